@@ -1,0 +1,121 @@
+// Settings from the environment: options, kernel filter, output path.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "check.h"
+#include "kernel_filter.h"
+#include "options.h"
+#include "output_path.h"
+
+using namespace snoopie;
+
+namespace {
+
+std::variant<Options, OptionError> read(const std::map<std::string, std::string>& values) {
+    return read_options([&](const char* name) -> const char* {
+        const auto found = values.find(name);
+        return found == values.end() ? nullptr : found->second.c_str();
+    });
+}
+
+Options good(const std::map<std::string, std::string>& values) {
+    const auto options = read(values);
+    CHECK(std::holds_alternative<Options>(options));
+    return std::holds_alternative<Options>(options) ? std::get<Options>(options) : Options{};
+}
+
+std::string bad(const std::map<std::string, std::string>& values) {
+    const auto options = read(values);
+    CHECK(std::holds_alternative<OptionError>(options));
+    const std::string sentence = std::holds_alternative<OptionError>(options) ? std::get<OptionError>(options).sentence : "";
+    CHECK(sentence.find('\n') == std::string::npos);
+    return sentence;
+}
+
+void options() {
+    CHECK_EQ(good({}).kernels_text(), "all");
+    CHECK_EQ(good({}).sample_size, 1u);
+    CHECK(good({}).code_attribution);
+    CHECK_EQ(good({{"KERNEL_NAME", "all"}}).kernels.size(), 0u);
+    CHECK_EQ(good({{"KERNEL_NAME", ""}}).kernels.size(), 0u);
+    CHECK_EQ(good({{"KERNEL_NAME", "put, get"}}).kernels_text(), "put,get");
+    CHECK_EQ(good({{"KERNEL_NAME", "put,all"}}).kernels_text(), "all");
+    CHECK_EQ(good({{"KERNEL_NAME", "k<int, 3>,f(a, b)"}}).kernels.size(), 2u);
+    CHECK_EQ(good({{"SAMPLE_SIZE", "100"}}).sample_size, 100u);
+    CHECK_EQ(good({{"SAMPLE_SIZE", "0"}}).sample_size, 0u);
+    CHECK(!good({{"CODE_ATTRIBUTION", "0"}}).code_attribution);
+    CHECK_EQ(good({{"SNOOPIE_OUTPUT", "/tmp/%h-%p.zst"}}).output, "/tmp/%h-%p.zst");
+
+    CHECK(bad({{"SAMPLE_SIZE", "x"}}).find("SAMPLE_SIZE=x") == 0);
+    for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
+    for (const char* value : {"yes", "2", "01"}) CHECK(bad({{"CODE_ATTRIBUTION", value}}).find("1 records") != std::string::npos);
+    for (const char* value : {"put,,get", ",", "put,", "[", "a]"}) CHECK(bad({{"KERNEL_NAME", value}}).find("commas") != std::string::npos);
+    for (const char* value : {"%x", "a%", "%"}) CHECK(bad({{"SNOOPIE_OUTPUT", value}}).find("%h") != std::string::npos);
+}
+
+bool selects(const std::string& setting, const std::string& demangled, const std::string& mangled = "_Z1k") {
+    std::vector<std::string> patterns;
+    CHECK_EQ(KernelFilter::parse(setting, &patterns), "");
+    return KernelFilter(patterns).selects(demangled, mangled);
+}
+
+void kernel_filter() {
+    CHECK(selects("all", "put(float*)"));
+    CHECK(selects("put", "put(float*)"));
+    CHECK(selects("put(float*)", "put(float*)"));
+    CHECK(!selects("put", "put2(float*)"));
+    CHECK(!selects("put", "input(float*)"));
+    CHECK(selects("put*", "put2(float*)"));
+    CHECK(selects("p?t", "put(float*)"));
+    CHECK(selects("[pg][ue]t", "get(float*)"));
+    CHECK(selects("get,put", "put(float*)"));
+    CHECK(selects("_Z3put*", "put(float*)", "_Z3putPf"));
+
+    const std::string name = "void lib::inner::scale<float, (int)4>(float*, int)";
+    for (const char* setting : {"scale", "lib::inner::scale", "scale<float, (int)4>", "lib::inner::scale<float, (int)4>",
+                                "void lib::inner::scale<float, (int)4>(float*, int)", "lib::inner::scale<float, (int)4>(float*, int)",
+                                "lib::*", "scale<float*"})
+        CHECK(selects(setting, name));
+    for (const char* setting : {"inner", "scale<double*", "lib", "float"}) CHECK(!selects(setting, name));
+
+    CHECK(selects("kernel", "(anonymous namespace)::kernel(int)"));
+    CHECK(selects("step", "void Solver<double>::step<3>(double*)"));
+    CHECK(selects("Solver<double>::step", "void Solver<double>::step<3>(double*)"));
+    CHECK(selects("ncclDevKernel_AllReduce*", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
+}
+
+void output() {
+    const OutputNames names{"node 1", "4711", "my/app"};
+    CHECK_EQ(output_path("", names, "/home/u"), "/home/u/snoopie-my_app.4711.zst");
+    CHECK_EQ(output_path("t.zst", names, "/home/u"), "/home/u/t.zst");
+    CHECK_EQ(output_path("/x/%h.%p.%n.%%.zst", names, "/home/u"), "/x/node_1.4711.my_app.%.zst");
+    CHECK_EQ(output_path("/nowhere/", names, "/home/u"), "/nowhere/snoopie-my_app.4711.zst");
+    CHECK_EQ(output_path("/", names, "/home/u"), "/snoopie-my_app.4711.zst");
+    char folder[] = "/tmp/snoopie-test-XXXXXX";
+    CHECK(mkdtemp(folder) != nullptr);
+    const std::string path = output_path(folder, names, "/home/u");
+    CHECK_EQ(path, std::string(folder) + "/snoopie-my_app.4711.zst");
+
+    std::string why;
+    const int fd = create_output(path, &why);
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_EQ(create_output(path, &why), -1);  // never an existing file
+    CHECK(why.find("exists") != std::string::npos);
+    CHECK_EQ(create_output("/nowhere/t.zst", &why), -1);
+    CHECK(why.find("/nowhere/t.zst") != std::string::npos);
+    unlink(path.c_str());
+    rmdir(folder);
+}
+
+}  // namespace
+
+int main() {
+    options();
+    kernel_filter();
+    output();
+    return test::summary("settings");
+}

@@ -1,0 +1,254 @@
+// The trace writer and what feeds it: blocks, references, errors; JSON; the catalog.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "catalog.h"
+#include "check.h"
+#include "crc32.h"
+#include "json.h"
+#include "trace_header.h"
+#include "trace_writer.h"
+
+using namespace snoopie;
+
+namespace {
+
+struct Block {
+    uint32_t sequence, table, rows;
+    uint64_t raw_size, data_size, dropped;
+    std::string content;
+};
+
+template <class T>
+T get(const std::string& bytes, size_t offset) {
+    T value;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+// Reads a trace as docs/trace-format.md says.
+std::vector<Block> read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    std::vector<Block> blocks;
+    for (size_t at = 0; at < bytes.size();) {
+        CHECK_EQ(get<uint32_t>(bytes, at), 0x184D2A53u);
+        CHECK_EQ(get<uint32_t>(bytes, at + 4), 48u);
+        const std::string entry = bytes.substr(at + 8, 48);
+        CHECK_EQ(entry.substr(0, 4), "SNPB");
+        CHECK_EQ(get<uint32_t>(entry, 44), crc32(entry.data(), 44));
+        Block block{get<uint32_t>(entry, 4),  get<uint32_t>(entry, 8),  get<uint32_t>(entry, 12), get<uint64_t>(entry, 16),
+                    get<uint64_t>(entry, 24), get<uint64_t>(entry, 32), ""};
+        const std::string data = bytes.substr(at + 56, block.data_size);
+        CHECK_EQ(data.size(), block.data_size);
+        CHECK_EQ(get<uint32_t>(entry, 40), crc32(data.data(), data.size()));
+        CHECK_EQ(ZSTD_getFrameContentSize(data.data(), data.size()), block.raw_size);
+        block.content.resize(block.raw_size);
+        CHECK_EQ(ZSTD_decompress(block.content.data(), block.content.size(), data.data(), data.size()), block.raw_size);
+        CHECK_EQ(block.sequence, blocks.size());
+        blocks.push_back(block);
+        at += 56 + block.data_size;
+    }
+    return blocks;
+}
+
+class TemporaryFile {
+  public:
+    TemporaryFile() { fd_ = mkstemp(path_); }
+    ~TemporaryFile() { unlink(path_); }
+    int fd() const { return fd_; }
+    std::string path() const { return path_; }
+
+  private:
+    char path_[32] = "/tmp/snoopie-test-XXXXXX";
+    int fd_;
+};
+
+void crc() { CHECK_EQ(crc32("123456789", 9), 0xCBF43926u); }
+
+void json() {
+    CHECK_EQ(json_quote("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
+    CHECK_EQ(json_quote("\xC3\xA9\xFF\xE2\x82\xAC\xED\xA0\x80"), "\"\xC3\xA9\xEF\xBF\xBD\xE2\x82\xAC\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+    JsonWriter writer;
+    writer.begin_object().member("n", 1).key("a").begin_array().value("x").value(true).begin_object().end_object().end_array().end_object();
+    CHECK_EQ(writer.text(), "{\"n\":1,\"a\":[\"x\",true,{}]}");
+}
+
+void rows_and_order() {
+    const TemporaryFile file;
+    {
+        TraceWriter writer(file.fd(), "{\"header\":1}", {});
+        CHECK_EQ(writer.intern(""), 0u);
+        CHECK_EQ(writer.intern("one"), 1u);
+        CHECK_EQ(writer.intern("two"), 2u);
+        CHECK_EQ(writer.intern("one"), 1u);
+        writer.append(CountRow{1, 2, 1, 10, 320, 40});
+        writer.append(CountRow{3, 4, 0, 11, 321, 41});
+        writer.set_dropped(17);
+        writer.finish("{\"footer\":1}");
+        writer.append(CountRow{});  // after the end: nothing
+        CHECK_EQ(writer.error(), "");
+    }
+    const std::vector<Block> blocks = read(file.path());
+    CHECK_EQ(blocks.size(), 4u);
+    CHECK_EQ(blocks.front().content, "{\"header\":1}");
+    CHECK_EQ(blocks.back().content, "{\"footer\":1}");
+    CHECK_EQ(blocks.back().dropped, 17u);
+    CHECK_EQ(blocks[1].table, static_cast<uint32_t>(Table::strings));
+    CHECK_EQ(blocks[1].rows, 2u);
+    CHECK_EQ(blocks[1].content, std::string("\1\0\0\0\2\0\0\0\3\0\0\0\3\0\0\0onetwo", 22));
+    const Block& counts = blocks[2];
+    CHECK_EQ(counts.rows, 2u);
+    CHECK_EQ(counts.raw_size, 2u * (4 + 4 + 1 + 3 * 8));
+    CHECK_EQ(get<uint32_t>(counts.content, 4), 3u);   // launch of the second row
+    CHECK_EQ(counts.content[16], 1);                  // owner of the first
+    CHECK_EQ(get<uint64_t>(counts.content, 18), 10u);  // accesses of the first
+}
+
+void many_threads_and_blocks() {
+    const TemporaryFile file;
+    constexpr uint32_t kRows = 40000;
+    {
+        TraceWriter writer(file.fd(), "{}", {});
+        std::vector<std::thread> threads;
+        for (uint32_t t = 0; t < 4; ++t)
+            threads.emplace_back([&writer, t] {
+                for (uint32_t i = 0; i < kRows; ++i) {
+                    const uint32_t name = writer.intern("string " + std::to_string(t) + " " + std::to_string(i % 1000));
+                    FunctionRow row;
+                    row.id = name;
+                    row.name = name;
+                    writer.append(row);
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        writer.finish("{}");
+    }
+    uint64_t strings = 0;
+    uint64_t functions = 0;
+    for (const Block& block : read(file.path())) {
+        CHECK(block.raw_size < TraceWriter::kBlockBytes + 4096);
+        if (block.table == static_cast<uint32_t>(Table::strings)) strings += block.rows;
+        if (block.table != static_cast<uint32_t>(Table::functions)) continue;
+        functions += block.rows;
+        // A row's string stands in an earlier block.
+        for (uint32_t row = 0; row < block.rows; ++row) CHECK(get<uint32_t>(block.content, 4 * row) <= strings);
+    }
+    CHECK_EQ(strings, 4000u);
+    CHECK_EQ(functions, 4u * kRows);
+}
+
+void on_disk_within_a_second() {
+    const TemporaryFile file;
+    TraceWriter writer(file.fd(), "{}", {});
+    writer.append(CountRow{1, 1, 0, 1, 1, 1});
+    std::this_thread::sleep_for(std::chrono::milliseconds(TraceWriter::kBlockMilliseconds + 200));
+    CHECK_EQ(read(file.path()).size(), 2u);
+    writer.finish("{}");
+}
+
+void killed() {
+    const TemporaryFile file;
+    if (const pid_t child = fork(); child == 0) {
+        TraceWriter writer(file.fd(), "{}", {});
+        for (uint32_t i = 0;; ++i) {
+            writer.append(RecordRow{i, 1, 0, 1, i, i, 0, ~0u, i, 4});
+            writer.wait_for_room();
+        }
+    } else {
+        usleep(300000);
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+    // Whole blocks, then perhaps a cut one, which is not looked at here; the Python reader's tests do.
+    struct stat info;
+    stat(file.path().c_str(), &info);
+    CHECK(info.st_size > 0);
+}
+
+void full_disk() {
+    const int fd = open("/dev/full", O_WRONLY);
+    TraceWriter writer(fd, "{}", {});
+    for (uint32_t i = 0; i < 100000; ++i) writer.append(CountRow{i, 1, 0, 1, 1, 1});
+    writer.wait_for_room();
+    writer.finish("{}");
+    CHECK_EQ(writer.error().find(std::strerror(ENOSPC)), 0u);
+}
+
+// A limit of the file's size is an error, not the death of the application by SIGXFSZ; whole blocks stay.
+void file_size_limit() {
+    const TemporaryFile file;
+    if (const pid_t child = fork(); child == 0) {
+        const rlimit limit{200000, 200000};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        TraceWriter writer(file.fd(), "{}", {});
+        uint64_t noise = 1;
+        for (uint32_t i = 0; i < 100000; ++i) {
+            noise = noise * 6364136223846793005ull + 1442695040888963407ull;
+            writer.append(RecordRow{i, 1, 0, 1, noise, noise >> 7, 0, ~0u, noise >> 13, 4});
+        }
+        writer.finish("{}");
+        _exit(writer.error().empty() ? 1 : 0);
+    } else {
+        int status = 1;
+        waitpid(child, &status, 0);
+        CHECK_EQ(status, 0);
+    }
+    CHECK(!read(file.path()).empty());
+}
+
+void catalog() {
+    const TemporaryFile file;
+    TraceWriter writer(file.fd(), "{}", {});
+    Catalog catalog(&writer);
+    FunctionDescription put{"put(float*)", "_Z3putPf", true, true, {}};
+    const LineChain chain = {{"a.h", 3, "helper"}, {"a.cu", 9, ""}};
+    put.sites.push_back({0x10, "STG.E", "STG.E", Operation::store, 4, true, chain});
+    put.sites.push_back({0x20, "STG.E", "STG.E", Operation::store, 4, true, {{"a.cu", 9, ""}}});
+    put.sites.push_back({0x30, "UBLKCP", "UBLKCP", Operation::load, 0, false, {}});
+    const FunctionDescription nothing{"nothing()", "_Z7nothingv", true, true, {}};
+    const Catalog::Entry first = catalog.add(put);
+    const Catalog::Entry second = catalog.add(nothing);
+    const Catalog::Entry again = catalog.add(put);  // on another GPU
+    FunctionDescription other = put;                // another module's function of that name
+    other.sites[0].offset = 0x18;
+    const Catalog::Entry third = catalog.add(other);
+    CHECK(first.is_new && !again.is_new && third.is_new);
+    CHECK_EQ(again.function, first.function);
+    CHECK_EQ(again.first_site, first.first_site);
+    CHECK_EQ(first.sites, 3u);
+    CHECK_EQ(second.first_site, 0u);
+    CHECK_EQ(third.first_site, 4u);
+    CHECK_EQ(catalog.unmeasured_sites(), 2u);
+    writer.finish("{}");
+    uint32_t lines = 0;
+    for (const Block& block : read(file.path()))
+        if (block.table == static_cast<uint32_t>(Table::lines)) lines += block.rows;
+    CHECK_EQ(lines, 2u);  // a.cu:9, and a.h:3 inlined there
+}
+
+}  // namespace
+
+int main() {
+    crc();
+    json();
+    rows_and_order();
+    many_threads_and_blocks();
+    on_disk_within_a_second();
+    killed();
+    full_disk();
+    file_size_limit();
+    catalog();
+    return test::summary("trace");
+}
