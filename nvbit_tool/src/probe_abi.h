@@ -1,0 +1,87 @@
+// What the injected functions and the host share: the layout of a device's probe memory, the counters of a launch, and the ring of records.
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define SNOOPIE_BOTH __host__ __device__ __forceinline__
+#else
+#define SNOOPIE_BOTH inline
+#endif
+
+namespace snoopie {
+
+// --- The ring of records ---
+// Pinned host memory in units of 64 bytes; `tail` counts units ever reserved by warps, `head` units ever consumed by the host. A record
+// is one unit (evenly spaced lanes) or five (32 addresses follow). The host takes a record when its first word is `place + 1`, which its
+// warp writes last, behind a system-wide fence; it then zeroes that word of every unit before it moves `head`.
+//
+// A warp first checks that `tail - head` leaves `slack` units free, then reserves by an atomic add. Between the check and the add of one
+// warp every other resident warp can add once, so with slack >= resident warps x 5 no reservation ever passes the head: a full ring drops
+// whole records and leaves no holes.
+constexpr uint32_t kWordsPerUnit = 8;
+constexpr uint32_t kUnitsStrided = 1;
+constexpr uint32_t kUnitsScattered = 5;
+
+enum RecordWord : uint32_t { kWordStamp, kWordTime, kWordBase, kWordStride, kWordBlock, kWordSiteMask, kWordTags, kWordSpare };
+
+struct RecordTags {
+    uint16_t slot;  // of the launch
+    uint8_t owner;
+    uint8_t warp;
+    bool scattered;
+};
+
+SNOOPIE_BOTH uint64_t pack_tags(RecordTags tags) {
+    return tags.slot | static_cast<uint64_t>(tags.owner) << 16 | static_cast<uint64_t>(tags.warp) << 24 |
+           static_cast<uint64_t>(tags.scattered) << 32;
+}
+
+SNOOPIE_BOTH RecordTags unpack_tags(uint64_t word) {
+    return {static_cast<uint16_t>(word), static_cast<uint8_t>(word >> 16), static_cast<uint8_t>(word >> 24), (word >> 32 & 1) != 0};
+}
+
+// --- The memory of a device: this struct, directly followed by one byte per 2 MiB page of the address space ---
+// Page bytes: 0 = nothing known or this device's own memory, else owner + 1. One load and one compare settle a local access.
+struct ProbeState {
+    // Written once by the host.
+    uint64_t* counters;                // arena that the launches' counters are cut from
+    volatile uint64_t* ring;           // pinned host memory; null = no records
+    const volatile uint64_t* ring_head;  // pinned host memory, written by the host
+    uint64_t ring_units;               // a power of two
+    uint64_t ring_slack;
+    uint32_t owners;                   // counters are kept for owners 0 … owners-1
+    uint32_t sample_size;              // records of 1 in so many accesses; >= 1
+    // Written by warps.
+    unsigned long long tail;
+    unsigned long long dropped;
+    unsigned long long head_seen;      // latest known ring_head, so that a warp rarely reads host memory
+    uint64_t spare[7];
+};
+static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
+
+// --- Counters ---
+// Three per (site, owner). A launch's block in the arena covers the ids first_site … last_site of all functions that it can reach.
+enum Counter : uint32_t { kAccesses, kLanes, kSectors, kCounters };
+
+SNOOPIE_BOTH int64_t counter_index(uint32_t site, uint32_t owners, uint32_t owner) {
+    return (static_cast<int64_t>(site) * owners + owner) * kCounters;
+}
+
+// --- The launch value: what NVBit hands to every probe of a launch ---
+// The low 48 bits, signed, are the place in the arena where site 0 of the launch's block would be; the high 16 are the launch's slot.
+SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, int64_t site_zero) {
+    return static_cast<uint64_t>(slot) << 48 | (static_cast<uint64_t>(site_zero) & 0xFFFFFFFFFFFFull);
+}
+// A launch whose accesses are not counted: instrumented code that runs without counters of its own.
+constexpr uint64_t kLaunchUncounted = ~0ull;
+SNOOPIE_BOTH uint16_t launch_slot(uint64_t launch) { return static_cast<uint16_t>(launch >> 48); }
+SNOOPIE_BOTH int64_t launch_site_zero(uint64_t launch) { return static_cast<int64_t>(launch << 16) >> 16; }
+
+// --- The site word: id and log2 of the width ---
+constexpr uint32_t kMaxSiteId = (1u << 27) - 1;
+SNOOPIE_BOTH uint32_t pack_site(uint32_t id, uint32_t log2_width) { return id | log2_width << 27; }
+SNOOPIE_BOTH uint32_t site_id(uint32_t word) { return word & kMaxSiteId; }
+SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
+
+}  // namespace snoopie

@@ -1,0 +1,79 @@
+// What a probe computes about one access, written once for a warp of the GPU and for the simulated warp of the host-side tests. A Warp has
+// the lanes' values as `Warp::U64` and the collectives used here; `group` is always the mask of lanes that take part.
+#pragma once
+
+#include <cstdint>
+
+#include "probe_abi.h"
+
+namespace snoopie {
+
+SNOOPIE_BOTH uint32_t lowest_bit(uint32_t mask) { return mask & (0u - mask); }
+
+SNOOPIE_BOTH uint32_t count_bits(uint32_t mask) {
+#ifdef __CUDA_ARCH__
+    return __popc(mask);
+#else
+    return static_cast<uint32_t>(__builtin_popcount(mask));
+#endif
+}
+
+// `mask` is not 0.
+SNOOPIE_BOTH uint32_t lowest_lane(uint32_t mask) {
+#ifdef __CUDA_ARCH__
+    return __ffs(mask) - 1;
+#else
+    return static_cast<uint32_t>(__builtin_ctz(mask));
+#endif
+}
+
+// Distinct 32-byte sectors. Accesses are aligned to their width of at most 32 bytes, so a lane touches exactly one. Lanes in ascending
+// order, which nearly all code has, cost one exchange with the neighbour; others a match over all lanes.
+template <class Warp>
+SNOOPIE_BOTH uint32_t distinct_sectors(const Warp& warp, uint32_t group, typename Warp::U64 address) {
+    const auto sector = address >> 5;
+    const auto before = warp.previous(group, sector);  // of the next lower lane in the group; the lowest lane gets its own
+    if (warp.ballot(group, sector < before) == 0) return count_bits(warp.ballot(group, sector != before)) + 1;
+    return count_bits(warp.first_of_each(group, sector));
+}
+
+struct Shape {
+    uint64_t base;
+    int64_t stride;
+    bool strided;  // every lane i of the group is at base + stride * (i - lowest lane)
+};
+
+template <class Warp>
+SNOOPIE_BOTH Shape shape_of(const Warp& warp, uint32_t group, typename Warp::U64 address) {
+    const uint32_t lowest = lowest_lane(group);
+    Shape shape{warp.broadcast(group, address, lowest), 0, true};
+    const uint32_t others = group & (group - 1);
+    if (others == 0) return shape;
+    const uint32_t second = lowest_lane(others);
+    const int64_t distance = static_cast<int64_t>(warp.broadcast(group, address, second) - shape.base);
+    const int32_t gap = static_cast<int32_t>(second - lowest);
+    // 32-bit division: a 64-bit one is a function call on the GPU. A larger stride counts as scattered unless the lanes are neighbours.
+    if (gap == 1) {
+        shape.stride = distance;
+    } else if (distance == static_cast<int32_t>(distance) && static_cast<int32_t>(distance) % gap == 0) {
+        shape.stride = static_cast<int32_t>(distance) / gap;
+    } else {
+        shape.strided = false;
+        return shape;
+    }
+    shape.strided = warp.ballot(group, address != warp.ramp(shape.base, shape.stride, lowest)) == 0;
+    return shape;
+}
+
+// Whether the access that was the `ordinal`-th of its (launch, site, owner) is recorded. A hash and not the clock: the choice is uniform
+// over accesses whatever their timing, and not in step with any pattern of the program.
+SNOOPIE_BOTH bool sampled(uint64_t ordinal, uint32_t launch_slot, uint32_t site, uint32_t sample_size) {
+    if (sample_size <= 1) return true;
+    uint64_t h = ordinal + (static_cast<uint64_t>(launch_slot) << 48) + (static_cast<uint64_t>(site) << 20) * 0x9E3779B97F4A7C15ull;
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+    h ^= h >> 31;
+    return (h >> 32) * sample_size >> 32 == 0;
+}
+
+}  // namespace snoopie

@@ -1,0 +1,329 @@
+// What a probe computes, with a simulated warp; opcodes; the plan of probes; the host's end of the ring.
+#include <array>
+#include <bitset>
+#include <cstring>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "check.h"
+#include "opcode.h"
+#include "probe_logic.h"
+#include "probe_plan.h"
+#include "record_ring.h"
+
+using namespace snoopie;
+
+namespace {
+
+// Values of the 32 lanes, with the operators that probe_logic.h uses on them.
+template <class T>
+struct Lanes {
+    std::array<T, 32> at{};
+
+    template <class F>
+    auto map(F f) const {
+        Lanes<decltype(f(T{}))> out;
+        for (size_t i = 0; i < 32; ++i) out.at[i] = f(at[i]);
+        return out;
+    }
+    template <class F>
+    auto join(const Lanes& other, F f) const {
+        Lanes<decltype(f(T{}, T{}))> out;
+        for (size_t i = 0; i < 32; ++i) out.at[i] = f(at[i], other.at[i]);
+        return out;
+    }
+    Lanes operator>>(int bits) const {
+        return map([=](T v) { return v >> bits; });
+    }
+    auto operator<(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a < b; });
+    }
+    auto operator!=(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a != b; });
+    }
+};
+
+struct SimulatedWarp {
+    using U64 = Lanes<uint64_t>;
+
+    uint32_t ballot(uint32_t group, const Lanes<bool>& value) const {
+        uint32_t mask = 0;
+        for (uint32_t lane = 0; lane < 32; ++lane)
+            if (value.at[lane]) mask |= 1u << lane;
+        return mask & group;
+    }
+    uint64_t broadcast(uint32_t group, const U64& value, uint32_t from) const {
+        CHECK(group >> from & 1);
+        return value.at[from];
+    }
+    U64 previous(uint32_t group, const U64& value) const {
+        U64 out = value;
+        uint64_t last = 0;
+        bool any = false;
+        for (uint32_t lane = 0; lane < 32; ++lane) {
+            if (!(group >> lane & 1)) continue;
+            if (any) out.at[lane] = last;
+            last = value.at[lane];
+            any = true;
+        }
+        return out;
+    }
+    uint32_t first_of_each(uint32_t group, const U64& value) const {
+        std::set<uint64_t> seen;
+        uint32_t mask = 0;
+        for (uint32_t lane = 0; lane < 32; ++lane)
+            if (group >> lane & 1 && seen.insert(value.at[lane]).second) mask |= 1u << lane;
+        return mask;
+    }
+    U64 ramp(uint64_t base, int64_t stride, uint32_t lowest) const {
+        U64 out;
+        for (uint32_t lane = 0; lane < 32; ++lane) out.at[lane] = base + static_cast<uint64_t>(stride) * (lane - lowest);
+        return out;
+    }
+};
+
+const SimulatedWarp kWarp;
+
+Lanes<uint64_t> ramp(uint64_t base, int64_t stride) { return kWarp.ramp(base, stride, 0); }
+
+uint32_t sectors_by_hand(uint32_t group, const Lanes<uint64_t>& address) {
+    std::set<uint64_t> sectors;
+    for (uint32_t lane = 0; lane < 32; ++lane)
+        if (group >> lane & 1) sectors.insert(address.at[lane] / 32);
+    return static_cast<uint32_t>(sectors.size());
+}
+
+void sectors() {
+    constexpr uint32_t all = 0xFFFFFFFF;
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 4)), 4u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 1)), 1u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 16)), 16u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 32)), 32u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 0)), 1u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1010, 4)), 5u);
+    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x2000, -4)), 5u);  // descending, and 0x2000 is a sector of its own
+    CHECK_EQ(distinct_sectors(kWarp, 0x80000000u, ramp(0x1000, 4)), 1u);
+    CHECK_EQ(distinct_sectors(kWarp, 0x00010001u, ramp(0x1000, 4)), 2u);
+
+    std::mt19937_64 random(1);
+    for (int round = 0; round < 2000; ++round) {
+        Lanes<uint64_t> address;
+        const uint64_t span = 1ull << (4 + random() % 10);
+        for (uint64_t& a : address.at) a = 0x7f0000000000 + random() % span * 4;
+        const uint32_t group = static_cast<uint32_t>(random()) | 1u << (random() % 32);
+        CHECK_EQ(distinct_sectors(kWarp, group, address), sectors_by_hand(group, address));
+    }
+}
+
+void shapes() {
+    std::mt19937_64 random(2);
+    for (int round = 0; round < 2000; ++round) {
+        const uint32_t group = static_cast<uint32_t>(random()) | 1u << (random() % 32);
+        const int64_t stride = static_cast<int64_t>(random() % 4096) - 2048;
+        const uint64_t base = 0x7f0000000000 + random() % 100000;
+        const uint32_t lowest = lowest_lane(group);
+        Lanes<uint64_t> address = kWarp.ramp(base, stride, lowest);
+        const bool alone = (group & (group - 1)) == 0;
+        const Shape even = shape_of(kWarp, group, address);
+        CHECK(even.strided);
+        CHECK_EQ(even.base, base);
+        CHECK_EQ(even.stride, alone ? 0 : stride);
+        // Lanes outside the group do not matter; one lane of it does.
+        for (uint32_t lane = 0; lane < 32; ++lane)
+            if (!(group >> lane & 1)) address.at[lane] = random();
+        CHECK(shape_of(kWarp, group, address).strided);
+        if (std::bitset<32>(group).count() >= 3) {
+            const uint32_t highest = 31 - static_cast<uint32_t>(__builtin_clz(group));
+            address.at[highest] += 4;
+            CHECK(!shape_of(kWarp, group, address).strided);
+        }
+    }
+    // Strides beyond 32 bits: exact between neighbours, otherwise scattered rather than wrong.
+    const int64_t far = int64_t{1} << 40;
+    CHECK(shape_of(kWarp, 0b11, ramp(0x1000, far)).stride == far);
+    CHECK(!shape_of(kWarp, 0b101, ramp(0x1000, far)).strided);
+}
+
+void sampling() {
+    for (uint64_t ordinal = 0; ordinal < 100; ++ordinal) CHECK(sampled(ordinal, 0, 1, 1));
+    for (const uint32_t n : {2u, 10u, 100u, 1000u}) {
+        // Within a launch, over launches with one access each, and over sites: 1/n each time, within five standard deviations.
+        const double expected = 1e6 / n;
+        const double tolerance = 5 * std::sqrt(expected);
+        uint64_t within = 0, launches = 0, sites = 0, eights = 0;
+        for (uint32_t i = 0; i < 1000000; ++i) {
+            within += sampled(i, 3, 7, n);
+            launches += sampled(0, i % 65535, 7 + i / 65535, n);
+            sites += sampled(5, 1, i, n);
+            eights += sampled(i * 8ull, 1, 1, n);  // no alias with a pattern of the program
+        }
+        for (const uint64_t count : {within, launches, sites, eights}) CHECK(std::abs(static_cast<double>(count) - expected) < tolerance);
+    }
+}
+
+void packing() {
+    for (const int64_t place : {int64_t{0}, int64_t{-5000000}, int64_t{1} << 40, -(int64_t{1} << 40)}) {
+        const uint64_t value = pack_launch(0xFFFE, place);
+        CHECK_EQ(launch_slot(value), 0xFFFE);
+        CHECK_EQ(launch_site_zero(value), place);
+        CHECK(value != kLaunchUncounted);
+    }
+    CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
+    CHECK_EQ(site_width(pack_site(3, 5)), 32u);
+    const RecordTags tags = unpack_tags(pack_tags({0xABCD, 63, 31, true}));
+    CHECK(tags.slot == 0xABCD && tags.owner == 63 && tags.warp == 31 && tags.scattered);
+    // Neighbouring owners and sites have neighbouring counters.
+    CHECK_EQ(counter_index(4, 2, 1) - counter_index(4, 2, 0), int64_t{kCounters});
+    CHECK_EQ(counter_index(5, 2, 0) - counter_index(4, 2, 1), int64_t{kCounters});
+}
+
+void opcodes() {
+    using Kind = Opcode::Kind;
+    struct Case {
+        const char* opcode;
+        Kind kind;
+        Operation operation;
+        int width;
+    };
+    const Case cases[] = {
+        {"LDG.E", Kind::addressed, Operation::load, 4},
+        {"LDG.E.U8", Kind::addressed, Operation::load, 1},
+        {"LDG.E.S16.CONSTANT", Kind::addressed, Operation::load, 2},
+        {"LDG.E.128.CONSTANT", Kind::addressed, Operation::load, 16},
+        {"LDG.E.64.STRONG.SYS", Kind::addressed, Operation::load, 8},
+        {"LDG.E.ENL2.256", Kind::addressed, Operation::load, 32},
+        {"LDG.E.LTC128B", Kind::addressed, Operation::load, 4},
+        {"LD.E.64", Kind::addressed, Operation::load, 8},
+        {"STG.E", Kind::addressed, Operation::store, 4},
+        {"STG.E.EF.128", Kind::addressed, Operation::store, 16},
+        {"STG.E.ENL2.256", Kind::addressed, Operation::store, 32},
+        {"ST.E.U16", Kind::addressed, Operation::store, 2},
+        {"ATOMG.E.ADD.STRONG.GPU", Kind::addressed, Operation::atomic, 4},
+        {"ATOMG.E.CAS.64.STRONG.SYS", Kind::addressed, Operation::atomic, 8},
+        {"ATOMG.E.EXCH.128.STRONG.GPU", Kind::addressed, Operation::atomic, 16},
+        {"ATOM.E.ADD.F64.RN.STRONG.GPU", Kind::addressed, Operation::atomic, 8},
+        {"ATOMG.E.ADD.F16x2.RN.STRONG.GPU", Kind::addressed, Operation::atomic, 4},
+        {"REDG.E.ADD.STRONG.GPU", Kind::addressed, Operation::reduction, 4},
+        {"RED.E.ADD.S64.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
+        {"REDG.E.ADD.F32x2.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
+        {"REDG.E.ADD.F32x4.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 16},
+        {"REDG.E.ADD.F16x4.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
+        {"REDG.E.ADD.BF16x8.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 16},
+        {"REDG.E.ADD.BF16_V2.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 4},
+        {"LDGSTS.E.BYPASS.LTC128B.128", Kind::addressed, Operation::load, 16},
+        {"LDGSTS.E.64", Kind::addressed, Operation::load, 8},
+        {"LDGMC.E.ADD.F32x4.RN.STRONG.SYS", Kind::unmeasured, Operation::load, 0},
+        {"UBLKCP.S.G", Kind::unmeasured, Operation::load, 0},
+        {"UTMASTG.2D", Kind::unmeasured, Operation::store, 0},
+        {"TEX.SCR.LL", Kind::unmeasured, Operation::load, 0},
+        {"NEWMEM.E", Kind::unmeasured, Operation::load, 0},
+        {"UTMAPF.L2", Kind::local, Operation::load, 0},
+        {"CCTL.IVALL", Kind::local, Operation::load, 0},
+    };
+    for (const Case& c : cases) {
+        const Opcode opcode = decode_opcode(c.opcode, true);
+        if (opcode.kind != c.kind || opcode.operation != c.operation || opcode.width != c.width) std::printf("wrong: %s\n", c.opcode);
+        CHECK(opcode.kind == c.kind && opcode.operation == c.operation && opcode.width == c.width);
+    }
+    CHECK_EQ(decode_opcode("LDGSTS.E", true).reference, 1);
+    for (const char* local : {"IADD3", "LDS.64", "STS", "LDL", "STL", "LDC.64", "MEMBAR.SC.GPU", "LDSM.16.M88.4", "ATOMS.ADD", ""})
+        CHECK(decode_opcode(local, false).kind == Kind::local);
+}
+
+void plan() {
+    std::vector<Instruction> code(5);
+    code[0] = {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}};
+    code[1] = {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {{true, 2, 0x10}}};
+    code[2] = {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {{false, 5, 0}, {true, 2, 0}}};
+    code[3] = {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {}};
+    code[4] = {0x40, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}};  // its operand was not understood
+    const ProbePlan plan = plan_probes(code);
+    CHECK_EQ(plan.sites.size(), 4u);
+    CHECK_EQ(plan.probes.size(), 2u);
+    CHECK_EQ(plan.sites[plan.probes[0].site].instruction, 1u);
+    CHECK_EQ(plan.probes[1].reference, 1u);
+    CHECK(plan.sites[0].measured && plan.sites[1].measured && !plan.sites[2].measured && !plan.sites[3].measured);
+}
+
+// The warp's end of the ring, as probe.cu does it.
+class Producer {
+  public:
+    Producer(std::vector<uint64_t>* memory, uint64_t units) : memory_(*memory), units_(units) {}
+
+    uint64_t reserve(uint32_t units) {
+        const uint64_t place = tail_;
+        tail_ += units;
+        return place;
+    }
+    void write(uint64_t place, bool scattered, uint64_t value) {
+        if (scattered)
+            for (uint64_t lane = 0; lane < 32; ++lane) word(place + 1 + lane / kWordsPerUnit, lane % kWordsPerUnit) = value + lane;
+        word(place, kWordTime) = value;
+        word(place, kWordBase) = value * 2;
+        word(place, kWordStride) = static_cast<uint64_t>(-4);
+        word(place, kWordBlock) = value + 1;
+        word(place, kWordSiteMask) = uint64_t{7} << 32 | 0x80000001;
+        word(place, kWordTags) = pack_tags({9, 1, 2, scattered});
+        word(place, kWordStamp) = place + 1;
+    }
+
+  private:
+    uint64_t& word(uint64_t unit, uint64_t i) { return memory_[(unit & (units_ - 1)) * kWordsPerUnit + i]; }
+
+    std::vector<uint64_t>& memory_;
+    const uint64_t units_;
+    uint64_t tail_ = 0;
+};
+
+void ring() {
+    constexpr uint64_t kUnits = 64;
+    std::vector<uint64_t> memory(kUnits * kWordsPerUnit, 0);
+    uint64_t head = 0;
+    RecordRing ring(memory.data(), kUnits, &head);
+    Producer warps(&memory, kUnits);
+    RawRecord record;
+    CHECK(!ring.take(&record));
+
+    // Many laps, both shapes, always finished in another order than reserved.
+    uint64_t value = 1000;
+    for (int lap = 0; lap < 200; ++lap) {
+        const uint64_t a = warps.reserve(kUnitsStrided);
+        const uint64_t b = warps.reserve(kUnitsScattered);
+        warps.write(b, true, value + 1);
+        CHECK(!ring.take(&record));  // the first is not finished
+        warps.write(a, false, value);
+        CHECK(ring.take(&record));
+        CHECK(!record.tags.scattered);
+        CHECK_EQ(record.time, value);
+        CHECK_EQ(record.base, 2 * value);
+        CHECK_EQ(record.stride, -4);
+        CHECK_EQ(record.block, value + 1);
+        CHECK_EQ(record.site, 7u);
+        CHECK_EQ(record.mask, 0x80000001u);
+        CHECK_EQ(record.tags.slot, 9);
+        CHECK(ring.take(&record));
+        CHECK(record.tags.scattered);
+        CHECK_EQ(record.addresses[0], value + 1);
+        CHECK_EQ(record.addresses[31], value + 32);
+        CHECK_EQ(record.addresses[5], 0u);  // not in the mask
+        CHECK(!ring.take(&record));
+        ring.publish();
+        CHECK_EQ(head, ring.head());
+        value += 10;
+    }
+    CHECK_EQ(ring.head(), 200u * (kUnitsStrided + kUnitsScattered));
+}
+
+}  // namespace
+
+int main() {
+    sectors();
+    shapes();
+    sampling();
+    packing();
+    opcodes();
+    plan();
+    ring();
+    return test::summary("probe");
+}

@@ -1,0 +1,114 @@
+// Writes traces with the real writer, for the Python reader's tests:  write_fixture KIND FILE,  or  write_fixture schema
+//   small    a ring over two GPUs: every table has rows, about 2 KB
+//   blocks   the same with 200000 records, many blocks
+//   killed   `small` without its end, as a killed process leaves it
+//   empty    a process that recorded nothing
+// and as a specification of what is in them: tests/integration.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "catalog.h"
+#include "output_path.h"
+#include "trace_header.h"
+#include "trace_writer.h"
+
+using namespace snoopie;
+
+namespace {
+
+constexpr uint64_t kStart = 1790000000000000000;
+
+std::string header() {
+    ToolInfo tool{"0.1.0", "1.7.7.1", "13.0", "13.0"};
+    ProcessInfo process;
+    process.host = "node1";
+    process.pid = 4711;
+    process.program = "ring";
+    process.command = {"./ring", "64", "2"};
+    process.directory = "/home/u";
+    process.start_ns = kStart;
+    process.environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
+    process.ranks = {{"OMPI_COMM_WORLD_RANK", "0"}};
+    std::vector<GpuInfo> gpus;
+    for (int i = 0; i < 2; ++i)
+        gpus.push_back({"GPU-0000000" + std::to_string(i), "NVIDIA H200", "0000:1" + std::to_string(i) + ":00.0", 150754820096, 90, 18});
+    return header_json(tool, Options{}, "/home/u/snoopie-ring.4711.zst", process, gpus, {{0, 1, true, true, 0}, {1, 0, true, true, 0}});
+}
+
+FunctionDescription put() {
+    FunctionDescription function{"put(float*, int)", "_Z3putPfi", true, true, {}};
+    const LineChain inlined = {{"/home/u/store.h", 7, "store"}, {"/home/u/ring.cu", 12, ""}};
+    function.sites.push_back({0x70, "LDG.E R4, desc[UR4][R2.64]", "LDG.E", Operation::load, 4, true, {{"/home/u/ring.cu", 11, ""}}});
+    function.sites.push_back({0x90, "STG.E desc[UR4][R6.64], R5", "STG.E", Operation::store, 4, true, inlined});
+    function.sites.push_back({0xb0, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", Operation::load, 0, false, {{"/home/u/ring.cu", 14, ""}}});
+    return function;
+}
+
+FunctionDescription bump() {
+    FunctionDescription function{"bump(int*)", "_Z4bumpPi", true, false, {}};
+    function.sites.push_back({0x50, "REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R5", "REDG.E.ADD.STRONG.GPU", Operation::reduction, 4, true, {}});
+    return function;
+}
+
+void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
+    const Catalog::Entry put_entry = catalog.add(put());
+    const Catalog::Entry bump_entry = catalog.add(bump());
+    for (uint32_t gpu = 0; gpu < 2; ++gpu)
+        writer.append(ObjectRow{gpu + 1, 0x7f0000000000 + gpu * 0x200000ull, 4096, static_cast<u1>(gpu), 0, kStart + gpu});
+    uint32_t launch = 0;
+    for (uint32_t gpu = 0; gpu < 2; ++gpu) {
+        const u1 owner = static_cast<u1>(1 - gpu);
+        const uint64_t target = 0x7f0000000000 + owner * 0x200000ull;
+        writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
+        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 2, 64, 8});
+        for (uint32_t i = 0; i < records; ++i)
+            writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF, target + i % 2 * 128, 4});
+        writer.append(LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0});
+        writer.append(CountRow{launch, bump_entry.first_site, owner, 1, 3, 2});
+        ScatteredRow scattered{launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 6000, 0, 0, 0b1011, {}};
+        scattered.addresses[0] = target;
+        scattered.addresses[1] = target + 4;
+        scattered.addresses[3] = target + 64;
+        writer.append(scattered);
+    }
+    writer.append(FreeRow{1, kStart + 1000});
+    writer.append(NoticeRow{kStart + 1, "bump(int*) has no source lines: compile with -lineinfo"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string kind = argc > 1 ? argv[1] : "";
+    if (kind == "schema") {
+        std::puts(schema_json().c_str());
+        return 0;
+    }
+    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty")) {
+        std::fprintf(stderr, "write_fixture small|blocks|killed|empty FILE, or write_fixture schema\n");
+        return 2;
+    }
+    std::string why;
+    const int fd = create_output(argv[2], &why);
+    if (fd < 0) {
+        std::fprintf(stderr, "%s\n", why.c_str());
+        return 1;
+    }
+    TraceWriter writer(fd, header(), {});
+    Catalog catalog(&writer);
+    Totals totals;
+    const uint32_t records = kind == "blocks" ? 100000 : 2;
+    if (kind != "empty") {
+        write_rows(writer, catalog, records);
+        totals = {5, 1, 4, 0, 6, 2 * records + 2, 0, catalog.unmeasured_sites(), 0};
+    }
+    if (kind == "killed") {
+        usleep(2000 * TraceWriter::kBlockMilliseconds);
+        _exit(0);
+    }
+    writer.finish(footer_json(kStart + 2000, totals, {}));
+    return writer.error().empty() ? 0 : 1;
+}
