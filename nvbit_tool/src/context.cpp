@@ -1,0 +1,89 @@
+#include "context.h"
+
+#include "nvbit.h"
+
+namespace snoopie {
+
+uint64_t Context::identity(CUfunction handle) const {
+    const uint64_t address = nvbit_get_func_addr(handle_, handle);
+    return address ? address : reinterpret_cast<uint64_t>(handle);
+}
+
+ContextFunction& Context::function(CUfunction handle) {
+    std::unique_lock lock(functions_mutex_);
+    ContextFunction*& function = functions_[handle];
+    if (!function) {
+        std::unique_ptr<ContextFunction>& owned = functions_by_identity_[identity(handle)];
+        if (!owned) owned = std::make_unique<ContextFunction>();
+        function = owned.get();
+    }
+    return *function;
+}
+
+std::optional<Flight> Context::board(uint32_t launch, const ContextFunction& function) {
+    std::unique_lock lock(mutex_);
+    for (uint32_t tried = 0; slots_[next_slot_] != 0; ++tried) {
+        if (tried == kSlots) return std::nullopt;
+        next_slot_ = (next_slot_ + 1) % kSlots;
+    }
+    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1);
+    if (!counters) return std::nullopt;
+    const auto slot = static_cast<uint16_t>(next_slot_);
+    slots_[slot] = launch;
+    next_slot_ = (next_slot_ + 1) % kSlots;
+    return Flight{launch, slot, *counters, nullptr};
+}
+
+void Context::cancel(const Flight& flight) {
+    std::unique_lock lock(mutex_);
+    free_locked(flight);
+}
+
+bool Context::depart(Flight flight, CUstream stream) {
+    {
+        std::unique_lock lock(mutex_);
+        if (!events_.empty()) {
+            flight.event = events_.back();
+            events_.pop_back();
+        }
+    }
+    if (!flight.event && !succeeded(cuEventCreate(&flight.event, CU_EVENT_DISABLE_TIMING))) return false;
+    if (!succeeded(cuEventRecord(flight.event, stream))) return false;
+    std::unique_lock lock(mutex_);
+    flights_[stream].push_back(flight);
+    return true;
+}
+
+bool Context::in_flight() const {
+    std::unique_lock lock(mutex_);
+    return !flights_.empty();
+}
+
+std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
+    std::unique_lock lock(mutex_);
+    std::vector<Flight> ended;
+    for (auto stream = flights_.begin(); stream != flights_.end();) {
+        std::deque<Flight>& queue = stream->second;
+        while (!queue.empty() && ended.size() < limit) {
+            const CUresult result = cuEventQuery(queue.front().event);
+            if (result == CUDA_ERROR_NOT_READY) break;
+            (succeeded(result) ? ended : *lost).push_back(queue.front());
+            queue.pop_front();
+        }
+        stream = queue.empty() ? flights_.erase(stream) : std::next(stream);
+    }
+    return ended;
+}
+
+void Context::disembark(const Flight& flight) {
+    std::unique_lock lock(mutex_);
+    if (flight.event) events_.push_back(flight.event);
+    free_locked(flight);
+}
+
+void Context::free_locked(const Flight& flight) {
+    slots_[flight.slot] = 0;
+    memory_->release(flight.counters);
+}
+
+}  // namespace snoopie

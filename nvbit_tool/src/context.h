@@ -1,0 +1,90 @@
+// One CUDA context: its GPU's probe memory, its instrumented functions, and the launches in flight.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "driver.h"
+#include "probe_memory.h"
+
+namespace snoopie {
+
+// A kernel or device function as this context knows it.
+struct ContextFunction {
+    // Held from the launch's entry to its exit for selected kernels: NVBit keeps launch value and on/off switch per function.
+    std::mutex launching;
+    std::once_flag decision;
+    bool selected = false;
+    bool instrumented = false;
+    uint32_t id = 0;          // in the trace
+    uint32_t first_site = 0;  // ids that a launch of it can reach; 0 = none to measure
+    uint32_t last_site = 0;
+};
+
+// A measured launch between its call and the collection of its counts.
+struct Flight {
+    uint32_t launch = 0;  // id
+    uint16_t slot = 0;
+    ProbeMemory::Counters counters;
+    CUevent event = nullptr;  // after the launch, in its stream
+};
+
+class Context {
+  public:
+    Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu) {}
+
+    CUcontext handle() const { return handle_; }
+    uint8_t gpu() const { return gpu_; }
+
+    // A function has several handles (a CUkernel at its launch, a CUfunction in a graph): its code's address tells that it is the same.
+    uint64_t identity(CUfunction handle) const;
+    ContextFunction& function(CUfunction handle);
+
+    // Set once, before the first launch; null where there is nothing to trace or no memory for it.
+    void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
+    ProbeMemory* memory() const { return memory_.get(); }
+
+    // Counters and a slot for a launch. None if all are in use by launches that have not ended.
+    std::optional<Flight> board(uint32_t launch, const ContextFunction& function);
+    uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, memory_->site_zero(flight.counters)); }
+    // The launch did not happen.
+    void cancel(const Flight& flight);
+    // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
+    bool depart(Flight flight, CUstream stream);
+
+    // For the draining thread:
+    bool in_flight() const;
+    // Those whose launches have ended, at most `limit`. On an error of the context everything in flight goes to *lost.
+    std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
+    uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
+    // Counts are collected and records taken: slot, counters and event are free again.
+    void disembark(const Flight& flight);
+
+  private:
+    // One less than the launch value has room for: with the last one it could read as kLaunchUncounted.
+    static constexpr uint32_t kSlots = (1 << 16) - 1;
+
+    void free_locked(const Flight& flight);
+
+    const CUcontext handle_;
+    const uint8_t gpu_;
+    std::unique_ptr<ProbeMemory> memory_;
+
+    std::mutex functions_mutex_;
+    std::unordered_map<CUfunction, ContextFunction*> functions_;
+    std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
+
+    mutable std::mutex mutex_;
+    std::unordered_map<CUstream, std::deque<Flight>> flights_;  // a stream's launches end in order
+    std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
+    // Slots go round, so that successive launches sample different accesses (see `sampled`).
+    uint32_t next_slot_ = 0;
+    std::vector<CUevent> events_;
+};
+
+}  // namespace snoopie

@@ -1,0 +1,206 @@
+#include "drain.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <limits>
+
+namespace snoopie {
+
+namespace {
+
+constexpr size_t kRowsAtOnce = 4096;
+constexpr size_t kFlightsAtOnce = 256;
+constexpr auto kBusyPause = std::chrono::microseconds(200);
+constexpr auto kIdlePause = std::chrono::milliseconds(100);
+constexpr auto kStampPatience = std::chrono::seconds(5);
+
+}  // namespace
+
+Drain::Drain(TraceWriter* writer, void (*on_thread)()) : writer_(writer), on_thread_(on_thread) {
+    thread_ = std::thread([this] { run(); });
+}
+
+void Drain::add(Context* context) {
+    std::unique_lock lock(mutex_);
+    members_.push_back(std::make_unique<Member>(Member{context, 0, false, false, {}}));
+}
+
+void Drain::wake() {
+    std::unique_lock lock(mutex_);
+    woken_ = true;
+    wake_.notify_one();
+}
+
+void Drain::close(Context* context) {
+    std::unique_lock lock(mutex_);
+    for (const auto& member : members_) {
+        if (member->context != context) continue;
+        if (!member->closing) member->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kCloseMilliseconds);
+        member->closing = true;
+        wake_.notify_one();
+        closed_.wait(lock, [&] { return member->closed; });
+    }
+}
+
+void Drain::stop() {
+    std::vector<Context*> contexts;
+    {
+        std::unique_lock lock(mutex_);
+        for (const auto& member : members_) contexts.push_back(member->context);
+    }
+    for (Context* context : contexts) close(context);
+    {
+        std::unique_lock lock(mutex_);
+        stopping_ = true;
+        wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+}
+
+void Drain::run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    on_thread_();
+    const OwnCalls own;
+
+    std::unique_lock lock(mutex_);
+    while (true) {
+        bool busy = false;
+        bool closing = false;
+        // Members are only ever added, so indices stay valid while the lock is away.
+        for (size_t i = 0; i < members_.size(); ++i) {
+            Member& member = *members_[i];
+            if (member.closed) continue;
+            const bool last = member.closing;
+            lock.unlock();
+            const bool more = serve(member);
+            lock.lock();
+            busy |= more;
+            closing |= member.closing;
+            if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
+                std::vector<Flight> never;
+                if (more) lost_ += member.context->landed(std::numeric_limits<size_t>::max(), &never).size() + never.size();
+                member.closed = true;
+                closed_.notify_all();
+            }
+        }
+        if (stopping_) break;
+        woken_ = false;
+        if (busy || closing) {
+            wake_.wait_for(lock, kBusyPause);
+        } else {
+            wake_.wait_for(lock, kIdlePause, [this] { return woken_ || stopping_; });
+        }
+    }
+}
+
+// Returns whether launches are still in flight.
+bool Drain::serve(Member& member) {
+    Context& context = *member.context;
+    if (!context.memory()) return false;
+    const CurrentContext current(context.handle());
+
+    take_records(context, std::numeric_limits<uint64_t>::max());
+
+    std::vector<Flight> lost;
+    const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
+    for (const Flight& flight : lost) context.disembark(flight);
+    lost_ += lost.size();
+    if (ended.empty()) return context.in_flight();
+
+    // Every record of the launches that ended lies before this tail.
+    const auto progress = context.memory()->read_progress();
+    if (progress) {
+        take_records(context, progress->tail);
+        dropped_ += progress->dropped - member.dropped;
+        member.dropped = progress->dropped;
+        writer_->set_dropped(dropped_);
+    }
+    for (const Flight& flight : ended) {
+        if (progress && context.memory()->collect(flight.counters, &values_)) {
+            write_counts(context, flight, values_);
+            ++measured_;
+        } else {
+            ++lost_;
+        }
+        context.disembark(flight);
+    }
+    return context.in_flight();
+}
+
+// Takes what is finished; when `until` is a place, waits for every record before it (their warps are past the reservation, so the wait is
+// short unless the GPU has failed).
+void Drain::take_records(Context& context, uint64_t until) {
+    RecordRing* ring = context.memory()->ring();
+    if (!ring) return;
+    const bool complete = until != std::numeric_limits<uint64_t>::max();
+    const auto patience = std::chrono::steady_clock::now() + kStampPatience;
+    RawRecord record;
+    while (ring->head() < until) {
+        if (ring->take(&record)) {
+            append(context, record);
+            continue;
+        }
+        flush_records();
+        ring->publish();
+        if (!complete || std::chrono::steady_clock::now() > patience) return;
+    }
+    flush_records();
+    ring->publish();
+}
+
+void Drain::append(Context& context, const RawRecord& record) {
+    const auto fill = [&](auto row) {
+        row.launch = context.launch_in(record.tags.slot);
+        row.site = record.site;
+        row.issuer = context.gpu();
+        row.owner = record.tags.owner;
+        row.time = record.time;
+        row.block = record.block;
+        row.warp = record.tags.warp;
+        row.mask = record.mask;
+        return row;
+    };
+    if (record.tags.scattered) {
+        ScatteredRow row = fill(ScatteredRow{});
+        for (size_t lane = 0; lane < row.addresses.size(); ++lane) row.addresses[lane] = record.addresses[lane];
+        scattered_.push_back(row);
+    } else {
+        RecordRow row = fill(RecordRow{});
+        row.base = record.base;
+        row.stride = record.stride;
+        strided_.push_back(row);
+    }
+    if (strided_.size() + scattered_.size() >= kRowsAtOnce) {
+        flush_records();
+        context.memory()->ring()->publish();
+    }
+}
+
+void Drain::flush_records() {
+    if (strided_.empty() && scattered_.empty()) return;
+    writer_->wait_for_room();
+    records_ += strided_.size() + scattered_.size();
+    writer_->append(strided_);
+    writer_->append(scattered_);
+    strided_.clear();
+    scattered_.clear();
+}
+
+void Drain::write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values) {
+    std::vector<CountRow> rows;
+    const uint32_t owners = context.memory()->owners();
+    for (size_t i = 0; i + kCounters <= values.size(); i += kCounters) {
+        const uint64_t* counter = &values[i];
+        if (counter[kAccesses] == 0) continue;
+        const size_t pair = i / kCounters;
+        rows.push_back({flight.launch, flight.counters.first_site + static_cast<uint32_t>(pair / owners), static_cast<u1>(pair % owners),
+                        counter[kAccesses], counter[kLanes], counter[kSectors]});
+        accesses_ += counter[kAccesses];
+    }
+    writer_->append(rows);
+}
+
+}  // namespace snoopie

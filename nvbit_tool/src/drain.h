@@ -1,0 +1,77 @@
+// The thread that brings records and counts from the GPUs into the trace. It is the only one that waits for a GPU, and only for copies.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "context.h"
+#include "trace_writer.h"
+
+namespace snoopie {
+
+class Drain {
+  public:
+    Drain(TraceWriter* writer, void (*on_thread)());
+    ~Drain() { stop(); }
+
+    void add(Context* context);
+    // Collects what the context's launches have left, waiting at most kCloseMilliseconds for those that still run, and never uses the
+    // context again.
+    void close(Context* context);
+    // Closes every context and ends the thread.
+    void stop();
+    void wake();
+
+    uint64_t launches_measured() const { return measured_; }
+    uint64_t launches_lost() const { return lost_; }
+    uint64_t accesses() const { return accesses_; }
+    uint64_t records_written() const { return records_; }
+    uint64_t records_dropped() const { return dropped_; }
+
+    static constexpr int kCloseMilliseconds = 5000;
+
+  private:
+    struct Member {
+        Context* context;
+        uint64_t dropped = 0;
+        bool closing = false;
+        bool closed = false;
+        std::chrono::steady_clock::time_point deadline;
+    };
+
+    void run();
+    bool serve(Member& member);
+    void take_records(Context& context, uint64_t until);
+    void append(Context& context, const RawRecord& record);
+    void write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values);
+    void flush_records();
+
+    TraceWriter* const writer_;
+    void (*const on_thread_)();
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable closed_;
+    std::vector<std::unique_ptr<Member>> members_;
+    bool stopping_ = false;
+    bool woken_ = false;
+
+    std::atomic<uint64_t> measured_{0};
+    std::atomic<uint64_t> lost_{0};
+    std::atomic<uint64_t> accesses_{0};
+    std::atomic<uint64_t> records_{0};
+    std::atomic<uint64_t> dropped_{0};
+
+    // Of the thread alone.
+    std::vector<RecordRow> strided_;
+    std::vector<ScatteredRow> scattered_;
+    std::vector<uint64_t> values_;
+
+    std::thread thread_;
+};
+
+}  // namespace snoopie

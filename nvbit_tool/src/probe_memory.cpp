@@ -1,0 +1,121 @@
+#include "probe_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+
+namespace snoopie {
+
+namespace {
+
+constexpr uint64_t kStagingBytes = 1 << 20;
+// Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
+constexpr uint64_t kInlineCopyBytes = 64 << 10;
+
+}  // namespace
+
+std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, uint32_t owners, uint32_t sample_size) {
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners));
+    void* pinned = nullptr;
+    void* ring = nullptr;
+    const uint64_t table_bytes = sizeof(ProbeState) + kPages;
+    const uint64_t counter_bytes = kArenaCounters * sizeof(uint64_t);
+    const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
+    // Staging, zeros, and the head of the ring in one pinned block.
+    const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
+    CUdevice device = 0;
+    int multiprocessors = 0;
+    int threads = 0;
+    const bool ok = succeeded(cuCtxGetDevice(&device)) &&
+                    succeeded(cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) &&
+                    succeeded(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)) &&
+                    succeeded(cuMemAlloc_v2(&memory->state_, table_bytes)) && succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
+                    succeeded(cuStreamCreate(&memory->page_stream_, CU_STREAM_NON_BLOCKING)) &&
+                    succeeded(cuStreamCreate(&memory->drain_stream_, CU_STREAM_NON_BLOCKING)) &&
+                    succeeded(cuMemHostAlloc(&pinned, pinned_bytes, CU_MEMHOSTALLOC_DEVICEMAP)) &&
+                    (ring_bytes == 0 || succeeded(cuMemHostAlloc(&ring, ring_bytes, CU_MEMHOSTALLOC_DEVICEMAP)));
+    if (!ok) return nullptr;
+    std::memset(pinned, 0, pinned_bytes);
+    memory->staging_ = static_cast<uint64_t*>(pinned);
+    memory->zeros_ = memory->staging_ + kStagingBytes / sizeof(uint64_t);
+    uint64_t* head = memory->zeros_ + kStagingBytes / sizeof(uint64_t);
+
+    ProbeState state{};
+    state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
+    state.owners = owners;
+    state.sample_size = std::max(sample_size, 1u);
+    if (ring) {
+        std::memset(ring, 0, ring_bytes);
+        // With unified addressing, pinned memory has the same address on the device.
+        state.ring = static_cast<uint64_t*>(ring);
+        state.ring_head = head;
+        state.ring_units = kRingUnits;
+        state.ring_slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
+        if (state.ring_slack >= kRingUnits / 2) return nullptr;
+        memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);
+    }
+    const bool filled = succeeded(cuMemsetD8Async(memory->state_, 0, table_bytes, memory->page_stream_)) &&
+                        succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
+                        succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
+                        memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
+    return filled ? std::move(memory) : nullptr;
+}
+
+bool ProbeMemory::wait(CUstream stream, int milliseconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    CUresult result;
+    while ((result = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return succeeded(result);
+}
+
+bool ProbeMemory::set_pages(const std::vector<PageRange>& ranges) {
+    bool ok = true;
+    for (const PageRange& range : ranges) {
+        // Own memory stays 0: to a probe it is like memory that nothing is known of.
+        const uint8_t byte = range.owner && *range.owner != gpu_ ? static_cast<uint8_t>(*range.owner + 1) : 0;
+        const std::vector<uint8_t> bytes(std::min(range.count, kInlineCopyBytes), byte);
+        for (uint64_t done = 0; done < range.count; done += bytes.size()) {
+            const uint64_t count = std::min<uint64_t>(bytes.size(), range.count - done);
+            ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + sizeof(ProbeState) + range.first + done, bytes.data(), count, page_stream_)) && ok;
+        }
+    }
+    return wait(page_stream_, kPageWaitMilliseconds) && ok;
+}
+
+std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
+    const uint64_t size = static_cast<uint64_t>(sites) * owners_ * kCounters;
+    const std::optional<uint64_t> place = arena_.allocate(size);
+    if (!place) return std::nullopt;
+    return Counters{*place, size, first_site};
+}
+
+std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
+    static_assert(offsetof(ProbeState, dropped) == offsetof(ProbeState, tail) + 8);
+    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + offsetof(ProbeState, tail), 16, drain_stream_)) &&
+                    succeeded(cuStreamSynchronize(drain_stream_));
+    if (!ok) return std::nullopt;
+    return Progress{staging_[0], staging_[1]};
+}
+
+bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) {
+    values->resize(counters.size);
+    constexpr uint64_t kStep = kStagingBytes / sizeof(uint64_t);
+    for (uint64_t done = 0; done < counters.size; done += kStep) {
+        const uint64_t count = std::min(kStep, counters.size - done);
+        const CUdeviceptr source = counters_ + (counters.place + done) * sizeof(uint64_t);
+        // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
+        const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, source, count * sizeof(uint64_t), drain_stream_)) &&
+                        succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_)) &&
+                        succeeded(cuStreamSynchronize(drain_stream_));
+        if (!ok) return false;
+        std::memcpy(values->data() + done, staging_, count * sizeof(uint64_t));
+    }
+    return true;
+}
+
+}  // namespace snoopie

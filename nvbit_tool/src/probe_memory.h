@@ -1,0 +1,75 @@
+// The collector's memory on one GPU, in one context: page bytes, counters, ring.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "address_map.h"
+#include "counter_arena.h"
+#include "driver.h"
+#include "record_ring.h"
+
+namespace snoopie {
+
+class ProbeMemory {
+  public:
+    // Allocates in the current context; null if that fails. `records`: whether there is a ring.
+    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, uint32_t owners, uint32_t sample_size);
+
+    // What probes get as `state`.
+    uint64_t state() const { return state_; }
+    uint32_t owners() const { return owners_; }
+
+    // Makes the device know the pages' owners. Waits for the copies on a stream of its own, which depend on no kernel; should they take
+    // longer than kPageWaitMilliseconds nevertheless, goes on and returns false. Context current; one thread at a time.
+    bool set_pages(const std::vector<PageRange>& ranges);
+
+    struct Counters {
+        uint64_t place = 0;  // in the arena
+        uint64_t size = 0;
+        uint32_t first_site = 0;
+    };
+    // Zeroed counters for the sites first … first+sites-1. Callers lock.
+    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites);
+    void release(const Counters& counters) { arena_.release(counters.place, counters.size); }
+    // Where site 0 would be: for pack_launch.
+    int64_t site_zero(const Counters& counters) const {
+        return static_cast<int64_t>(counters.place) - counter_index(counters.first_site, owners_, 0);
+    }
+
+    // For the draining thread, context current:
+    struct Progress {
+        uint64_t tail = 0;
+        uint64_t dropped = 0;
+    };
+    std::optional<Progress> read_progress();
+    // Copies the counters out, and zeroes them on the device.
+    bool collect(const Counters& counters, std::vector<uint64_t>* values);
+
+    RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
+
+    static constexpr int kPageWaitMilliseconds = 2000;
+
+  private:
+    ProbeMemory(uint8_t gpu, uint32_t owners) : gpu_(gpu), owners_(owners), arena_(kArenaCounters) {}
+    bool wait(CUstream stream, int milliseconds);
+
+    // 16 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 19 KB.
+    static constexpr uint64_t kArenaCounters = 2 << 20;
+    static constexpr uint64_t kRingUnits = 1 << 18;  // 16 MiB
+
+    const uint8_t gpu_;
+    const uint32_t owners_;
+    CUdeviceptr state_ = 0;
+    CUdeviceptr counters_ = 0;
+    CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
+    CUstream drain_stream_ = nullptr;  // used by the draining thread
+    uint64_t* staging_ = nullptr;      // pinned
+    uint64_t* zeros_ = nullptr;        // pinned
+    CounterArena arena_;
+    std::optional<RecordRing> ring_;
+};
+
+}  // namespace snoopie
