@@ -61,7 +61,8 @@ void AddressMap::update(const Object& object, bool insert, std::vector<PageRange
         if (insert) {
             objects.push_back(object);
         } else {
-            objects.erase(std::remove_if(objects.begin(), objects.end(), [&](const Object& o) { return o.id == object.id; }), objects.end());
+            objects.erase(std::remove_if(objects.begin(), objects.end(), [&](const Object& o) { return o.id == object.id; }),
+                          objects.end());
         }
         const auto after = owner();
         if (before != after) append(changed, page, after);

@@ -14,8 +14,8 @@
 
 namespace snoopie {
 
-constexpr int kPageBits = 21;                                 // CUDA maps device memory in 2 MiB pages
-constexpr int kAddressBits = 47;                              // of the unified address space
+constexpr int kPageBits = 21;     // CUDA maps device memory in 2 MiB pages
+constexpr int kAddressBits = 47;  // of the unified address space
 constexpr uint64_t kPages = 1ull << (kAddressBits - kPageBits);
 
 struct Object {

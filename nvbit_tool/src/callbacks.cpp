@@ -62,26 +62,39 @@ CUstream stream_of(CUstream stream, bool per_thread) {
 template <class Params>
 LaunchCall plain_launch(const void* params, bool per_thread) {
     const auto* p = static_cast<const Params*>(params);
-    return {p->f, stream_of(p->hStream, per_thread), {p->gridDimX, p->gridDimY, p->gridDimZ}, {p->blockDimX, p->blockDimY, p->blockDimZ},
+    return {p->f,
+            stream_of(p->hStream, per_thread),
+            {p->gridDimX, p->gridDimY, p->gridDimZ},
+            {p->blockDimX, p->blockDimY, p->blockDimZ},
             p->sharedMemBytes};
 }
 
 LaunchCall extended_launch(const void* params, bool per_thread) {
     const auto* p = static_cast<const cuLaunchKernelEx_params*>(params);
     const CUlaunchConfig& c = *p->config;
-    return {p->f, stream_of(c.hStream, per_thread), {c.gridDimX, c.gridDimY, c.gridDimZ}, {c.blockDimX, c.blockDimY, c.blockDimZ},
+    return {p->f,
+            stream_of(c.hStream, per_thread),
+            {c.gridDimX, c.gridDimY, c.gridDimZ},
+            {c.blockDimX, c.blockDimY, c.blockDimZ},
             c.sharedMemBytes};
 }
 
 std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params) {
     switch (cbid) {
-        case API_CUDA_cuLaunchKernel: return plain_launch<cuLaunchKernel_params>(params, false);
-        case API_CUDA_cuLaunchKernel_ptsz: return plain_launch<cuLaunchKernel_params>(params, true);
-        case API_CUDA_cuLaunchCooperativeKernel: return plain_launch<cuLaunchCooperativeKernel_params>(params, false);
-        case API_CUDA_cuLaunchCooperativeKernel_ptsz: return plain_launch<cuLaunchCooperativeKernel_params>(params, true);
-        case API_CUDA_cuLaunchKernelEx: return extended_launch(params, false);
-        case API_CUDA_cuLaunchKernelEx_ptsz: return extended_launch(params, true);
-        default: return std::nullopt;
+        case API_CUDA_cuLaunchKernel:
+            return plain_launch<cuLaunchKernel_params>(params, false);
+        case API_CUDA_cuLaunchKernel_ptsz:
+            return plain_launch<cuLaunchKernel_params>(params, true);
+        case API_CUDA_cuLaunchCooperativeKernel:
+            return plain_launch<cuLaunchCooperativeKernel_params>(params, false);
+        case API_CUDA_cuLaunchCooperativeKernel_ptsz:
+            return plain_launch<cuLaunchCooperativeKernel_params>(params, true);
+        case API_CUDA_cuLaunchKernelEx:
+            return extended_launch(params, false);
+        case API_CUDA_cuLaunchKernelEx_ptsz:
+            return extended_launch(params, true);
+        default:
+            return std::nullopt;
     }
 }
 
@@ -143,8 +156,11 @@ void nvbit_at_ctx_term(CUcontext context) { collector->context_ending(context); 
 void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
     func_config_t config{};
     nvbit_get_func_config(context, function, &config);
-    const LaunchCall call{function, stream, {config.gridDimX, config.gridDimY, config.gridDimZ},
-                          {config.blockDimX, config.blockDimY, config.blockDimZ}, config.shmem_dynamic_nbytes};
+    const LaunchCall call{function,
+                          stream,
+                          {config.gridDimX, config.gridDimY, config.gridDimZ},
+                          {config.blockDimX, config.blockDimY, config.blockDimZ},
+                          config.shmem_dynamic_nbytes};
     launches.push_back(collector->before_graph_node(context, call, launch_handle));
 }
 
@@ -154,7 +170,8 @@ void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, 
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
-        case API_CUDA_cuGraphLaunch_ptsz: return at_graph_launch(is_exit, succeeded);
+        case API_CUDA_cuGraphLaunch_ptsz:
+            return at_graph_launch(is_exit, succeeded);
         case API_CUDA_cuGraphAddKernelNode:
             if (!is_exit) collector->into_graph(context, static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams->func);
             return;
@@ -171,13 +188,15 @@ void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, 
             if (succeeded) collector->allocated(context, *p->dptr, *p->pPitch * p->Height);
             return;
         }
-        case API_CUDA_cuMemFree_v2: return at_free(is_exit, static_cast<cuMemFree_v2_params*>(params)->dptr, succeeded);
+        case API_CUDA_cuMemFree_v2:
+            return at_free(is_exit, static_cast<cuMemFree_v2_params*>(params)->dptr, succeeded);
         case API_CUDA_cuCtxEnablePeerAccess:
             if (succeeded) collector->peer_access(context, static_cast<cuCtxEnablePeerAccess_params*>(params)->peerContext, true);
             return;
         case API_CUDA_cuCtxDisablePeerAccess:
             if (succeeded) collector->peer_access(context, static_cast<cuCtxDisablePeerAccess_params*>(params)->peerContext, false);
             return;
-        default: return;
+        default:
+            return;
     }
 }

@@ -56,7 +56,8 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
 uint32_t Catalog::line_id(const LineChain& chain) {
     uint32_t id = 0;
     for (auto line = chain.rbegin(); line != chain.rend(); ++line) {
-        const auto [slot, is_new] = lines_.try_emplace({line->file, line->line, line->function, id}, static_cast<uint32_t>(lines_.size() + 1));
+        const auto [slot, is_new] =
+            lines_.try_emplace({line->file, line->line, line->function, id}, static_cast<uint32_t>(lines_.size() + 1));
         if (is_new) writer_->append(LineRow{slot->second, writer_->intern(line->file), line->line, writer_->intern(line->function), id});
         id = slot->second;
     }

@@ -53,8 +53,8 @@ void Collector::open_trace(void (*on_thread)()) {
     instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_.code_attribution, [this](const auto& text) { notice(text); });
     drain_ = std::make_unique<Drain>(writer_.get(), on_thread);
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
-    say("recording " + recorded(options_) + " of accesses to other GPUs in " + kernels + " on " +
-        plural(gpus_.size(), "GPU") + " to " + path_);
+    say("recording " + recorded(options_) + " of accesses to other GPUs in " + kernels + " on " + plural(gpus_.size(), "GPU") + " to " +
+        path_);
 }
 
 void Collector::notice(const std::string& text) { writer_->append(NoticeRow{now_ns(), text}); }
@@ -77,8 +77,7 @@ void Collector::context_ready(CUcontext handle) {
     Context* context = find(handle);
     if (!context || gpus_.size() < 2) return;
     const CurrentContext current(handle);
-    std::unique_ptr<ProbeMemory> memory =
-        ProbeMemory::create(context->gpu(), static_cast<uint32_t>(gpus_.size()), options_.sample_size);
+    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), static_cast<uint32_t>(gpus_.size()), options_.sample_size);
     if (!memory) {
         notice("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;
@@ -193,9 +192,8 @@ std::optional<Flight> Collector::board(Context& context, ContextFunction& functi
     }
     ++launches_boarded_;
     // Before the launch: its records can reach the trace before its call returns, and must find it there.
-    writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream),
-                              thread_id(), now_ns(), call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1],
-                              call.block[2], call.shared_memory});
+    writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
+                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory});
     return flight;
 }
 
@@ -293,8 +291,8 @@ void Collector::finish() {
         say("the trace " + path_ + " is incomplete: " + error);
         return;
     }
-    std::string line = "recorded " + plural(totals.accesses, "access", "es") + " in " + plural(totals.launches_measured, "launch", "es") + ", " +
-                       plural(totals.records_written, "record") + ", " + std::to_string(totals.records_dropped) + " dropped";
+    std::string line = "recorded " + plural(totals.accesses, "access", "es") + " in " + plural(totals.launches_measured, "launch", "es") +
+                       ", " + plural(totals.records_written, "record") + ", " + std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
 }

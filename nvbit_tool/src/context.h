@@ -80,7 +80,7 @@ class Context {
     std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
 
     mutable std::mutex mutex_;
-    std::unordered_map<CUstream, std::deque<Flight>> flights_;  // a stream's launches end in order
+    std::unordered_map<CUstream, std::deque<Flight>> flights_;        // a stream's launches end in order
     std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
     // Slots go round, so that successive launches sample different accesses (see `sampled`).
     uint32_t next_slot_ = 0;

@@ -21,8 +21,10 @@ bool may_be_foreign(InstrType::MemorySpace space) {
         case InstrType::MemorySpace::GLOBAL_TO_SHARED:
         case InstrType::MemorySpace::SURFACE:
         case InstrType::MemorySpace::TEXTURE:
-        case InstrType::MemorySpace::TENSOR_MEM: return true;
-        default: return false;
+        case InstrType::MemorySpace::TENSOR_MEM:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -133,8 +135,8 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     description.has_lines = lines && lines->has_lines(description.mangled);
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
-        SiteDescription site{instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation,
-                             planned.opcode.width, planned.measured, {}};
+        SiteDescription site{
+            instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation, planned.opcode.width, planned.measured, {}};
         if (description.has_lines) site.lines = chain_of(*lines, description.mangled, instruction.offset);
         description.sites.push_back(site);
     }

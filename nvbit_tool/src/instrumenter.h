@@ -35,9 +35,9 @@ class Instrumenter {
     const bool lines_;
     const Notify notify_;
 
-    std::mutex mutex_;  // NVBit reads code in one thread at a time
+    std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity
-    std::unordered_map<size_t, std::unique_ptr<LineTable>> tables_;  // by a hash of the module
+    std::unordered_map<size_t, std::unique_ptr<LineTable>> tables_;       // by a hash of the module
 };
 
 }  // namespace snoopie

@@ -17,29 +17,18 @@ struct Known {
 };
 
 constexpr std::array kKnown = {
-    Known{"LDG", Kind::addressed, Operation::load, 0},
-    Known{"LD", Kind::addressed, Operation::load, 0},
-    Known{"STG", Kind::addressed, Operation::store, 0},
-    Known{"ST", Kind::addressed, Operation::store, 0},
-    Known{"ATOM", Kind::addressed, Operation::atomic, 0},
-    Known{"ATOMG", Kind::addressed, Operation::atomic, 0},
-    Known{"RED", Kind::addressed, Operation::reduction, 0},
-    Known{"REDG", Kind::addressed, Operation::reduction, 0},
+    Known{"LDG", Kind::addressed, Operation::load, 0},           Known{"LD", Kind::addressed, Operation::load, 0},
+    Known{"STG", Kind::addressed, Operation::store, 0},          Known{"ST", Kind::addressed, Operation::store, 0},
+    Known{"ATOM", Kind::addressed, Operation::atomic, 0},        Known{"ATOMG", Kind::addressed, Operation::atomic, 0},
+    Known{"RED", Kind::addressed, Operation::reduction, 0},      Known{"REDG", Kind::addressed, Operation::reduction, 0},
     Known{"LDGSTS", Kind::addressed, Operation::load, 1},  // [0] is the shared destination
-    Known{"LDGMC", Kind::unmeasured, Operation::load, 0},
-    Known{"UBLKCP", Kind::unmeasured, Operation::load, 0},
-    Known{"UBLKRED", Kind::unmeasured, Operation::reduction, 0},
-    Known{"UTMALDG", Kind::unmeasured, Operation::load, 0},
-    Known{"UTMASTG", Kind::unmeasured, Operation::store, 0},
-    Known{"UTMAREDG", Kind::unmeasured, Operation::reduction, 0},
-    Known{"TEX", Kind::unmeasured, Operation::load, 0},
-    Known{"TLD", Kind::unmeasured, Operation::load, 0},
-    Known{"TLD4", Kind::unmeasured, Operation::load, 0},
-    Known{"TXD", Kind::unmeasured, Operation::load, 0},
-    Known{"SULD", Kind::unmeasured, Operation::load, 0},
-    Known{"SUST", Kind::unmeasured, Operation::store, 0},
-    Known{"SUATOM", Kind::unmeasured, Operation::atomic, 0},
-    Known{"SURED", Kind::unmeasured, Operation::reduction, 0},
+    Known{"LDGMC", Kind::unmeasured, Operation::load, 0},        Known{"UBLKCP", Kind::unmeasured, Operation::load, 0},
+    Known{"UBLKRED", Kind::unmeasured, Operation::reduction, 0}, Known{"UTMALDG", Kind::unmeasured, Operation::load, 0},
+    Known{"UTMASTG", Kind::unmeasured, Operation::store, 0},     Known{"UTMAREDG", Kind::unmeasured, Operation::reduction, 0},
+    Known{"TEX", Kind::unmeasured, Operation::load, 0},          Known{"TLD", Kind::unmeasured, Operation::load, 0},
+    Known{"TLD4", Kind::unmeasured, Operation::load, 0},         Known{"TXD", Kind::unmeasured, Operation::load, 0},
+    Known{"SULD", Kind::unmeasured, Operation::load, 0},         Known{"SUST", Kind::unmeasured, Operation::store, 0},
+    Known{"SUATOM", Kind::unmeasured, Operation::atomic, 0},     Known{"SURED", Kind::unmeasured, Operation::reduction, 0},
 };
 
 // These are filed under a memory space but move no data to or from another GPU's memory: prefetches, cache control, queries,
@@ -53,12 +42,12 @@ struct Width {
 };
 
 constexpr std::array kWidths = {
-    Width{"U8", 1},      Width{"S8", 1},      Width{"8", 1},       Width{"U16", 2},     Width{"S16", 2},    Width{"16", 2},
-    Width{"U32", 4},     Width{"S32", 4},     Width{"32", 4},      Width{"F32", 4},     Width{"F16x2", 4},  Width{"F16X2", 4},
-    Width{"F16_V2", 4},  Width{"BF16x2", 4},  Width{"BF16X2", 4},  Width{"BF16_V2", 4}, Width{"64", 8},     Width{"U64", 8},
-    Width{"S64", 8},     Width{"F64", 8},     Width{"F32x2", 8},   Width{"F32X2", 8},   Width{"F32_V2", 8}, Width{"F16x4", 8},
-    Width{"F16X4", 8},   Width{"F16_V4", 8},  Width{"BF16x4", 8},  Width{"BF16X4", 8},  Width{"BF16_V4", 8}, Width{"128", 16},
-    Width{"F32x4", 16},  Width{"F32X4", 16},  Width{"F32_V4", 16}, Width{"F16x8", 16},  Width{"F16X8", 16}, Width{"F16_V8", 16},
+    Width{"U8", 1},      Width{"S8", 1},      Width{"8", 1},        Width{"U16", 2},     Width{"S16", 2},     Width{"16", 2},
+    Width{"U32", 4},     Width{"S32", 4},     Width{"32", 4},       Width{"F32", 4},     Width{"F16x2", 4},   Width{"F16X2", 4},
+    Width{"F16_V2", 4},  Width{"BF16x2", 4},  Width{"BF16X2", 4},   Width{"BF16_V2", 4}, Width{"64", 8},      Width{"U64", 8},
+    Width{"S64", 8},     Width{"F64", 8},     Width{"F32x2", 8},    Width{"F32X2", 8},   Width{"F32_V2", 8},  Width{"F16x4", 8},
+    Width{"F16X4", 8},   Width{"F16_V4", 8},  Width{"BF16x4", 8},   Width{"BF16X4", 8},  Width{"BF16_V4", 8}, Width{"128", 16},
+    Width{"F32x4", 16},  Width{"F32X4", 16},  Width{"F32_V4", 16},  Width{"F16x8", 16},  Width{"F16X8", 16},  Width{"F16_V8", 16},
     Width{"BF16x8", 16}, Width{"BF16X8", 16}, Width{"BF16_V8", 16}, Width{"256", 32},
 };
 

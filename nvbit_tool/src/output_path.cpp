@@ -43,10 +43,17 @@ std::string output_path(const std::string& pattern, const OutputNames& names, co
                 continue;
             }
             switch (text[++i]) {
-                case 'h': out += file_name_part(names.host); break;
-                case 'p': out += file_name_part(names.pid); break;
-                case 'n': out += file_name_part(names.program); break;
-                default: out += text[i];
+                case 'h':
+                    out += file_name_part(names.host);
+                    break;
+                case 'p':
+                    out += file_name_part(names.pid);
+                    break;
+                case 'n':
+                    out += file_name_part(names.program);
+                    break;
+                default:
+                    out += text[i];
             }
         }
         return out;

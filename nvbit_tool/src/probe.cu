@@ -14,7 +14,9 @@ struct DeviceWarp {
 
     __device__ __forceinline__ uint32_t ballot(uint32_t group, bool value) const { return __ballot_sync(group, value); }
 
-    __device__ __forceinline__ uint64_t broadcast(uint32_t group, U64 value, uint32_t from) const { return __shfl_sync(group, value, from); }
+    __device__ __forceinline__ uint64_t broadcast(uint32_t group, U64 value, uint32_t from) const {
+        return __shfl_sync(group, value, from);
+    }
 
     __device__ __forceinline__ U64 previous(uint32_t group, U64 value) const {
         const uint32_t below = group & ((1u << lane) - 1);
@@ -107,8 +109,8 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
             const uint32_t sectors = distinct_sectors(warp, group, static_cast<unsigned long long>(address));
             const uint32_t leader = lowest_lane(group);
             const uint8_t owner = static_cast<uint8_t>(turn - 1);
-            unsigned long long* counters =
-                reinterpret_cast<unsigned long long*>(state->counters) + launch_site_zero(launch) + counter_index(site, state->owners, owner);
+            unsigned long long* counters = reinterpret_cast<unsigned long long*>(state->counters) + launch_site_zero(launch) +
+                                           counter_index(site, state->owners, owner);
             unsigned long long ordinal = 0;
             if (warp.lane == leader) {
                 ordinal = atomicAdd(counters + kAccesses, 1ull);
@@ -130,8 +132,8 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
 }  // namespace snoopie
 
 // The address as the two registers of a pair and an immediate: cheaper than NVBit's own address argument.
-extern "C" __device__ __noinline__ void snoopie_probe_registers(int executes, uint32_t low, uint32_t high, int immediate, uint32_t site_word,
-                                                                uint64_t state, uint64_t launch) {
+extern "C" __device__ __noinline__ void snoopie_probe_registers(int executes, uint32_t low, uint32_t high, int immediate,
+                                                                uint32_t site_word, uint64_t state, uint64_t launch) {
     const uint64_t address = (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(immediate);
     snoopie::probe(executes, address, site_word, state, launch);
 }

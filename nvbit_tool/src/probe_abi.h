@@ -45,17 +45,17 @@ SNOOPIE_BOTH RecordTags unpack_tags(uint64_t word) {
 // Page bytes: 0 = nothing known or this device's own memory, else owner + 1. One load and one compare settle a local access.
 struct ProbeState {
     // Written once by the host.
-    uint64_t* counters;                // arena that the launches' counters are cut from
-    volatile uint64_t* ring;           // pinned host memory; null = no records
+    uint64_t* counters;                  // arena that the launches' counters are cut from
+    volatile uint64_t* ring;             // pinned host memory; null = no records
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
-    uint64_t ring_units;               // a power of two
+    uint64_t ring_units;                 // a power of two
     uint64_t ring_slack;
-    uint32_t owners;                   // counters are kept for owners 0 … owners-1
-    uint32_t sample_size;              // records of 1 in so many accesses; >= 1
+    uint32_t owners;       // counters are kept for owners 0 … owners-1
+    uint32_t sample_size;  // records of 1 in so many accesses; >= 1
     // Written by warps.
     unsigned long long tail;
     unsigned long long dropped;
-    unsigned long long head_seen;      // latest known ring_head, so that a warp rarely reads host memory
+    unsigned long long head_seen;  // latest known ring_head, so that a warp rarely reads host memory
     uint64_t spare[7];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");

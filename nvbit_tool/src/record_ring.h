@@ -41,8 +41,7 @@ class RecordRing {
         const uint32_t units = record->tags.scattered ? kUnitsScattered : kUnitsStrided;
         if (record->tags.scattered)
             for (uint32_t lane = 0; lane < 32; ++lane)
-                record->addresses[lane] =
-                    record->mask >> lane & 1 ? unit(head_ + 1 + lane / kWordsPerUnit)[lane % kWordsPerUnit] : 0;
+                record->addresses[lane] = record->mask >> lane & 1 ? unit(head_ + 1 + lane / kWordsPerUnit)[lane % kWordsPerUnit] : 0;
         for (uint32_t i = 0; i < units; ++i) unit(head_ + i)[kWordStamp] = 0;
         head_ += units;
         return true;

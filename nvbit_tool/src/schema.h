@@ -28,104 +28,104 @@ constexpr int kFormatVersion = 1;
     C(id, u4, "", "", "1, 2, 3, … in the order of writing") \
     C(text, utf8, "", "", "the string")
 
-#define SNOOPIE_LINES(C)                                                                \
-    C(id, u4, "", "", "1, 2, 3, …")                                                     \
-    C(file, u4, "", "strings", "source file, as the compiler recorded it")              \
-    C(line, u4, "", "", "line number, from 1")                                          \
+#define SNOOPIE_LINES(C)                                                                  \
+    C(id, u4, "", "", "1, 2, 3, …")                                                       \
+    C(file, u4, "", "strings", "source file, as the compiler recorded it")                \
+    C(line, u4, "", "", "line number, from 1")                                            \
     C(function, u4, "", "strings", "inlined function that the line belongs to, 0 = none") \
     C(inlined_at, u4, "", "lines", "the line that this one was inlined at, 0 = not inlined")
 
-#define SNOOPIE_FUNCTIONS(C)                                                             \
-    C(id, u4, "", "", "1, 2, 3, …")                                                      \
-    C(name, u4, "", "strings", "demangled name")                                         \
-    C(mangled, u4, "", "strings", "mangled name")                                        \
-    C(kernel, u1, "", "", "1 = a kernel, 0 = a device function that kernels call")       \
+#define SNOOPIE_FUNCTIONS(C)                                                                      \
+    C(id, u4, "", "", "1, 2, 3, …")                                                               \
+    C(name, u4, "", "strings", "demangled name")                                                  \
+    C(mangled, u4, "", "strings", "mangled name")                                                 \
+    C(kernel, u1, "", "", "1 = a kernel, 0 = a device function that kernels call")                \
     C(has_lines, u1, "", "", "1 = the module has line tables, 0 = none (compile with -lineinfo)") \
-    C(first_site, u4, "", "sites", "id of its first site, 0 = it has none")              \
+    C(first_site, u4, "", "sites", "id of its first site, 0 = it has none")                       \
     C(sites, u4, "", "", "number of its sites; their ids are consecutive")
 
-#define SNOOPIE_SITES(C)                                                                   \
-    C(id, u4, "", "", "1, 2, 3, …")                                                        \
-    C(function, u4, "", "functions", "function that holds the instruction")                \
-    C(offset, u4, "bytes", "", "offset of the instruction in the function")                \
-    C(sass, u4, "", "strings", "the instruction as disassembled")                          \
-    C(opcode, u4, "", "strings", "its full opcode")                                        \
+#define SNOOPIE_SITES(C)                                                                                                      \
+    C(id, u4, "", "", "1, 2, 3, …")                                                                                           \
+    C(function, u4, "", "functions", "function that holds the instruction")                                                   \
+    C(offset, u4, "bytes", "", "offset of the instruction in the function")                                                   \
+    C(sass, u4, "", "strings", "the instruction as disassembled")                                                             \
+    C(opcode, u4, "", "strings", "its full opcode")                                                                           \
     C(operation, u1, "", "", "index in the header's operations: load, store, atomic (returns a value), reduction (does not)") \
-    C(width, u1, "bytes", "", "bytes each lane accesses, 0 = unknown")                     \
-    C(measured, u1, "", "", "1 = counted, 0 = this version cannot measure it")             \
+    C(width, u1, "bytes", "", "bytes each lane accesses, 0 = unknown")                                                        \
+    C(measured, u1, "", "", "1 = counted, 0 = this version cannot measure it")                                                \
     C(line, u4, "", "lines", "source line, 0 = unknown")
 
-#define SNOOPIE_LAUNCHES(C)                                                     \
-    C(id, u4, "", "", "1, 2, 3, … in the order of launching")                   \
-    C(function, u4, "", "functions", "the kernel")                              \
-    C(gpu, u1, "", "", "issuer: the GPU that ran it")                           \
-    C(stream, u8, "", "", "CUDA stream handle")                                 \
-    C(thread, u4, "", "", "host thread that launched it")                       \
-    C(time, u8, "ns", "", "host time of the launch call")                       \
-    C(grid_x, u4, "blocks", "", "")                                             \
-    C(grid_y, u4, "blocks", "", "")                                             \
-    C(grid_z, u4, "blocks", "", "")                                             \
-    C(block_x, u4, "threads", "", "")                                           \
-    C(block_y, u4, "threads", "", "")                                           \
-    C(block_z, u4, "threads", "", "")                                           \
+#define SNOOPIE_LAUNCHES(C)                                   \
+    C(id, u4, "", "", "1, 2, 3, … in the order of launching") \
+    C(function, u4, "", "functions", "the kernel")            \
+    C(gpu, u1, "", "", "issuer: the GPU that ran it")         \
+    C(stream, u8, "", "", "CUDA stream handle")               \
+    C(thread, u4, "", "", "host thread that launched it")     \
+    C(time, u8, "ns", "", "host time of the launch call")     \
+    C(grid_x, u4, "blocks", "", "")                           \
+    C(grid_y, u4, "blocks", "", "")                           \
+    C(grid_z, u4, "blocks", "", "")                           \
+    C(block_x, u4, "threads", "", "")                         \
+    C(block_y, u4, "threads", "", "")                         \
+    C(block_z, u4, "threads", "", "")                         \
     C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block")
 
-#define SNOOPIE_COUNTS(C)                                                              \
-    C(launch, u4, "", "launches", "the launch")                                        \
-    C(site, u4, "", "sites", "the instruction")                                        \
-    C(owner, u1, "", "", "GPU whose memory was touched")                               \
-    C(accesses, u8, "", "", "executions by a warp that touched this owner")            \
-    C(lanes, u8, "", "", "active threads of these")                                    \
+#define SNOOPIE_COUNTS(C)                                                   \
+    C(launch, u4, "", "launches", "the launch")                             \
+    C(site, u4, "", "sites", "the instruction")                             \
+    C(owner, u1, "", "", "GPU whose memory was touched")                    \
+    C(accesses, u8, "", "", "executions by a warp that touched this owner") \
+    C(lanes, u8, "", "", "active threads of these")                         \
     C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")
 
 // The columns that say which access a record is; both shapes of record have them.
-#define SNOOPIE_ACCESS(C)                                               \
-    C(launch, u4, "", "launches", "the launch")                         \
-    C(site, u4, "", "sites", "the instruction")                         \
-    C(issuer, u1, "", "", "GPU that executed it")                       \
-    C(owner, u1, "", "", "GPU whose memory was touched")                \
-    C(time, u8, "ns", "", "device time (globaltimer)")                  \
-    C(block, u8, "", "", "linear block index, x fastest")               \
-    C(warp, u1, "", "", "warp within the block")                        \
+#define SNOOPIE_ACCESS(C)                                 \
+    C(launch, u4, "", "launches", "the launch")           \
+    C(site, u4, "", "sites", "the instruction")           \
+    C(issuer, u1, "", "", "GPU that executed it")         \
+    C(owner, u1, "", "", "GPU whose memory was touched")  \
+    C(time, u8, "ns", "", "device time (globaltimer)")    \
+    C(block, u8, "", "", "linear block index, x fastest") \
+    C(warp, u1, "", "", "warp within the block")          \
     C(mask, u4, "", "", "lanes that touched this owner, bit 0 = lane 0")
 
-#define SNOOPIE_RECORDS(C)                                              \
-    SNOOPIE_ACCESS(C)                                                   \
-    C(base, u8, "bytes", "", "address of the lowest lane in the mask")  \
+#define SNOOPIE_RECORDS(C)                                             \
+    SNOOPIE_ACCESS(C)                                                  \
+    C(base, u8, "bytes", "", "address of the lowest lane in the mask") \
     C(stride, i8, "bytes", "", "address of lane i = base + stride × (i − lowest lane in the mask)")
 
 #define SNOOPIE_SCATTERED(C) \
     SNOOPIE_ACCESS(C)        \
     C(addresses, u8x32, "bytes", "", "address of each lane, 0 where the mask has none")
 
-#define SNOOPIE_OBJECTS(C)                                                       \
-    C(id, u4, "", "", "1, 2, 3, …")                                              \
-    C(address, u8, "bytes", "", "first address")                                 \
-    C(bytes, u8, "bytes", "", "size asked for")                                  \
-    C(owner, u1, "", "", "GPU whose memory it is")                               \
-    C(kind, u1, "", "", "index in the header's object_kinds")                    \
+#define SNOOPIE_OBJECTS(C)                                    \
+    C(id, u4, "", "", "1, 2, 3, …")                           \
+    C(address, u8, "bytes", "", "first address")              \
+    C(bytes, u8, "bytes", "", "size asked for")               \
+    C(owner, u1, "", "", "GPU whose memory it is")            \
+    C(kind, u1, "", "", "index in the header's object_kinds") \
     C(time, u8, "ns", "", "host time when the allocation was complete")
 
-#define SNOOPIE_FREES(C)                              \
-    C(object, u4, "", "objects", "the object freed")  \
+#define SNOOPIE_FREES(C)                             \
+    C(object, u4, "", "objects", "the object freed") \
     C(time, u8, "ns", "", "host time of the free")
 
-#define SNOOPIE_NOTICES(C)                                                       \
-    C(time, u8, "ns", "", "host time")                                           \
+#define SNOOPIE_NOTICES(C)             \
+    C(time, u8, "ns", "", "host time") \
     C(text, utf8, "", "", "what a reader of this trace should know: a sentence and a remedy")
 
 // T(table, Row, COLUMNS, doc); a table's id is its place here, from 2 (0 is the header, 1 the footer).
-#define SNOOPIE_TABLES(T)                                                                              \
-    T(strings, StringRow, SNOOPIE_STRINGS, "interned strings")                                         \
-    T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")             \
+#define SNOOPIE_TABLES(T)                                                                                   \
+    T(strings, StringRow, SNOOPIE_STRINGS, "interned strings")                                              \
+    T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")                  \
     T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call") \
-    T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                     \
-    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches")                                  \
-    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                     \
-    T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")            \
-    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")               \
-    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                              \
-    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                            \
+    T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                          \
+    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches")                                       \
+    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                          \
+    T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                 \
+    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                    \
+    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                   \
+    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                 \
     T(notices, NoticeRow, SNOOPIE_NOTICES, "remarks of the collector")
 
 enum class Table : uint32_t {

@@ -19,12 +19,22 @@ namespace snoopie {
 namespace {
 
 // Variables that change which GPUs a process sees or how its libraries communicate.
-constexpr std::array kEnvironmentPrefixes = {"CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=", "SNOOPIE_"};
+constexpr std::array kEnvironmentPrefixes = {
+    "CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=", "SNOOPIE_"};
 
 // Where launchers put ranks.
-constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",     "PMI_SIZE",
-                               "MPI_LOCALRANKID",      "SLURM_PROCID",               "SLURM_LOCALID",        "SLURM_NTASKS", "RANK",
-                               "LOCAL_RANK",           "WORLD_SIZE"};
+constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
+                               "OMPI_COMM_WORLD_LOCAL_RANK",
+                               "OMPI_COMM_WORLD_SIZE",
+                               "PMI_RANK",
+                               "PMI_SIZE",
+                               "MPI_LOCALRANKID",
+                               "SLURM_PROCID",
+                               "SLURM_LOCALID",
+                               "SLURM_NTASKS",
+                               "RANK",
+                               "LOCAL_RANK",
+                               "WORLD_SIZE"};
 
 std::vector<std::string> read_command() {
     std::ifstream file("/proc/self/cmdline", std::ios::binary);

@@ -141,7 +141,8 @@ void TraceWriter::run() {
 void TraceWriter::write_block(const Block& block) {
     if (failed_) return;
     std::string data(ZSTD_compressBound(block.content.size()), '\0');
-    const size_t size = ZSTD_compress2(static_cast<ZSTD_CCtx*>(compressor_), data.data(), data.size(), block.content.data(), block.content.size());
+    const size_t size =
+        ZSTD_compress2(static_cast<ZSTD_CCtx*>(compressor_), data.data(), data.size(), block.content.data(), block.content.size());
     std::string reason;
     if (ZSTD_isError(size)) {
         reason = ZSTD_getErrorName(size);

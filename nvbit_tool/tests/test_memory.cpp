@@ -71,7 +71,7 @@ void freed_and_given_to_another() {
     Device device;
     const Object first = add(map, device, kBase, 2 * kPage, 0);
     const auto freeing = map.begin_free(kBase);
-    CHECK(device[kBase] == uint8_t{0});  // kernels launched before the free may still run
+    CHECK(device[kBase] == uint8_t{0});                       // kernels launched before the free may still run
     const Object second = add(map, device, kBase, kPage, 1);  // another thread got the address before our exit event
     CHECK(device[kBase] == uint8_t{1});
     end_free(map, device, *freeing);

@@ -75,9 +75,9 @@ void kernel_filter() {
     CHECK(selects("_Z3put*", "put(float*)", "_Z3putPf"));
 
     const std::string name = "void lib::inner::scale<float, (int)4>(float*, int)";
-    for (const char* setting : {"scale", "lib::inner::scale", "scale<float, (int)4>", "lib::inner::scale<float, (int)4>",
-                                "void lib::inner::scale<float, (int)4>(float*, int)", "lib::inner::scale<float, (int)4>(float*, int)",
-                                "lib::*", "scale<float*"})
+    for (const char* setting :
+         {"scale", "lib::inner::scale", "scale<float, (int)4>", "lib::inner::scale<float, (int)4>",
+          "void lib::inner::scale<float, (int)4>(float*, int)", "lib::inner::scale<float, (int)4>(float*, int)", "lib::*", "scale<float*"})
         CHECK(selects(setting, name));
     for (const char* setting : {"inner", "scale<double*", "lib", "float"}) CHECK(!selects(setting, name));
 

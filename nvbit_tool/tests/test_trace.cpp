@@ -48,8 +48,13 @@ std::vector<Block> read(const std::string& path) {
         const std::string entry = bytes.substr(at + 8, 48);
         CHECK_EQ(entry.substr(0, 4), "SNPB");
         CHECK_EQ(get<uint32_t>(entry, 44), crc32(entry.data(), 44));
-        Block block{get<uint32_t>(entry, 4),  get<uint32_t>(entry, 8),  get<uint32_t>(entry, 12), get<uint64_t>(entry, 16),
-                    get<uint64_t>(entry, 24), get<uint64_t>(entry, 32), ""};
+        Block block{get<uint32_t>(entry, 4),
+                    get<uint32_t>(entry, 8),
+                    get<uint32_t>(entry, 12),
+                    get<uint64_t>(entry, 16),
+                    get<uint64_t>(entry, 24),
+                    get<uint64_t>(entry, 32),
+                    ""};
         const std::string data = bytes.substr(at + 56, block.data_size);
         CHECK_EQ(data.size(), block.data_size);
         CHECK_EQ(get<uint32_t>(entry, 40), crc32(data.data(), data.size()));
@@ -79,7 +84,8 @@ void crc() { CHECK_EQ(crc32("123456789", 9), 0xCBF43926u); }
 
 void json() {
     CHECK_EQ(json_quote("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
-    CHECK_EQ(json_quote("\xC3\xA9\xFF\xE2\x82\xAC\xED\xA0\x80"), "\"\xC3\xA9\xEF\xBF\xBD\xE2\x82\xAC\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+    CHECK_EQ(json_quote("\xC3\xA9\xFF\xE2\x82\xAC\xED\xA0\x80"),
+             "\"\xC3\xA9\xEF\xBF\xBD\xE2\x82\xAC\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
     JsonWriter writer;
     writer.begin_object().member("n", 1).key("a").begin_array().value("x").value(true).begin_object().end_object().end_array().end_object();
     CHECK_EQ(writer.text(), "{\"n\":1,\"a\":[\"x\",true,{}]}");
@@ -111,8 +117,8 @@ void rows_and_order() {
     const Block& counts = blocks[2];
     CHECK_EQ(counts.rows, 2u);
     CHECK_EQ(counts.raw_size, 2u * (4 + 4 + 1 + 3 * 8));
-    CHECK_EQ(get<uint32_t>(counts.content, 4), 3u);   // launch of the second row
-    CHECK_EQ(counts.content[16], 1);                  // owner of the first
+    CHECK_EQ(get<uint32_t>(counts.content, 4), 3u);    // launch of the second row
+    CHECK_EQ(counts.content[16], 1);                   // owner of the first
     CHECK_EQ(get<uint64_t>(counts.content, 18), 10u);  // accesses of the first
 }
 

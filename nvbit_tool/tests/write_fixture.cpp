@@ -44,13 +44,15 @@ FunctionDescription put() {
     const LineChain inlined = {{"/home/u/store.h", 7, "store"}, {"/home/u/ring.cu", 12, ""}};
     function.sites.push_back({0x70, "LDG.E R4, desc[UR4][R2.64]", "LDG.E", Operation::load, 4, true, {{"/home/u/ring.cu", 11, ""}}});
     function.sites.push_back({0x90, "STG.E desc[UR4][R6.64], R5", "STG.E", Operation::store, 4, true, inlined});
-    function.sites.push_back({0xb0, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", Operation::load, 0, false, {{"/home/u/ring.cu", 14, ""}}});
+    function.sites.push_back(
+        {0xb0, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", Operation::load, 0, false, {{"/home/u/ring.cu", 14, ""}}});
     return function;
 }
 
 FunctionDescription bump() {
     FunctionDescription function{"bump(int*)", "_Z4bumpPi", true, false, {}};
-    function.sites.push_back({0x50, "REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R5", "REDG.E.ADD.STRONG.GPU", Operation::reduction, 4, true, {}});
+    function.sites.push_back(
+        {0x50, "REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R5", "REDG.E.ADD.STRONG.GPU", Operation::reduction, 4, true, {}});
     return function;
 }
 
@@ -66,7 +68,8 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
         writer.append(CountRow{launch, put_entry.first_site + 1, owner, 2, 64, 8});
         for (uint32_t i = 0; i < records; ++i)
-            writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF, target + i % 2 * 128, 4});
+            writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF,
+                                    target + i % 2 * 128, 4});
         writer.append(LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0});
         writer.append(CountRow{launch, bump_entry.first_site, owner, 1, 3, 2});
         ScatteredRow scattered{launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 6000, 0, 0, 0b1011, {}};
