@@ -17,12 +17,9 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
     std::unique_lock lock(mutex_);
     const auto [slot, is_new] = functions_.try_emplace(identity(function));
     Entry& entry = slot->second;
-    if (!is_new) {
-        entry.is_new = false;
-        return entry;
-    }
+    if (!is_new) return entry;
     const uint32_t count = static_cast<uint32_t>(function.sites.size());
-    entry = {static_cast<uint32_t>(functions_.size()), count ? last_site_ + 1 : 0, count, true};
+    entry = {static_cast<uint32_t>(functions_.size()), count ? last_site_ + 1 : 0, count};
     last_site_ += count;
 
     FunctionRow row;

@@ -49,7 +49,6 @@ class Catalog {
         uint32_t function = 0;
         uint32_t first_site = 0;  // 0 = it has none
         uint32_t sites = 0;
-        bool is_new = false;  // not seen on any GPU before
     };
 
     Entry add(const FunctionDescription& function);

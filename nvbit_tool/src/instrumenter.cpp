@@ -141,8 +141,6 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
         description.sites.push_back(site);
     }
     const Catalog::Entry entry = catalog_->add(description);
-    if (entry.is_new && lines_ && !plan.sites.empty() && !description.has_lines)
-        notify_(description.name + " has no source lines: compile with nvcc -lineinfo to see them");
 
     for (const Probe& probe : plan.probes) {
         const PlannedSite& site = plan.sites[probe.site];

@@ -40,7 +40,7 @@ constexpr int kFormatVersion = 1;
     C(name, u4, "", "strings", "demangled name")                                                  \
     C(mangled, u4, "", "strings", "mangled name")                                                 \
     C(kernel, u1, "", "", "1 = a kernel, 0 = a device function that kernels call")                \
-    C(has_lines, u1, "", "", "1 = the module has line tables, 0 = none (compile with -lineinfo)") \
+    C(has_lines, u1, "", "", "1 = its source lines are known, 0 = not: compile with nvcc -lineinfo, record with CODE_ATTRIBUTION=1") \
     C(first_site, u4, "", "sites", "id of its first site, 0 = it has none")                       \
     C(sites, u4, "", "", "number of its sites; their ids are consecutive")
 
@@ -56,7 +56,7 @@ constexpr int kFormatVersion = 1;
     C(line, u4, "", "lines", "source line, 0 = unknown")
 
 #define SNOOPIE_LAUNCHES(C)                                   \
-    C(id, u4, "", "", "1, 2, 3, … in the order of launching") \
+    C(id, u4, "", "", "rising in the order of launching")     \
     C(function, u4, "", "functions", "the kernel")            \
     C(gpu, u1, "", "", "issuer: the GPU that ran it")         \
     C(stream, u8, "", "", "CUDA stream handle")               \
@@ -120,7 +120,7 @@ constexpr int kFormatVersion = 1;
     T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")                  \
     T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call") \
     T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                          \
-    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches")                                       \
+    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen")                                       \
     T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                          \
     T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                 \
     T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                    \

@@ -79,7 +79,7 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         writer.append(scattered);
     }
     writer.append(FreeRow{1, kStart + 1000});
-    writer.append(NoticeRow{kStart + 1, "bump(int*) has no source lines: compile with -lineinfo"});
+    writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
 }
 
 }  // namespace

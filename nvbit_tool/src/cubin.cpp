@@ -1,0 +1,104 @@
+#include "cubin.h"
+
+#include <elf.h>
+
+namespace snoopie {
+
+bool Reader::has(uint64_t size) {
+    if (size <= left()) return true;
+    ok_ = false;
+    position_ = bytes_.size();
+    return false;
+}
+
+// Bits beyond the 64th are dropped.
+uint64_t Reader::leb(bool is_signed) {
+    uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        const auto byte = read<uint8_t>();
+        if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
+        if (byte & 0x80) continue;
+        if (is_signed && (byte & 0x40) && shift + 7 < 64) value |= ~uint64_t{0} << (shift + 7);
+        return value;
+    }
+}
+
+std::string_view Reader::text() {
+    const size_t end = bytes_.find('\0', position_);
+    if (end == std::string_view::npos) return has(left() + 1), std::string_view();
+    const std::string_view found = bytes_.substr(position_, end - position_);
+    position_ = end + 1;
+    return found;
+}
+
+Reader Reader::take(uint64_t size) {
+    Reader part({});
+    part.base_ = offset();
+    if (has(size)) part.bytes_ = bytes_.substr(position_, size);
+    position_ += part.left();
+    return part;
+}
+
+std::optional<Cubin> Cubin::parse(std::string_view bytes, std::string* why_not) {
+    const auto fail = [why_not](const char* why) {
+        if (why_not) *why_not = why;
+        return std::nullopt;
+    };
+    const auto header = Reader(bytes).read<Elf64_Ehdr>();
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return fail("it is not an ELF file");
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_machine != EM_CUDA)
+        return fail("it is not a 64-bit ELF file for CUDA");
+    if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shstrndx >= header.e_shnum)
+        return fail("its section table is of an unknown kind");
+
+    std::vector<Elf64_Shdr> headers;
+    Reader table(bytes, header.e_shoff);
+    while (headers.size() < header.e_shnum) headers.push_back(table.read<Elf64_Shdr>());
+    if (!table.ok()) return fail("its section table is cut off");
+    Cubin cubin;
+    for (const Elf64_Shdr& section : headers) {
+        const bool empty = section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS;
+        Reader content(bytes, empty ? 0 : section.sh_offset);
+        cubin.sections_.push_back({"", section.sh_type, section.sh_info, content.take(empty ? 0 : section.sh_size).rest()});
+        if (!content.ok()) return fail("a section lies outside the file");
+    }
+    for (size_t i = 0; i < headers.size(); ++i) {
+        Section& section = cubin.sections_[i];
+        section.name = Reader(cubin.sections_[header.e_shstrndx].bytes, headers[i].sh_name).text();
+        if (section.type != SHT_SYMTAB) continue;
+        if (headers[i].sh_link >= headers.size()) return fail("its symbols have no names");
+        const std::string_view names = cubin.sections_[headers[i].sh_link].bytes;
+        for (Reader entries(section.bytes); !entries.at_end();) {
+            const auto symbol = entries.read<Elf64_Sym>();
+            const uint32_t defined_in = symbol.st_shndx < headers.size() ? symbol.st_shndx : SHN_UNDEF;  // others are absolute, common, …
+            cubin.symbols_.push_back({Reader(names, symbol.st_name).text(), ELF64_ST_TYPE(symbol.st_info) == STT_FUNC, defined_in,
+                                      symbol.st_value, symbol.st_size});
+        }
+    }
+    return cubin;
+}
+
+std::string_view Cubin::bytes(std::string_view section) const {
+    for (const Section& one : sections_)
+        if (one.name == section) return one.bytes;
+    return {};
+}
+
+std::vector<Cubin::Relocation> Cubin::relocations(std::string_view section) const {
+    std::vector<Relocation> found;
+    for (const Section& table : sections_) {
+        if ((table.type != SHT_RELA && table.type != SHT_REL) || table.info >= sections_.size() || sections_[table.info].name != section)
+            continue;
+        for (Reader entries(table.bytes); !entries.at_end();) {
+            const auto entry = entries.read<Elf64_Rel>();
+            // Without an addend of its own, it is what the section holds at the place.
+            const auto addend =
+                table.type == SHT_RELA ? entries.read<uint64_t>() : Reader(sections_[table.info].bytes, entry.r_offset).read<uint64_t>();
+            const uint64_t symbol = ELF64_R_SYM(entry.r_info);
+            if (symbol < symbols_.size()) found.push_back({entry.r_offset, symbols_[symbol], addend});
+        }
+    }
+    return found;
+}
+
+}  // namespace snoopie

@@ -1,0 +1,85 @@
+// The few parts of a cubin, a 64-bit little-endian ELF file, that its line table needs: sections, symbols, relocations. The file is
+// untrusted: every read is checked, and what does not fit is an error, not a guess. Nothing is copied: the views live as long as the bytes
+// parsed.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace snoopie {
+
+// Reads from the front of `bytes`. Reading beyond the end yields zero or "" and makes ok() false for good.
+class Reader {
+  public:
+    explicit Reader(std::string_view bytes, uint64_t start = 0) : bytes_(bytes) { take(start); }
+
+    // An integer or a struct of the file.
+    template <class T>
+    T read() {
+        T value{};
+        if (!has(sizeof value)) return value;
+        std::memcpy(&value, bytes_.data() + position_, sizeof value);
+        position_ += sizeof value;
+        return value;
+    }
+    uint64_t uleb() { return leb(false); }
+    int64_t sleb() { return static_cast<int64_t>(leb(true)); }
+    std::string_view text();  // up to the next zero byte, which is skipped
+    Reader take(uint64_t size);
+
+    bool ok() const { return ok_; }
+    bool at_end() const { return left() == 0; }
+    size_t left() const { return bytes_.size() - position_; }
+    std::string_view rest() const { return bytes_.substr(position_); }
+    size_t offset() const { return base_ + position_; }  // in the bytes of the Reader that this one was taken from
+
+  private:
+    bool has(uint64_t size);
+    uint64_t leb(bool is_signed);
+
+    std::string_view bytes_;
+    size_t base_ = 0;
+    size_t position_ = 0;
+    bool ok_ = true;
+};
+
+class Cubin {
+  public:
+    struct Symbol {
+        std::string_view name;
+        bool is_function = false;
+        uint32_t section = 0;  // 0: not defined here
+        uint64_t value = 0;
+        uint64_t size = 0;
+    };
+    struct Relocation {
+        uint64_t offset = 0;
+        Symbol symbol;
+        uint64_t addend = 0;
+    };
+
+    // None if `bytes` is not a cubin or is damaged; *why_not then says why, in a clause.
+    static std::optional<Cubin> parse(std::string_view bytes, std::string* why_not);
+
+    // Of the section with this name; empty if there is none.
+    std::string_view bytes(std::string_view section) const;
+    std::vector<Relocation> relocations(std::string_view section) const;
+    const std::vector<Symbol>& symbols() const { return symbols_; }
+
+  private:
+    struct Section {
+        std::string_view name;
+        uint32_t type = 0;
+        uint32_t info = 0;
+        std::string_view bytes;
+    };
+
+    std::vector<Section> sections_;
+    std::vector<Symbol> symbols_;
+};
+
+}  // namespace snoopie

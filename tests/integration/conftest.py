@@ -1,0 +1,38 @@
+"""Traces by the real writer: nvbit_tool/tests/write_fixture.cpp says what is in each kind."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+
+
+@pytest.fixture(scope="session")
+def writer() -> Path:
+    """The program that writes traces with the collector's own writer."""
+    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(f"install {' and '.join(missing)}: the integration tests build the collector's writer")
+    built = subprocess.run(["make", "-C", str(COLLECTOR), "fixture"], capture_output=True, text=True)
+    if built.returncode != 0:
+        pytest.fail(f"the collector's writer does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+    return COLLECTOR / "build" / "write_fixture"
+
+
+@pytest.fixture(scope="session")
+def write(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """write(kind) → the path of such a trace."""
+    folder = tmp_path_factory.mktemp("written")
+
+    def write_kind(kind: str) -> Path:
+        path = folder / f"{kind}.zst"
+        if not path.exists():
+            subprocess.run([str(writer), kind, str(path)], check=True, timeout=60)
+        return path
+
+    return write_kind

@@ -1,0 +1,144 @@
+"""What the collector's writer writes, the reader reads: every table, cut files, flipped bits, several processes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import snoopie
+
+Write = Callable[[str], Path]
+
+START = 1790000000000000000
+MEMORY = [0x7F0000000000, 0x7F0000200000]
+
+
+def test_every_table(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    assert trace.complete
+    assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * 2
+    assert trace.gpus["nvlinks"].tolist() == [18, 18]
+    assert trace.processes.loc[0, "program"] == "ring"
+    assert trace.totals["launches_seen"] == 5
+
+    functions = trace.functions
+    assert functions["name"].tolist() == ["put(float*, int)", "bump(int*)"]
+    assert functions["has_lines"].tolist() == [True, False]
+    sites = trace.sites
+    assert sites["operation"].tolist() == ["load", "store", "load", "reduction"]
+    assert sites["measured"].tolist() == [True, True, False, True]
+    assert sites["offset"].tolist() == [0x70, 0x90, 0xB0, 0x50]
+    assert sites["line"].tolist() == [11, 7, 14, 0]
+    assert trace.line_chain(int(sites["line_id"].iloc[1])) == [
+        ("/home/u/store.h", 7, "store"),
+        ("/home/u/ring.cu", 12, ""),
+    ]
+
+    launches = trace.launches
+    assert launches["kernel"].tolist() == ["put(float*, int)", "bump(int*)"] * 2
+    assert launches["gpu"].tolist() == [0, 0, 1, 1]
+    assert launches["time"].tolist() == [START + 100 * (i + 1) for i in range(4)]
+
+    counts = trace.counts
+    assert counts["issuer"].tolist() == [0, 0, 1, 1]
+    assert counts["owner"].tolist() == [1, 1, 0, 0]
+    assert counts["lanes"].tolist() == [64, 3, 64, 3]
+    assert counts["bytes"].tolist() == [256, 12, 256, 12]
+    assert counts["wire_bytes"].tolist() == [256, 64, 256, 64]
+
+    assert trace.objects["address"].tolist() == MEMORY
+    assert trace.objects["freed"].tolist() == [START + 1000, 0]
+    assert trace.notices["text"].tolist() == ["GPU 1 learned late of an allocation: accesses to it may be missing"]
+
+
+def test_lane_accesses(write: Write) -> None:
+    lanes = snoopie.load(write("small")).lane_accesses()
+    assert len(lanes) == 2 * (2 * 32 + 3)
+    for issuer in (0, 1):
+        mine = lanes[lanes["issuer"] == issuer]
+        stores = mine[mine["width"].eq(4) & mine["mask"].eq(0xFFFFFFFF)] if "mask" in mine else mine.iloc[:64]
+        target = MEMORY[1 - issuer]
+        assert sorted(stores["address"]) == [target + 4 * i for i in range(64)]
+        scattered = mine[mine["time"] == 6000]
+        assert scattered["lane"].tolist() == [0, 1, 3]
+        assert scattered["address"].tolist() == [target, target + 4, target + 64]
+
+
+def test_many_blocks(write: Write) -> None:
+    trace = snoopie.load(write("blocks"))
+    assert len(trace.records) == 200002
+    assert int(trace.records["lanes"].sum()) == 200000 * 32 + 6
+    assert trace.totals["records_written"] == 200002
+
+
+def test_matrix(write: Write) -> None:
+    matrix = snoopie.load(write("small")).matrix()
+    assert matrix.to_numpy().tolist() == [[0, 268], [268, 0]]
+
+
+def test_nothing_recorded(write: Write) -> None:
+    trace = snoopie.load(write("empty"))
+    assert trace.complete
+    assert len(trace.counts) == 0
+    assert int(trace.matrix().to_numpy().sum()) == 0
+
+
+def test_killed_process(write: Write) -> None:
+    path = write("killed")
+    with pytest.raises(snoopie.TruncatedError):
+        snoopie.load(path)
+    trace = snoopie.load(path, allow_truncated=True)
+    assert not trace.complete
+    # The writer had a second for everything.
+    assert trace.counts["lanes"].tolist() == [64, 3, 64, 3]
+
+
+def test_standard_tool_decodes_the_file(write: Write) -> None:
+    if shutil.which("zstd") is None:
+        pytest.fail("install zstd: it decodes the whole file as docs/trace-format.md promises")
+    text = subprocess.run(["zstd", "-dc", str(write("small"))], check=True, capture_output=True).stdout
+    assert text.startswith(b'{"format":"snoopie"')
+    assert b"REDG.E.ADD.STRONG.GPU" in text
+
+
+def totals(trace: snoopie.Trace) -> tuple[int, int, int]:
+    """What must never be wrong: sums that a damaged block would change."""
+    return int(trace.counts["lanes"].sum()), len(trace.records), len(trace.sites)
+
+
+def test_cut_at_every_byte(write: Write, tmp_path: Path) -> None:
+    whole = write("small").read_bytes()
+    full = totals(snoopie.load(write("small")))
+    cut = tmp_path / "cut.zst"
+    for size in range(len(whole)):
+        cut.write_bytes(whole[:size])
+        with pytest.raises(snoopie.SnoopieError):
+            snoopie.load(cut)
+        try:
+            part = totals(snoopie.load(cut, allow_truncated=True))
+        except snoopie.SnoopieError:
+            continue
+        assert all(some <= every for some, every in zip(part, full, strict=True)), size
+
+
+def test_flipped_bits(write: Write, tmp_path: Path) -> None:
+    whole = write("small").read_bytes()
+    full = totals(snoopie.load(write("small")))
+    damaged = tmp_path / "damaged.zst"
+    choose = random.Random(1)
+    for position in range(len(whole)):
+        bits = bytearray(whole)
+        bits[position] ^= 1 << choose.randrange(8)
+        damaged.write_bytes(bits)
+        with pytest.raises(snoopie.SnoopieError):
+            snoopie.load(damaged)
+        try:
+            part = totals(snoopie.load(damaged, allow_truncated=True))
+        except snoopie.SnoopieError:
+            continue
+        assert all(some <= every for some, every in zip(part, full, strict=True)), position
