@@ -1,0 +1,48 @@
+"""Fixtures of the GPU tests: python -m pytest tests/gpu
+
+They need two GPUs that reach each other, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL names another) and
+the CUDA toolkit (on PATH or in CUDA_HOME). Where something is missing they are skipped with the reason. The programs of
+apps/ are built on the way; where there is no nvcc, those in apps/build are taken as they are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gpu_machine
+import pytest
+from gpu_runs import Runner
+
+
+@pytest.fixture(scope="session")
+def machine() -> None:
+    """Needs the GPUs, the collector and what NVBit needs."""
+    if reason := gpu_machine.lacking():
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def runner(machine: None, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    """Runs programs of apps/, each different run once in the session."""
+    return Runner(lambda program: tmp_path_factory.mktemp(program))
+
+
+@pytest.fixture(scope="session", params=["two", "all"] if len(gpu_machine.gpus()) > 2 else ["two"])
+def visible(request: pytest.FixtureRequest, machine: None) -> tuple[str, ...]:
+    """UUIDs of the GPUs that a program sees, in this order: the first two, or all."""
+    uuids = tuple(gpu.uuid for gpu in gpu_machine.gpus())
+    return uuids if request.param == "all" else uuids[:2]
+
+
+@pytest.fixture
+def pair(machine: None) -> tuple[str, ...]:
+    """UUIDs of the first two GPUs."""
+    return tuple(gpu.uuid for gpu in gpu_machine.gpus()[:2])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder to run in."""
+    path = tmp_path / "run"
+    path.mkdir()
+    return path

@@ -1,0 +1,167 @@
+"""Traffic by arithmetic, and the same as a trace tells it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from snoopie import Trace
+
+APPS = Path(__file__).resolve().parent / "apps"
+
+WARP = 32
+SECTOR = 32
+
+
+class Where(NamedTuple):
+    """Whose traffic: issuer and owner are GPU numbers, the kernel has no argument list, the line is a marker's text."""
+
+    issuer: int
+    owner: int
+    kernel: str
+    line: str
+
+
+class Traffic(NamedTuple):
+    """What is compared; the width is bytes a lane."""
+
+    operation: str
+    width: int
+    accesses: int
+    lanes: int
+    sectors: int
+
+    def times(self, factor: int) -> Traffic:
+        """The traffic of so many equal launches."""
+        return self._replace(accesses=self.accesses * factor, lanes=self.lanes * factor, sectors=self.sectors * factor)
+
+
+Table = Mapping[Where, Traffic]
+
+
+def divide_up(a: int, b: int) -> int:
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def dense(operation: str, width: int, n: int) -> Traffic:
+    """Threads 0 … n − 1 each access the element of their number, in an array that starts at a sector."""
+    return Traffic(operation, width, divide_up(n, WARP), n, divide_up(n * width, SECTOR))
+
+
+def of_threads(operation: str, width: int, offsets: Iterable[tuple[int, int]]) -> Traffic:
+    """(thread, byte offset) of lanes that their warp executes together, once: counted warp by warp."""
+    warps: dict[int, list[int]] = {}
+    for thread, offset in offsets:
+        warps.setdefault(thread // WARP, []).append(offset)
+    return Traffic(
+        operation,
+        width,
+        len(warps),
+        sum(len(lanes) for lanes in warps.values()),
+        sum(len({offset // SECTOR for offset in lanes}) for lanes in warps.values()),
+    )
+
+
+def add(parts: Iterable[Traffic]) -> Traffic:
+    """The sum of traffic of one operation and width."""
+    parts = list(parts)
+    (kind,) = {(part.operation, part.width) for part in parts}
+    return Traffic(*kind, *(sum(column) for column in zip(*(part[2:] for part in parts), strict=True)))
+
+
+@functools.cache
+def markers(program: str) -> dict[int, str]:
+    """Line number → text of its "// remote: text" comment, of a program's source."""
+    lines = (APPS / f"{program}.cu").read_text().splitlines()
+    found = {number: re.search(r"// remote: (\w+)$", line) for number, line in enumerate(lines, 1)}
+    return {number: match[1] for number, match in found.items() if match}
+
+
+def kernel_name(demangled: str) -> str:
+    """ "void copy<int>(int*, int const*)" → "copy<int>"."""
+    return re.sub(r"\(.*", "", demangled, flags=re.DOTALL).removeprefix("void ")
+
+
+def site_lines(trace: Trace, program: str) -> dict[int, str]:
+    """Site → the marker of its line or of the nearest line it was inlined at; else "file:line", or "" for no line."""
+    known = markers(program)
+    found: dict[int, str] = {}
+    for site, line_id in trace.sites["line_id"].items():
+        chain = [] if line_id == 0 else [(Path(file).name, line) for file, line, _ in trace.line_chain(line_id)]
+        names = [known[line] for file, line in chain if file == f"{program}.cu" and line in known]
+        names += [f"{file}:{line}" for file, line in chain]
+        found[site] = (names or [""])[0]
+    return found
+
+
+def by_launch(trace: Trace, program: str) -> dict[int, Table]:
+    """The counts of every launch that has some."""
+    lines = site_lines(trace, program)
+    operations, widths = trace.sites.operation.to_dict(), trace.sites.width.to_dict()
+    kernels, issuers = trace.launches.kernel.map(kernel_name).to_dict(), trace.launches.gpu.to_dict()
+    launches: dict[int, dict[Where, list[Traffic]]] = {}
+    for row in trace.counts.itertuples():
+        width = int(widths[row.site])
+        assert row.bytes == row.lanes * width
+        assert row.wire_bytes == row.sectors * SECTOR
+        assert row.issuer == issuers[row.launch]
+        where = Where(int(row.issuer), int(row.owner), kernels[row.launch], lines[row.site])
+        traffic = Traffic(operations[row.site], width, int(row.accesses), int(row.lanes), int(row.sectors))
+        launches.setdefault(int(row.launch), {}).setdefault(where, []).append(traffic)
+    return {launch: {where: add(parts) for where, parts in table.items()} for launch, table in sorted(launches.items())}
+
+
+def total(tables: Iterable[Table]) -> dict[Where, Traffic]:
+    """The sum of the tables of several launches."""
+    parts: dict[Where, list[Traffic]] = {}
+    for table in tables:
+        for where, traffic in table.items():
+            parts.setdefault(where, []).append(traffic)
+    return {where: add(traffic) for where, traffic in parts.items()}
+
+
+def nothing_lost(trace: Trace) -> None:
+    """Fails where the trace says that something is missing from it."""
+    assert trace.complete
+    assert trace.losses() == []
+    for name in ("launches_lost", "records_dropped", "unmeasured_sites", "errors"):
+        assert trace.totals[name] == 0, name
+
+
+class Lane(NamedTuple):
+    """One recorded lane: the thread that accessed, and where in the owner's allocation."""
+
+    owner: int
+    line: str
+    thread: int
+    offset: int
+
+
+def recorded_lanes(trace: Trace, program: str, threads_a_block: Callable[[str], int]) -> dict[int, list[Lane]]:
+    """The recorded lanes of every launch, sorted. The allocation is the one alive that holds the address."""
+    lines = site_lines(trace, program)
+    blocks = trace.launches.kernel.map(kernel_name).map(threads_a_block).to_dict()
+    objects = trace.objects.sort_values("address")
+    assert not objects.address.duplicated().any(), "an address was used twice: which object it was is not clear"
+    starts = objects.address.to_numpy("int64")
+    launches: dict[int, list[Lane]] = {}
+    rows = trace.lane_accesses()
+    addresses = rows.address.to_numpy("int64")
+    place = starts.searchsorted(addresses, side="right") - 1
+    assert (place >= 0).all(), "an address below all allocations"
+    holder = objects.iloc[place]
+    offsets = addresses - starts[place]
+    assert (offsets + rows.width.to_numpy("int64") <= holder.bytes.to_numpy("int64")).all(), (
+        "an address outside all allocations"
+    )
+    assert (holder.owner.to_numpy() == rows.owner.to_numpy()).all(), "an address in another GPU's allocation"
+    for row, offset in zip(rows.itertuples(), offsets, strict=True):
+        thread = int(row.block) * blocks[row.launch] + int(row.warp) * WARP + int(row.lane)
+        lane = Lane(int(row.owner), lines[row.site], thread, int(offset))
+        launches.setdefault(int(row.launch), []).append(lane)
+    return {launch: sorted(lanes) for launch, lanes in sorted(launches.items())}

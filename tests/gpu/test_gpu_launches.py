@@ -1,0 +1,68 @@
+"""Launches from several threads and from graphs, and programs whose memory comes and goes or never crosses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from gpu_runs import Runner, build, start, traced_environment
+from gpu_traffic import Where, by_launch, dense, nothing_lost, total
+
+
+def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None:
+    n, iterations = 5000, 20
+    trace = runner.traced("threads", n, iterations, visible=visible).trace
+    nothing_lost(trace)
+    gpus = len(visible)
+    once = [{Where(gpu, (gpu + 1) % gpus, "put", "put"): dense("store", 4, n)} for gpu in range(gpus)]
+    assert total(by_launch(trace, "threads").values()) == total(once * iterations)
+    assert all(table in once for table in by_launch(trace, "threads").values())
+    # Each GPU has a thread of its own.
+    assert trace.launches.groupby("gpu").thread.nunique().tolist() == [1] * gpus
+    assert trace.launches.thread.nunique() == gpus
+
+
+def test_a_graph_is_counted_or_its_loss_is_told(runner: Runner, pair: tuple[str, ...]) -> None:
+    n, launches = 5000, 3
+    trace = runner.traced("graph", n, launches, visible=pair).trace
+    expected = {
+        Where(0, 1, "put", "put"): dense("store", 4, n).times(launches),
+        Where(0, 1, "bump", "bump"): dense("reduction", 4, n).times(launches),
+    }
+    found = total(by_launch(trace, "graph").values())
+    if trace.losses():
+        assert all(found[where].lanes <= expected[where].lanes for where in found)
+    else:
+        assert found == expected
+
+
+def test_one_gpu_is_quiet(runner: Runner, pair: tuple[str, ...]) -> None:
+    for visible in (pair[:1], pair):
+        trace = runner.traced("quiet", visible=visible).trace
+        nothing_lost(trace)
+        assert trace.counts.empty
+        assert trace.records.empty
+        assert trace.totals["launches_seen"] == 1
+
+
+# Memory of a page of its own, which the driver gives back, and memory that shares a page with others.
+@pytest.mark.parametrize("size", [8 << 20, 4 << 10])
+def test_reused_memory_has_its_present_owner(runner: Runner, visible: tuple[str, ...], folder: Path, size: int) -> None:
+    rounds = 12
+    # The addresses that it prints may differ from run to run, so its output is its own.
+    runner.native("reuse", size, rounds, visible=visible)
+    run = start([build("reuse"), size, rounds], folder, traced_environment(visible))
+    assert run.status == 0, run.stdout + run.stderr
+    nothing_lost(run.trace)
+
+    found = re.findall(r"GPU (\d+), address (0x[0-9a-f]+)", run.stdout)
+    printed = [(int(owner), int(address, 16)) for owner, address in found]
+    assert [owner for owner, _ in printed] == [(k + 1) % len(visible) for k in range(rounds)]
+    expected = [{Where(0, owner, "fill", "fill"): dense("store", 4, size // 4)} for owner, _ in printed if owner != 0]
+    assert list(by_launch(run.trace, "reuse").values()) == expected
+
+    objects = run.trace.objects
+    assert list(zip(objects.owner, objects.address, strict=True)) == printed
+    assert (objects.bytes == size).all()
+    assert (objects.freed >= objects.allocated).all()
