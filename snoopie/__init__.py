@@ -1,0 +1,35 @@
+"""Snoopie: every byte that crosses between GPUs, and the line of code that sent it.
+
+>>> import snoopie
+>>> trace = snoopie.load("trace.zst")
+>>> trace.matrix()
+>>> trace.by_line()
+"""
+
+from snoopie.api import Trace, load
+from snoopie.errors import (
+    CorruptError,
+    EmptyError,
+    MissingColumnError,
+    NotATraceError,
+    SnoopieError,
+    TruncatedError,
+    UsageError,
+    VersionError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CorruptError",
+    "EmptyError",
+    "MissingColumnError",
+    "NotATraceError",
+    "SnoopieError",
+    "Trace",
+    "TruncatedError",
+    "UsageError",
+    "VersionError",
+    "__version__",
+    "load",
+]

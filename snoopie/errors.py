@@ -1,0 +1,47 @@
+"""The errors of Snoopie: one small family, each one sentence and a remedy on one line."""
+
+from __future__ import annotations
+
+
+def _line(text: str) -> str:
+    """The text on one line and without control characters: names in it come from files and traces."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split()))
+
+
+class SnoopieError(Exception):
+    """Anything that Snoopie refuses to do. ``str(error)`` is one line: what is wrong, then what to do about it.
+
+    ``problem`` is the first part alone.
+    """
+
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self.problem = _line(problem)
+        super().__init__(_line(f"{problem}; {remedy}") if remedy else self.problem)
+
+
+class NotATraceError(SnoopieError):
+    """The source is no trace at all: another kind of file, nothing readable there, or a folder without traces."""
+
+
+class VersionError(SnoopieError):
+    """The trace is of a version, or uses something of a version, that this Snoopie does not read."""
+
+
+class TruncatedError(SnoopieError):
+    """The end of the trace is missing: the process was killed, is still running, or the file was cut."""
+
+
+class CorruptError(SnoopieError):
+    """The trace contradicts itself: a checksum, a sequence number or a reference is wrong."""
+
+
+class EmptyError(SnoopieError):
+    """The file has no bytes."""
+
+
+class MissingColumnError(SnoopieError):
+    """The trace lacks a table or a column that Snoopie needs, or has it with another type."""
+
+
+class UsageError(SnoopieError):
+    """A request that cannot be met: an argument of the command line or of a method is wrong."""

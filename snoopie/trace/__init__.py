@@ -1,0 +1,1 @@
+"""From the bytes of trace files to tables; knows nothing of analyses."""

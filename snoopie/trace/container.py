@@ -1,0 +1,216 @@
+"""The container of a trace: a file → verified blocks.
+
+The index is walked and every checksum is verified without decoding anything; each block is then decoded alone.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import zstandard
+
+from snoopie.errors import CorruptError, EmptyError, NotATraceError, SnoopieError, TruncatedError
+
+MAX_BLOCK = 64 << 20
+MAX_JSON = 16 << 20
+HEADER = 0
+FOOTER = 1
+
+_SKIPPABLE = struct.pack("<II", 0x184D2A53, 48)
+_MAGIC = b"SNPB"
+_START = _SKIPPABLE + _MAGIC
+_ENTRY = struct.Struct("<4sIIIQQQII")  # magic sequence table rows raw_size data_size dropped data_crc entry_crc
+_ENTRY_SIZE = len(_SKIPPABLE) + _ENTRY.size
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ALLOW = "load(…, allow_truncated=True) or --allow-truncated"
+_RERUN = f"record it again, or read the whole blocks before it with {_ALLOW}"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The index entry of one block. ``offset`` and ``size`` (bytes) say where its zstd frame lies in the file."""
+
+    sequence: int
+    table: int
+    rows: int
+    raw_size: int
+    offset: int
+    size: int
+    dropped: int
+    crc: int
+
+
+class Container:
+    """The verified blocks of one trace file.
+
+    ``blocks`` holds the entries whose checksums are right, the header's first. ``problem`` is None for a whole file
+    (header … footer), else the error that says what ends the readable part.
+    """
+
+    def __init__(self, name: str, data: bytes | mmap.mmap) -> None:
+        self.name = name
+        self.size = len(data)
+        self._data = memoryview(data)
+        self.blocks, self.problem = _walk(name, self._data)
+
+    @classmethod
+    def open(cls, path: Path) -> Container:
+        """Maps the file. Raises NotATraceError where there is no readable regular file, EmptyError for 0 bytes."""
+        try:
+            # O_NONBLOCK: opening a pipe must not wait for a writer.
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            raise NotATraceError(f"there is no file {path}", "name a trace file or a folder of them") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
+            if status.st_size == 0:
+                raise _empty(str(path))
+            try:
+                data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
+        finally:
+            os.close(descriptor)
+        return cls(str(path), data)
+
+    def decode(self, block: Block) -> bytes:
+        """The content of one block, ``raw_size`` bytes. CorruptError if its frame is not what the entry says."""
+        frame = self._data[block.offset : block.offset + block.size]
+        self.check(block)
+        try:
+            content = zstandard.ZstdDecompressor().decompress(frame, max_output_size=block.raw_size)
+        except (zstandard.ZstdError, MemoryError, ValueError):
+            raise self.corrupt(block, "does not decompress") from None
+        if len(content) != block.raw_size:
+            raise self.corrupt(block, f"decompresses to {len(content)} bytes instead of {block.raw_size}")
+        return content
+
+    def check(self, block: Block) -> None:
+        """Checks all that can be checked of a block without decoding it. Raises CorruptError."""
+        limit = MAX_JSON if block.table in (HEADER, FOOTER) else MAX_BLOCK
+        if block.raw_size > limit:
+            raise self.corrupt(block, f"claims {block.raw_size} bytes, more than the {limit} that a block may hold")
+        _check_frame(self, block, self._data[block.offset : block.offset + block.size])
+
+    def corrupt(self, block: Block, what: str) -> CorruptError:
+        """The error that says what is wrong with a block."""
+        return CorruptError(f"{self.name}: block {block.sequence} (table {block.table}) {what}", _RERUN)
+
+
+def _empty(name: str) -> EmptyError:
+    return EmptyError(f"{name} is empty (0 bytes)", "the recording wrote nothing: record it again")
+
+
+def _check_frame(container: Container, block: Block, frame: memoryview) -> None:
+    """Checks that the bytes are one ended zstd frame, no more and no less, with content size and checksum.
+
+    Done by following the frame's own block sizes: a decompressor may stop early and say nothing.
+    """
+    if bytes(frame[:4]) != _ZSTD_MAGIC:
+        raise container.corrupt(block, "is not a zstd frame")
+    try:
+        parameters = zstandard.get_frame_parameters(frame)
+        position = zstandard.frame_header_size(frame)
+    except (zstandard.ZstdError, ValueError):
+        raise container.corrupt(block, "has a damaged zstd frame header") from None
+    if not parameters.has_checksum:
+        raise container.corrupt(block, "has a zstd frame without checksum")
+    if parameters.dict_id:
+        raise container.corrupt(block, "has a zstd frame that needs a dictionary")
+    # An unknown content size reads as 2^64 − 1 and so differs as well.
+    if parameters.content_size != block.raw_size:
+        raise container.corrupt(block, f"has a zstd frame of other content than {block.raw_size} bytes")
+    last = False
+    while not last:
+        if position + 3 > len(frame):
+            raise container.corrupt(block, "has a zstd frame that does not end")
+        header = int.from_bytes(frame[position : position + 3], "little")
+        last = bool(header & 1)
+        size = 1 if (header >> 1) & 3 == 1 else header >> 3  # type 1: one byte, repeated
+        position += 3 + size
+    if position + 4 != len(frame):
+        raise container.corrupt(block, "is not exactly one ended zstd frame")
+
+
+def _walk(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None]:
+    """Walks the index: the blocks up to the first that is not whole, and the reason why the walk ended there."""
+    _check_start(name, data)
+    blocks: list[Block] = []
+    position = 0
+    while position < len(data):
+        if blocks and blocks[-1].table == FOOTER:
+            extra = len(data) - position
+            return blocks, CorruptError(f"{name} goes on after its footer, for {extra} B", _RERUN)
+        found = _read_entry(name, data, position, len(blocks))
+        if isinstance(found, SnoopieError):
+            return blocks, found
+        if found is None:
+            return blocks, _truncated(name, blocks, position, len(data))
+        if zlib.crc32(data[found.offset : found.offset + found.size]) != found.crc:
+            return blocks, CorruptError(f"{name}: block {found.sequence} has a wrong checksum", _RERUN)
+        blocks.append(found)
+        position = found.offset + found.size
+    if blocks[-1].table != FOOTER:
+        return blocks, _truncated(name, blocks, position, len(data))
+    return blocks, None
+
+
+def _read_entry(name: str, data: memoryview, position: int, expected: int) -> Block | SnoopieError | None:
+    """The entry at a position; None where the file ends inside the entry or its data; an error where it is wrong."""
+    start = bytes(data[position : position + len(_START)])
+    if not _START.startswith(start):
+        return CorruptError(f"{name}: no block begins at byte {position} where one should", _RERUN)
+    if position + _ENTRY_SIZE > len(data):
+        return None
+    raw = data[position + len(_SKIPPABLE) : position + _ENTRY_SIZE]
+    _, sequence, table, rows, raw_size, data_size, dropped, data_crc, entry_crc = _ENTRY.unpack(raw)
+    if zlib.crc32(raw[:-4]) != entry_crc:
+        return CorruptError(f"{name}: the entry of block {expected} has a wrong checksum", _RERUN)
+    if sequence != expected:
+        return CorruptError(f"{name}: block {expected} is missing (found {sequence} in its place)", _RERUN)
+    if (table == HEADER) != (expected == 0):
+        what = "a second header" if expected else "no header in its first block"
+        return CorruptError(f"{name} has {what}", _RERUN)
+    offset = position + _ENTRY_SIZE
+    if data_size > len(data) - offset:
+        return None
+    return Block(sequence, table, rows, raw_size, offset, data_size, dropped, data_crc)
+
+
+def _check_start(name: str, data: memoryview) -> None:
+    if len(data) == 0:
+        raise _empty(name)
+    start = bytes(data[: len(_START)])
+    if _START.startswith(start):
+        return
+    kind = "not a Snoopie trace"
+    if start.startswith(b"\x1f\x8b"):
+        kind = "a gzip file, not a Snoopie trace"
+    elif start.startswith(_ZSTD_MAGIC):
+        kind = "a zstd file, but not a Snoopie trace (logs of Snoopie of 2023–2024 are not read)"
+    raise NotATraceError(f"{name} is {kind}", "give a file that `snoopie run` or mem_multigpu.so wrote")
+
+
+def _truncated(name: str, blocks: Sequence[Block], whole: int, size: int) -> TruncatedError:
+    if not blocks:
+        return TruncatedError(
+            f"{name} is cut inside its header: 0 of {size} bytes are whole", "nothing can be read: record it again"
+        )
+    return TruncatedError(
+        f"{name} is incomplete, its end is missing (the process was killed or still runs): "
+        f"{len(blocks)} blocks, {whole} of {size} bytes, are whole",
+        f"{_ALLOW} reads them",
+    )

@@ -1,0 +1,431 @@
+"""Several processes → one set of tables: GPUs by UUID, ids made unique, a `process` column.
+
+Within the merged tables an owner is a place in ``gpus``, or HOST, or UNKNOWN. Ids of the first process stay as they
+are; those of later ones are moved up. 0 stays "none".
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.errors import CorruptError
+from snoopie.trace.lines import own_lines
+from snoopie.trace.schema import GEOMETRY, Columns, Header
+from snoopie.trace.tables import Ints, Process
+
+HOST = -1
+UNKNOWN = -2
+
+SHAPES = ("strided", "scattered")
+COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
+SECTOR = 32
+
+_WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "objects")
+
+
+class Places:
+    """Finds ids in a column of unique ids: id → row."""
+
+    def __init__(self, ids: Ints) -> None:
+        self._dense = bool(np.array_equal(ids, np.arange(1, len(ids) + 1)))
+        self._order = np.empty(0, np.int64) if self._dense else np.argsort(ids)
+        self._sorted = np.empty(0, np.int64) if self._dense else ids[self._order]
+
+    def of(self, ids: Ints) -> Ints:
+        """The row of each id; ids must be known and not 0 (the reader has checked that)."""
+        if self._dense:
+            return ids - 1
+        found: Ints = self._order[np.searchsorted(self._sorted, ids)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RecordBlock:
+    """Some recorded accesses. ``addresses`` (rows × 32, uint64) belongs to scattered ones, else None."""
+
+    table: pd.DataFrame
+    addresses: NDArray[np.uint64] | None
+
+
+class Tables:
+    """The merged tables, each a DataFrame built on first use. Nothing here is changed after it was built."""
+
+    def __init__(self, sources: Sequence[Process]) -> None:
+        self.sources = list(sources)
+        self._gpu_of, self._gpu_rows = _merge_gpus([source.header for source in self.sources])
+        # For each table: what is added to the ids of each process, and the last id of all.
+        self._offsets: dict[str, list[int]] = {}
+        self._last: dict[str, int] = {}
+        for table in _WITH_IDS:
+            highest = [int(source.column(table, "id").max(initial=0)) for source in self.sources]
+            *self._offsets[table], self._last[table] = accumulate(highest, initial=0)
+
+    def _raw(self, table: str, column: str) -> NDArray[Any]:
+        """A column of all processes, as it was written."""
+        return np.concatenate([source.column(table, column) for source in self.sources])
+
+    def _ids(self, table: str, column: str, target: str) -> Ints:
+        """A column of references, made unique over processes."""
+        moved = [
+            np.where(ids > 0, ids + offset, 0)
+            for source, offset in zip(self.sources, self._offsets[target], strict=True)
+            for ids in [source.column(table, column)]
+        ]
+        return np.concatenate(moved)
+
+    def _process(self, table: str, column: str = "id") -> Ints:
+        lengths = [len(source.column(table, column)) for source in self.sources]
+        return np.repeat(np.arange(len(lengths)), lengths)
+
+    def _owners(self, table: str, column: str = "owner") -> Ints:
+        parts = [self.owner(number, source.column(table, column)) for number, source in enumerate(self.sources)]
+        return np.concatenate(parts)
+
+    def owner(self, process: int, codes: Ints) -> Ints:
+        """Owner codes of one process as places in ``gpus``, HOST or UNKNOWN."""
+        places = self._gpu_of[process]
+        header = self.sources[process].header
+        result = np.where(codes == header.host_owner, HOST, UNKNOWN)
+        is_gpu = codes < len(places)
+        result[is_gpu] = places[codes[is_gpu]]
+        return result
+
+    @cached_property
+    def _texts(self) -> tuple[Places, NDArray[Any]]:
+        return Places(self._ids("strings", "id", "strings")), self._raw("strings", "text")
+
+    def _text(self, table: str, column: str) -> NDArray[Any]:
+        """A column of interned strings as strings, "" for none."""
+        places, texts = self._texts
+        ids = self._ids(table, column, "strings")
+        result = np.full(len(ids), "", dtype=object)
+        result[ids > 0] = texts[places.of(ids[ids > 0])]
+        return result
+
+    @cached_property
+    def processes(self) -> pd.DataFrame:
+        headers = [source.header for source in self.sources]
+        return _frame(
+            "process",
+            np.arange(len(headers)),
+            host=[header.host for header in headers],
+            pid=np.array([header.pid for header in headers], np.int64),
+            program=[header.program for header in headers],
+            command=[shlex.join(header.command) for header in headers],
+            start_ns=np.array([header.start_ns for header in headers], np.int64),
+            ranks=[" ".join(f"{name}={value}" for name, value in header.ranks.items()) for header in headers],
+            path=[str(source.path) for source in self.sources],
+            complete=np.array([source.complete for source in self.sources], np.bool_),
+            version=[str(header.tool.get("version", "")) for header in headers],
+            end_ns=np.array([source.footer.end_ns if source.footer else 0 for source in self.sources], np.int64),
+        )
+
+    @cached_property
+    def gpus(self) -> pd.DataFrame:
+        rows = self._gpu_rows
+        return _frame(
+            "gpu",
+            np.arange(len(rows)),
+            uuid=[row["uuid"] for row in rows],
+            name=[row["name"] for row in rows],
+            pci=[row["pci"] for row in rows],
+            memory=np.array([row["memory"] for row in rows], np.int64),
+            sm=np.array([row["sm"] for row in rows], np.int64),
+            nvlinks=np.array([row["nvlinks"] for row in rows], np.int64),
+            host=[row["host"] for row in rows],
+            label=[label(place) for place in range(len(rows))],
+        )
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        merged: dict[tuple[int, int], tuple[bool, bool, int]] = {}
+        for places, source in zip(self._gpu_of, self.sources, strict=True):
+            for link in source.header.links:
+                pair = int(places[link.issuer]), int(places[link.owner])
+                merged.setdefault(pair, (link.access, link.native_atomics, link.rank))
+        rows = list(merged.values())
+        return pd.DataFrame(
+            {
+                "issuer": np.array([issuer for issuer, _ in merged], np.int64),
+                "owner": np.array([owner for _, owner in merged], np.int64),
+                "access": np.array([access for access, _, _ in rows], np.bool_),
+                "native_atomics": np.array([atomics for _, atomics, _ in rows], np.bool_),
+                "rank": np.array([rank for _, _, rank in rows], np.int64),
+            }
+        )
+
+    @cached_property
+    def functions(self) -> pd.DataFrame:
+        return _frame(
+            "function",
+            self._ids("functions", "id", "functions"),
+            process=self._process("functions"),
+            name=self._text("functions", "name"),
+            mangled=self._text("functions", "mangled"),
+            kernel=self._raw("functions", "kernel") != 0,
+            has_lines=self._raw("functions", "has_lines") != 0,
+        )
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        return _frame(
+            "line_id",
+            self._ids("lines", "id", "lines"),
+            file=self._text("lines", "file"),
+            line=self._raw("lines", "line"),
+            function=self._text("lines", "function"),
+            inlined_at=self._ids("lines", "inlined_at", "lines"),
+        )
+
+    @cached_property
+    def line_places(self) -> Places:
+        return Places(self.lines.index.to_numpy())
+
+    @cached_property
+    def sites(self) -> pd.DataFrame:
+        functions = self._ids("sites", "function", "functions")
+        line_ids = self._ids("sites", "line", "lines")
+        has_line = line_ids > 0
+        rows = own_lines(self.lines)[self.line_places.of(line_ids[has_line])]
+        line = np.zeros(len(line_ids), np.int64)
+        line[has_line] = self.lines["line"].to_numpy()[rows]
+        file = np.full(len(line_ids), "", dtype=object)
+        file[has_line] = self.lines["file"].to_numpy(dtype=object)[rows]
+        return _frame(
+            "site",
+            self._ids("sites", "id", "sites"),
+            process=self._process("sites"),
+            function=functions,
+            offset=self._raw("sites", "offset"),
+            sass=self._text("sites", "sass"),
+            opcode=self._text("sites", "opcode"),
+            operation=self._named("sites", "operation"),
+            width=self._raw("sites", "width"),
+            measured=self._raw("sites", "measured") != 0,
+            line_id=line_ids,
+            file=file,
+            line=line,
+            kernel=self._function_names(functions),
+        )
+
+    @cached_property
+    def site_places(self) -> Places:
+        return Places(self.sites.index.to_numpy())
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        functions = self._ids("launches", "function", "functions")
+        return _frame(
+            "launch",
+            self._ids("launches", "id", "launches"),
+            process=self._process("launches"),
+            function=functions,
+            kernel=self._function_names(functions),
+            gpu=self._owners("launches", "gpu"),
+            stream=self._raw("launches", "stream"),
+            thread=self._raw("launches", "thread"),
+            time=self._raw("launches", "time"),
+            **{name: self._raw("launches", name) for name in GEOMETRY},
+        )
+
+    @cached_property
+    def launch_places(self) -> Places:
+        return Places(self.launches.index.to_numpy())
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        launches = self._ids("counts", "launch", "launches")
+        sites = self._ids("counts", "site", "sites")
+        width = self.sites["width"].to_numpy()[self.site_places.of(sites)]
+        values = {name: self._raw("counts", name) for name in ("accesses", "lanes", "sectors")}
+        self._check_totals(values, width)
+        return pd.DataFrame(
+            {
+                "launch": launches,
+                "site": sites,
+                "issuer": self.launches["gpu"].to_numpy()[self.launch_places.of(launches)],
+                "owner": self._owners("counts"),
+                "process": self._process("counts", "launch"),
+                **values,
+                "bytes": values["lanes"] * width,
+                "wire_bytes": values["sectors"] * SECTOR,
+            }
+        )
+
+    def _check_totals(self, values: dict[str, Ints], width: Ints) -> None:
+        """Refuses counts whose sums would not fit 63 bits (half of that, since a flow counts an atomic twice)."""
+        sums = [float(column.sum(dtype=np.float64)) for column in values.values()]
+        sums.append(float((values["lanes"].astype(np.float64) * width).sum()))
+        sums.append(float(values["sectors"].sum(dtype=np.float64) * SECTOR))
+        if max(sums) >= 1 << 61 or any(len(column) and int(column.min()) < 0 for column in values.values()):
+            names = ", ".join(str(source.path) for source in self.sources)
+            raise CorruptError(f"the counts of {names} add up to more than any machine can move", "record it again")
+
+    @cached_property
+    def objects(self) -> pd.DataFrame:
+        ids = self._ids("objects", "id", "objects")
+        freed = np.zeros(len(ids), np.int64)
+        freed[Places(ids).of(self._ids("frees", "object", "objects"))] = self._raw("frees", "time")
+        return _frame(
+            "object",
+            ids,
+            process=self._process("objects"),
+            address=self._raw("objects", "address"),
+            bytes=self._raw("objects", "bytes"),
+            owner=self._owners("objects"),
+            kind=self._named("objects", "kind"),
+            allocated=self._raw("objects", "time"),
+            freed=freed,
+        )
+
+    @cached_property
+    def notices(self) -> pd.DataFrame:
+        rows: list[tuple[int, int, str]] = []
+        for number, source in enumerate(self.sources):
+            own = list(zip(source.column("notices", "time").tolist(), source.column("notices", "text"), strict=True))
+            said = {text for _, text in own}
+            # The footer may repeat what the table says.
+            own += [notice for notice in (source.footer.notices if source.footer else ()) if notice[1] not in said]
+            rows += [(number, time, text) for time, text in own]
+        return pd.DataFrame(
+            {
+                "process": np.array([process for process, _, _ in rows], np.int64),
+                "time": np.array([time for _, time, _ in rows], np.int64),
+                "text": _strings([text for _, _, text in rows]),
+            }
+        )
+
+    def records(self) -> Iterator[RecordBlock]:
+        """The recorded accesses, block by block, in the order of the files. CorruptError on a bad block."""
+        for number, source in enumerate(self.sources):
+            for _, columns in source.records():
+                yield self._record_block(number, columns)
+
+    def no_records(self) -> RecordBlock:
+        """A block of no rows, with the columns and types of all others."""
+        names = ("launch", "site", "issuer", "owner", "time", "block", "warp", "mask", "stride")
+        empty: Columns = {name: np.empty(0, np.int64) for name in names}
+        return self._record_block(0, empty | {"base": np.empty(0, np.uint64)})
+
+    @cached_property
+    def _record_ids(self) -> type[np.signedinteger[Any]]:
+        # Records can be many: ids in 32 bits where they fit.
+        last = max((self._last[table] for table in ("launches", "sites")), default=0)
+        return np.int32 if last < 1 << 31 else np.int64
+
+    def _record_block(self, process: int, columns: Columns) -> RecordBlock:
+        ids = self._record_ids
+        mask = columns["mask"].astype(np.uint32)
+        rows = len(mask)
+        addresses = columns.get("addresses")
+        if addresses is None:
+            base, stride = columns["base"], columns["stride"]
+        else:
+            base, stride = addresses[np.arange(rows), lowest_lane(mask)], np.zeros(rows, np.int64)
+        shape = np.full(rows, 0 if addresses is None else 1, np.int8)
+        table = {
+            "launch": (columns["launch"] + self._offsets["launches"][process]).astype(ids),
+            "site": (columns["site"] + self._offsets["sites"][process]).astype(ids),
+            "issuer": self.owner(process, columns["issuer"]).astype(np.int16),
+            "owner": self.owner(process, columns["owner"]).astype(np.int16),
+            "process": np.full(rows, process, np.int32),
+            "time": columns["time"],
+            "block": columns["block"],
+            "warp": columns["warp"].astype(np.int32),
+            "mask": mask,
+            "lanes": lanes_of(mask),
+            "shape": pd.Categorical.from_codes(shape, pd.Index(SHAPES)),
+            "base": base,
+            "stride": stride,
+        }
+        return RecordBlock(pd.DataFrame(table), addresses)
+
+    @cached_property
+    def record_rows(self) -> int:
+        return sum(source.record_rows for source in self.sources)
+
+    def _named(self, table: str, column: str) -> NDArray[Any]:
+        """A column of places in a list of the header, as the names there."""
+        parts = []
+        for source in self.sources:
+            names = source.header.operations if column == "operation" else source.header.object_kinds
+            parts.append(np.array([*names, ""], dtype=object)[source.column(table, column)])
+        return np.concatenate(parts)
+
+    def _function_names(self, ids: Ints) -> NDArray[Any]:
+        names = self.functions["name"].to_numpy(dtype=object)
+        taken: NDArray[Any] = names[Places(self.functions.index.to_numpy()).of(ids)]
+        return taken
+
+
+def label(place: int) -> str:
+    """The name for reading of an issuer or owner: "GPU 0", "host", "unknown"."""
+    return {HOST: "host", UNKNOWN: "unknown"}.get(place, f"GPU {place}")
+
+
+def lanes_of(mask: NDArray[np.uint32]) -> NDArray[np.int32]:
+    """The number of lanes in each mask."""
+    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8).reshape(len(mask), 4), axis=1)
+    lanes: NDArray[np.int32] = bits.sum(axis=1, dtype=np.int32)
+    return lanes
+
+
+def lowest_lane(mask: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The lowest lane in each mask, 0 for an empty one."""
+    wide = mask.astype(np.int64)
+    lowest = wide & -wide
+    return np.where(wide > 0, np.log2(np.maximum(lowest, 1)), 0).astype(np.int64)
+
+
+def _merge_gpus(headers: Sequence[Header]) -> tuple[list[Ints], list[dict[str, Any]]]:
+    """For each process the merged places of its GPUs, and the merged GPUs in order of first appearance."""
+    places: dict[object, int] = {}
+    rows: list[dict[str, Any]] = []
+    merged: list[Ints] = []
+    for process, header in enumerate(headers):
+        own = []
+        for ordinal, gpu in enumerate(header.gpus):
+            # Without a UUID nothing says that two processes mean the same GPU.
+            key: object = gpu.uuid or (process, ordinal)
+            if key not in places:
+                places[key] = len(rows)
+                rows.append(
+                    {
+                        "uuid": gpu.uuid,
+                        "name": gpu.name,
+                        "pci": gpu.pci,
+                        "memory": gpu.memory,
+                        "sm": gpu.sm,
+                        "nvlinks": gpu.nvlinks,
+                        "host": header.host,
+                    }
+                )
+            elif rows[places[key]]["nvlinks"] < 0:
+                rows[places[key]]["nvlinks"] = gpu.nvlinks
+            own.append(places[key])
+        merged.append(np.array(own, np.int64))
+    return merged, rows
+
+
+def _strings(values: Sequence[str] | NDArray[Any]) -> pd.Series[str]:
+    # With the dtype named, an empty column is one of strings as well.
+    return pd.Series(values, dtype="str")
+
+
+def _frame(index: str, ids: Ints, **columns: Any) -> pd.DataFrame:
+    data = {
+        name: _strings(values) if isinstance(values, list) or values.dtype == object else values
+        for name, values in columns.items()
+    }
+    frame = pd.DataFrame(data)
+    frame.index = pd.Index(ids, name=index)
+    return frame

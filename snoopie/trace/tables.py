@@ -1,0 +1,282 @@
+"""The blocks of one process → checked columns.
+
+Every id and every reference is checked here, block by block: a row that is referred to stands in an earlier block or
+the same one. Ids stay those of the process; `merge` makes them unique over processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snoopie.errors import CorruptError, SnoopieError
+from snoopie.trace.container import FOOTER, Block, Container
+from snoopie.trace.schema import NEEDED, Columns, Header, Table, parse_header, parse_json
+
+Ints = NDArray[np.int64]
+
+# Tables that are decoded block by block when asked for, because they can be larger than memory.
+RECORD_TABLES = ("records", "scattered")
+
+# The references that are checked, by table. functions.first_site is not: it points forward, and nothing here needs it.
+_REFERENCES: dict[str, dict[str, str]] = {
+    "lines": {"file": "strings", "function": "strings", "inlined_at": "lines"},
+    "functions": {"name": "strings", "mangled": "strings"},
+    "sites": {"function": "functions", "sass": "strings", "opcode": "strings", "line": "lines"},
+    "launches": {"function": "functions"},
+    "counts": {"launch": "launches", "site": "sites"},
+    "records": {"launch": "launches", "site": "sites"},
+    "scattered": {"launch": "launches", "site": "sites"},
+    "frees": {"object": "objects"},
+}
+# References that must not be 0: without them the row says nothing.
+_MUST = {"counts": ("launch", "site"), "records": ("launch", "site"), "scattered": ("launch", "site"),
+         "frees": ("object",), "sites": ("function",), "launches": ("function",)}  # fmt: skip
+# Values that are places in a list of the header, or codes, by table.
+_CODES: dict[str, dict[str, str]] = {
+    "sites": {"operation": "operation"},
+    "launches": {"gpu": "gpu"},
+    "counts": {"owner": "owner"},
+    "records": {"issuer": "gpu", "owner": "owner", "mask": "mask"},
+    "scattered": {"issuer": "gpu", "owner": "owner", "mask": "mask"},
+    "objects": {"owner": "owner", "kind": "kind"},
+}
+# Addresses and handles use all 64 bits; everything else must fit a signed 64-bit number.
+_UNSIGNED = frozenset({"address", "stream", "base", "addresses"})
+
+
+class _Ids:
+    """The ids of a table seen so far. Ids 1 … n in order, the usual case, need no memory."""
+
+    def __init__(self) -> None:
+        self._dense = 0
+        self._others: Ints = np.empty(0, np.int64)
+
+    def add(self, ids: Ints) -> bool:
+        """Adds ids; False if one is out of range or was there before."""
+        if len(ids) == 0:
+            return True
+        if int(ids.min()) < 1 or int(ids.max()) >= 1 << 32:
+            return False
+        if len(self._others) == 0 and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
+            self._dense += len(ids)
+            return True
+        merged = np.union1d(self._others, ids)
+        fresh = len(merged) == len(self._others) + len(ids) and int(ids.min()) > self._dense
+        self._others = merged
+        return fresh
+
+    def contain(self, values: Ints, *, zero: bool) -> bool:
+        """True if every value is a known id, or 0 where ``zero`` allows it."""
+        if len(values) == 0:
+            return True
+        low = 0 if zero else 1
+        if int(values.min()) < low:
+            return False
+        if int(values.max()) <= self._dense:
+            return True
+        return bool(np.isin(values[values > self._dense], self._others).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the collector wrote when the process ended. ``notices`` are (time in ns, text)."""
+
+    end_ns: int
+    totals: dict[str, int]
+    notices: tuple[tuple[int, str], ...]
+
+
+class Process:
+    """One trace file, checked. Small tables are decoded at once, records when asked for."""
+
+    def __init__(self, container: Container, *, allow_truncated: bool) -> None:
+        self.path = Path(container.name)
+        self.container = container
+        self.problem: SnoopieError | None = container.problem
+        if self.problem is not None and not container.blocks:
+            raise self.problem
+        # The header first: that a file is of another version says more than what looks wrong in it because of that.
+        self.header: Header = parse_header(container.name, container.decode(container.blocks[0]))
+        if self.problem is not None and not allow_truncated:
+            raise self.problem
+        self.footer: Footer | None = None
+        self.blocks: list[Block] = []
+        self._ids: dict[str, _Ids] = {}
+        parts: dict[str, list[Columns]] = {}
+        for block in container.blocks[1:]:
+            try:
+                # Damage that checksums do not show must also end the readable part, so then records are tried too.
+                self._take(block, parts, try_records=allow_truncated)
+            except CorruptError as error:
+                if not allow_truncated:
+                    raise
+                self.problem = error
+                self.footer = None
+                break
+            self.blocks.append(block)
+        self._tables = {
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in NEEDED[table]}
+            for table, blocks in parts.items()
+        }
+
+    @classmethod
+    def open(cls, path: Path, *, allow_truncated: bool = False) -> Process:
+        """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole."""
+        return cls(Container.open(path), allow_truncated=allow_truncated)
+
+    @property
+    def complete(self) -> bool:
+        """True if the whole file, from header to footer, was read."""
+        return self.problem is None
+
+    @property
+    def identity(self) -> bytes:
+        """The header as written: equal only for copies of one trace."""
+        return self.container.decode(self.container.blocks[0])
+
+    @property
+    def checksums(self) -> list[int]:
+        """The checksum of each block that was read, the header's first."""
+        return [block.crc for block in self.container.blocks[: len(self.blocks) + 1]]
+
+    @property
+    def dropped(self) -> int:
+        """Records dropped by the collector, as far as the file tells."""
+        return max([block.dropped for block in self.container.blocks[: len(self.blocks) + 1]], default=0)
+
+    @property
+    def record_rows(self) -> int:
+        """Number of recorded accesses, known without decoding."""
+        return sum(block.rows for block, _ in self._record_blocks())
+
+    def column(self, table: str, name: str) -> NDArray[Any]:
+        """A column of a small table: int64 (uint64 for addresses and handles), or strings (dtype object)."""
+        if table in self._tables:
+            return self._tables[table][name]
+        return np.empty(0, _kept_type(name))
+
+    def records(self) -> Iterator[tuple[str, Columns]]:
+        """The record blocks in the order of the file, each as (table name, columns). CorruptError on a bad one."""
+        for block, table in self._record_blocks():
+            yield table.name, self._checked(block, table)
+
+    def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
+        for block in self.blocks:
+            table = self.header.tables.get(block.table)
+            if table is not None and table.name in RECORD_TABLES:
+                yield block, table
+
+    def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
+        if block.table == FOOTER:
+            self.footer = _parse_footer(self.container.name, self.container.decode(block))
+            return
+        table = self.header.tables.get(block.table)
+        if table is None:
+            raise self.container.corrupt(block, "belongs to no table that the header declares")
+        if table.name in RECORD_TABLES:
+            self.container.check(block)
+            if table.row_size is not None and block.rows * table.row_size != block.raw_size:
+                raise self.container.corrupt(block, f"is not the size of {block.rows} rows of {table.name}")
+            if try_records:
+                self._checked(block, table)
+        elif table.name in NEEDED:
+            columns = self._checked(block, table)
+            parts.setdefault(table.name, []).append(columns)
+
+    def _checked(self, block: Block, table: Table) -> Columns:
+        """The columns of a block as int64, uint64 or strings, with every id and reference checked."""
+        try:
+            columns = table.decode(self.container.decode(block), block.rows)
+            columns = {name: _widened(table.name, name, columns[name]) for name in NEEDED[table.name]}
+        except ValueError as error:
+            raise self.container.corrupt(block, str(error)) from None
+        self._check_ids(block, table.name, columns)
+        self._check_codes(block, table.name, columns)
+        return columns
+
+    def _check_ids(self, block: Block, table: str, columns: Columns) -> None:
+        if "id" in columns and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
+            raise self.container.corrupt(block, f"holds an id of {table} that is 0, too large or not the only one")
+        for name, target in _REFERENCES.get(table, {}).items():
+            known = self._ids.setdefault(target, _Ids())
+            if not known.contain(columns[name], zero=name not in _MUST.get(table, ())):
+                raise self.container.corrupt(block, f"refers in {table}.{name} to {target} that no earlier row has")
+        if table == "lines" and not _acyclic(columns["id"], columns["inlined_at"]):
+            raise self.container.corrupt(block, "holds lines that are inlined at each other in a circle")
+
+    def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
+        header = self.header
+        gpus = len(header.gpus)
+        for name, what in _CODES.get(table, {}).items():
+            values = columns[name]
+            if what == "owner":
+                known = _within(values, gpus) | (values == header.host_owner) | (values == header.unknown_owner)
+            else:
+                limits = {"gpu": gpus, "operation": len(header.operations), "kind": len(header.object_kinds)}
+                known = _within(values, limits.get(what, 1 << 32))
+            if not known.all():
+                raise self.container.corrupt(block, f"has a value in {table}.{name} that means nothing")
+
+
+def _within(values: Ints, limit: int) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (values >= 0) & (values < limit)
+    return inside
+
+
+def _kept_type(name: str) -> type[Any]:
+    if name == "text":
+        return object
+    return np.uint64 if name in _UNSIGNED else np.int64
+
+
+def _widened(table: str, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Integers as int64, addresses and handles as uint64. Raises ValueError where a number does not fit."""
+    kind = _kept_type(name)
+    if kind is object:
+        return values
+    if kind is np.int64 and values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 63:
+        raise ValueError(f"has a value in {table}.{name} of 2^63 or more")
+    if kind is np.uint64 and values.dtype.kind == "i" and len(values) and int(values.min()) < 0:
+        raise ValueError(f"has a value in {table}.{name} below 0")
+    return values.astype(kind)
+
+
+def _acyclic(ids: Ints, parents: Ints) -> bool:
+    """True if no id of a block is its own ancestor. Ancestors in earlier blocks cannot point back into this one."""
+    if bool((parents < ids).all()):
+        return True
+    order = np.argsort(ids)
+    places = np.searchsorted(ids[order], parents)
+    places[places == len(ids)] = 0
+    above = np.where(ids[order][places] == parents, order[places], -1)
+    # Each step doubles the distance: after log2(n) steps every walk has ended, unless it goes round.
+    for _ in range(len(ids).bit_length() + 1):
+        above = np.where(above >= 0, above[above], -1)
+    return bool((above < 0).all())
+
+
+def _parse_footer(name: str, content: bytes) -> Footer:
+    members = parse_json(name, "footer", content)
+    totals, notices, end = members.get("totals", {}), members.get("notices", []), members.get("end_ns", 0)
+    if not (isinstance(totals, dict) and isinstance(notices, list) and _is_number(end)):
+        raise CorruptError(f"{name}: the footer's members are of wrong types", "record it again")
+    if not all(_is_number(total) and total >= 0 for total in totals.values()):
+        raise CorruptError(f"{name}: a total in the footer is not a number", "record it again")
+    return Footer(end, totals, tuple(_notice(notice, end) for notice in notices))
+
+
+def _notice(notice: Any, end: int) -> tuple[int, str]:
+    if isinstance(notice, dict):
+        time = notice.get("time", end)
+        return (time if _is_number(time) else end), str(notice.get("text", ""))
+    return end, str(notice)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
