@@ -1,0 +1,127 @@
+"""What a trace does not show, in plain sentences. An empty list: nothing was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis import units
+from snoopie.trace.merge import UNKNOWN, Tables
+from snoopie.trace.tables import Process
+
+
+def losses(tables: Tables) -> list[str]:
+    """Sentences on all that is missing from a trace, the gravest first."""
+    sentences: list[str] = []
+    for source in tables.sources:
+        if source.problem is not None:
+            sentences.append(f"{source.problem.problem}; only what comes before is shown.")
+    sentences += _from_totals(sum_totals(tables), _dropped(tables))
+    sentences += _from_tables(tables)
+    for source in tables.sources:
+        sentences += _from_settings(source.header.settings)
+        sentences += _differences(source)
+    sentences += [" ".join(str(text).split()) for text in tables.notices["text"]]
+    # Processes of one run say the same of themselves: once is enough.
+    return list(dict.fromkeys(sentences))
+
+
+def sum_totals(tables: Tables) -> dict[str, int]:
+    """The totals of the footers, summed over the processes that have one."""
+    result: dict[str, int] = {}
+    for source in tables.sources:
+        for key, value in (source.footer.totals if source.footer else {}).items():
+            result[key] = result.get(key, 0) + value
+    return result
+
+
+def _dropped(tables: Tables) -> int:
+    # Without a footer the last block still says how many had been dropped by then.
+    return sum(
+        max(source.dropped, source.footer.totals.get("records_dropped", 0) if source.footer else 0)
+        for source in tables.sources
+    )
+
+
+def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
+    sentences = []
+    if lost := totals.get("launches_lost", 0):
+        whose = "its" if lost == 1 else "their"
+        sentences.append(f"{_things(lost, 'launch', 'launches')} could not be measured: {whose} traffic is missing.")
+    if dropped:
+        sentences.append(
+            f"{_things(dropped, 'record was', 'records were')} dropped because the ring was full: single accesses are "
+            "missing, the counts are exact."
+        )
+    if errors := totals.get("errors", 0):
+        sentences.append(
+            f"The collector met {_things(errors, 'error', 'errors')} while writing or in calls of the driver."
+        )
+    return sentences
+
+
+def _from_tables(tables: Tables) -> list[str]:
+    sentences = []
+    if unmeasured := int((~tables.sites["measured"]).sum()):
+        sentences.append(
+            f"{_things(unmeasured, 'memory instruction', 'memory instructions')} cannot be measured by this version: "
+            "not_measured() names them."
+        )
+    counts = tables.counts
+    if unknown := int(counts.loc[counts["owner"] == UNKNOWN, "accesses"].sum()):
+        sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
+    widths = tables.sites["width"].to_numpy()[tables.site_places.of(counts["site"].to_numpy())]
+    if shapeless := int(counts.loc[widths == 0, "accesses"].sum()):
+        sentences.append(
+            f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."
+        )
+    # Where lines were switched off, the settings say so.
+    attributed = [source.header.settings.get("code_attribution", True) is not False for source in tables.sources]
+    functions = tables.functions[np.array(attributed, np.bool_)[tables.functions["process"].to_numpy()]]
+    functions = functions[functions.index.isin(tables.sites["function"])]
+    if bare := int((~functions["has_lines"]).sum()):
+        sentences.append(
+            f"{bare} of {_things(len(functions), 'function has', 'functions have')} no source lines: "
+            "compile with -lineinfo to see them."
+        )
+    return sentences
+
+
+def _from_settings(settings: Mapping[str, Any]) -> list[str]:
+    sentences = []
+    sample = settings.get("sample_size", 1)
+    if sample == 0:
+        sentences.append("No single accesses were recorded (sample size 0): there are only counts.")
+    elif isinstance(sample, int) and sample != 1:
+        sentences.append(f"Records are a sample: about 1 in {sample} accesses has one. The counts are exact.")
+    kernels = settings.get("kernels", "all")
+    if kernels != "all":
+        sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
+    if settings.get("code_attribution", True) is False:
+        sentences.append("Source lines were switched off for this recording.")
+    return sentences
+
+
+def _differences(source: Process) -> list[str]:
+    """What the footer promises and the tables do not hold; there is none unless the collector has a fault."""
+    totals = source.footer.totals if source.footer else {}
+    pid = source.header.pid
+    held = {"records_written": source.record_rows, "accesses": int(source.column("counts", "accesses").sum())}
+    return [
+        f"The footer tells of {totals[name]} {name.split('_')[0]}, the trace of process {pid} holds {number}."
+        for name, number in held.items()
+        if totals.get(name, number) != number
+    ]
+
+
+def _things(number: int, one: str, many: str) -> str:
+    return f"{units.count(number)} {one if number == 1 else many}"
+
+
+def not_measured(sites: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``sites`` that were not counted: site, kernel (the function that holds it), file, line, offset, …"""
+    table = sites[~sites["measured"]].reset_index()
+    return table[["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass"]]

@@ -1,0 +1,93 @@
+"""What a view of a trace keeps: masks over launches, sites and owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.trace.merge import Tables, label
+
+Mask = NDArray[np.bool_]
+Names = str | Iterable[str] | None
+Places = int | str | Iterable[int | str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Masks aligned with the rows of ``launches`` and ``sites``, and the kept owners (None: all)."""
+
+    launches: Mask
+    sites: Mask
+    owners: frozenset[int] | None
+
+    def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
+        """Which rows of a table with the columns launch, site, owner are kept."""
+        kept = self.launches[tables.launch_places.of(table["launch"].to_numpy())]
+        kept &= self.sites[tables.site_places.of(table["site"].to_numpy())]
+        if self.owners is not None:
+            kept &= np.isin(table["owner"].to_numpy(), sorted(self.owners))
+        return kept
+
+
+def everything(tables: Tables) -> Selection:
+    """The selection that keeps all."""
+    return Selection(np.ones(len(tables.launches), np.bool_), np.ones(len(tables.sites), np.bool_), None)
+
+
+def narrow(
+    tables: Tables,
+    selection: Selection,
+    *,
+    kernels: Names = None,
+    operations: Names = None,
+    issuers: Places = None,
+    owners: Places = None,
+    launches: int | Iterable[int] | None = None,
+    files: Names = None,
+) -> Selection:
+    """A selection that keeps what the given one keeps and the arguments name; None names all."""
+    launch_mask, site_mask, kept_owners = selection.launches.copy(), selection.sites.copy(), selection.owners
+    if kernels is not None:
+        launch_mask &= _named(tables.launches["kernel"], kernels)
+    if issuers is not None:
+        launch_mask &= np.isin(tables.launches["gpu"].to_numpy(), sorted(_places(tables, issuers)))
+    if launches is not None:
+        wanted = [launches] if isinstance(launches, (int, np.integer)) else list(launches)
+        launch_mask &= np.isin(tables.launches.index.to_numpy(), np.array(wanted, np.int64))
+    if operations is not None:
+        site_mask &= _named(tables.sites["operation"], operations)
+    if files is not None:
+        site_mask &= _named(tables.sites["file"], files)
+    if owners is not None:
+        chosen = _places(tables, owners)
+        kept_owners = chosen if kept_owners is None else kept_owners & chosen
+    return Selection(launch_mask, site_mask, kept_owners)
+
+
+def _named(column: pd.Series[str], names: Names) -> Mask:
+    wanted = [names] if isinstance(names, str) else list(names or ())
+    codes, present = pd.factorize(column)
+    chosen = _matching(list(present), wanted)
+    return np.array([name in chosen for name in present] + [False], np.bool_)[codes]
+
+
+def _matching(present: list[str], wanted: list[str]) -> set[str]:
+    """A name means itself; one that no name equals is a pattern (C++ names hold * and [, so equality goes first)."""
+    chosen: set[str] = set()
+    for name in wanted:
+        chosen |= {name} if name in present else {other for other in present if fnmatchcase(other, name)}
+    return chosen
+
+
+def _places(tables: Tables, wanted: Places) -> frozenset[int]:
+    if wanted is None:
+        return frozenset()
+    values = [wanted] if isinstance(wanted, (int, str, np.integer)) else list(wanted)
+    by_label = {label(place): place for place in (*range(len(tables.gpus)), -1, -2)}
+    # A label that no GPU has selects nothing.
+    return frozenset(by_label.get(value, -3) if isinstance(value, str) else int(value) for value in values)

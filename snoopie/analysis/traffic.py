@@ -1,0 +1,178 @@
+"""Counts → who moved how much, by GPU pair, kernel, line, site, operation or launch.
+
+Every analysis is ``summarise(block, keys)`` → a small table, and ``merge(tables, keys)``, which is associative: one
+core, many cores or many processes give the same sums. All sums are 64-bit integers, exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from snoopie.errors import UsageError
+from snoopie.trace.merge import HOST, UNKNOWN, Tables, label
+from snoopie.trace.tables import Ints
+
+Value = Literal["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
+Reading = Literal["issued", "flow"]
+
+VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_bytes")
+READINGS: tuple[Reading, ...] = ("issued", "flow")
+
+
+def joined(tables: Tables) -> pd.DataFrame:
+    """The counts with the names of their launches and sites: one row a (launch, site, owner).
+
+    Adds the categorical columns kernel (the kernel launched), operation, file, and the integer line (0 unknown).
+    """
+    counts = tables.counts
+    launch_rows = tables.launch_places.of(counts["launch"].to_numpy())
+    site_rows = tables.site_places.of(counts["site"].to_numpy())
+    return counts.assign(
+        kernel=_category(tables.launches["kernel"], launch_rows),
+        operation=_category(tables.sites["operation"], site_rows),
+        file=_category(tables.sites["file"], site_rows),
+        line=tables.sites["line"].to_numpy()[site_rows],
+    )
+
+
+def _category(names: pd.Series[str], rows: Ints) -> pd.Series[Any]:
+    """``names`` at ``rows`` as a categorical column: the codes are taken, no string is touched twice."""
+    codes, present = pd.factorize(names)
+    return pd.Series(pd.Categorical.from_codes(codes[rows], categories=pd.Index(present, dtype="str")))
+
+
+def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The sums of VALUES for each combination of the keys: one row each, keys first."""
+    sums = block.groupby(list(keys), observed=True, sort=False)[list(VALUES)].sum()
+    return sums.reset_index()
+
+
+def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """Adds up what `summarise` made of several blocks; the order does not matter for the sums."""
+    return summarise(pd.concat(list(tables), ignore_index=True), keys)
+
+
+def ranked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Keys, VALUES and wire_efficiency (bytes / wire_bytes, NaN where nothing went over a wire), most bytes first."""
+    result = table.copy()
+    # Names as plain strings: a categorical carries every name of the trace along.
+    for key in keys:
+        if isinstance(result[key].dtype, pd.CategoricalDtype):
+            result[key] = result[key].astype("str")
+    result["wire_efficiency"] = efficiency(result)
+    # Ties in the order of the keys: the same trace always gives the same table.
+    result = result.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
+    return result[[*keys, *(column for column in result.columns if column not in keys)]]
+
+
+def efficiency(table: pd.DataFrame) -> pd.Series[float]:
+    """bytes / wire_bytes of each row, NaN where wire_bytes is 0."""
+    wire = table["wire_bytes"].astype("float64")
+    return table["bytes"] / wire.where(wire > 0)
+
+
+def directed(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """The sums of VALUES for each pair of places: columns issuer, owner ("issued") or from, to ("flow").
+
+    Data flows issuer → owner on stores and reductions, owner → issuer on loads. An atomic returns a value: it counts
+    once in each direction, so the sums of a flow can exceed those of the accesses.
+    """
+    if reading not in READINGS:
+        raise UsageError(f"there is no reading {reading!r}", "use 'issued' or 'flow'")
+    if reading == "issued":
+        return summarise(traffic, ["issuer", "owner"])
+    pairs = summarise(traffic, ["issuer", "owner", "operation"])
+    out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": "from", "owner": "to"})
+    back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": "from", "issuer": "to"})
+    return merge([out, back], ["from", "to"])
+
+
+def by_pair(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """`directed`, with labels instead of places, most bytes first. Only pairs with traffic."""
+    pairs = directed(traffic, reading)
+    first, second = pairs.columns[:2]
+    order = pairs.sort_values(["bytes", first, second], ascending=[False, True, True], ignore_index=True)
+    order["wire_efficiency"] = efficiency(order)
+    for key in (first, second):
+        order[key] = pd.Series([label(place) for place in order[key]], dtype="str")
+    return order
+
+
+def nodes(tables: Tables) -> list[int]:
+    """All GPUs, and host and unknown where the trace has traffic with them."""
+    present = set(tables.counts["owner"].unique().tolist())
+    return [*range(len(tables.gpus)), *(place for place in (HOST, UNKNOWN) if place in present)]
+
+
+def matrix(traffic: pd.DataFrame, places: Sequence[int], value: Value, reading: Reading) -> pd.DataFrame:
+    """A square over the places, zeros included: rows issuer or from, columns owner or to; int64, labels "GPU 0", …"""
+    if value not in VALUES:
+        raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}")
+    pairs = directed(traffic, reading)
+    first, second = pairs.columns[:2]
+    labels = [label(place) for place in places]
+    at = {place: row for row, place in enumerate(places)}
+    cells = np.zeros((len(places), len(places)), np.int64)
+    for row, column, amount in zip(pairs[first], pairs[second], pairs[value], strict=True):
+        cells[at[row], at[column]] = amount
+    return pd.DataFrame(cells, pd.Index(labels, name=first), pd.Index(labels, name=second))
+
+
+def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
+    """kernel, launches (those with traffic), VALUES, wire_efficiency."""
+    table = summarise(traffic, ["kernel"])
+    launches = traffic.groupby("kernel", observed=True, sort=False)["launch"].nunique()
+    table.insert(1, "launches", table["kernel"].map(launches).astype("int64"))
+    return ranked(table, ["kernel"])
+
+
+def by_line(traffic: pd.DataFrame) -> pd.DataFrame:
+    """file, line ("" and 0 where unknown), kernel (names joined by ", "), VALUES, wire_efficiency."""
+    return _with_kernels(summarise(traffic, ["file", "line"]), traffic, ["file", "line"])
+
+
+def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
+    """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, sass, …"""
+    table = _with_kernels(summarise(traffic, ["site"]), traffic, ["site"])
+    own = sites.loc[table["site"].to_numpy()].reset_index(drop=True)
+    for place, name in enumerate(
+        ("function", "file", "line", "offset", "opcode", "operation", "width", "sass"), start=2
+    ):
+        table.insert(place, name, own["kernel" if name == "function" else name])
+    return table
+
+
+def by_operation(traffic: pd.DataFrame) -> pd.DataFrame:
+    """operation, VALUES, wire_efficiency."""
+    return ranked(summarise(traffic, ["operation"]), ["operation"])
+
+
+def by_launch(traffic: pd.DataFrame, launches: pd.DataFrame) -> pd.DataFrame:
+    """launch, kernel, issuer (label), process, time (ns), VALUES, wire_efficiency. Only launches with traffic."""
+    table = ranked(summarise(traffic, ["launch"]), ["launch"])
+    own = launches.loc[table["launch"].to_numpy()].reset_index(drop=True)
+    issuer = pd.Series([label(place) for place in own["gpu"]], dtype="str")
+    for place, (name, column) in enumerate(
+        (("kernel", own["kernel"]), ("issuer", issuer), ("process", own["process"]), ("time", own["time"])), start=1
+    ):
+        table.insert(place, name, column)
+    return table
+
+
+def _with_kernels(table: pd.DataFrame, traffic: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """`ranked`, with the names of the kernels of each row after the keys."""
+    pairs = traffic[[*keys, "kernel"]].drop_duplicates()
+    pairs = pairs.assign(kernel=pairs["kernel"].astype("str")).sort_values("kernel")
+    names = pairs.groupby(list(keys), observed=True, sort=False)["kernel"].agg(", ".join).reset_index()
+    result = ranked(table.merge(names, on=list(keys), how="left"), keys)
+    result.insert(len(keys), "kernel", result.pop("kernel"))
+    return result
+
+
+def totals(traffic: pd.DataFrame) -> dict[str, int]:
+    """The sums of VALUES over all rows."""
+    return {value: int(traffic[value].sum()) for value in VALUES}

@@ -1,0 +1,58 @@
+"""Numbers for people: bytes, counts, shares, durations. Rounded to one digit after the point."""
+
+from __future__ import annotations
+
+import math
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_DECIMAL = ("", "K", "M", "G", "T", "P", "E")
+# Size of a unit in ns, the unit, how many of it make the next.
+_TIMES = ((1, "ns", 1000), (10**3, "µs", 1000), (10**6, "ms", 1000), (10**9, "s", 60))
+NOTHING = "–"
+
+
+def bytes(value: float) -> str:
+    """A number of bytes: 1536 → "1.5 KiB"."""
+    return _scaled(value, 1024, _BINARY)
+
+
+def count(value: float) -> str:
+    """A number of things: 12_345_678 → "12.3 M"."""
+    return _scaled(value, 1000, _DECIMAL)
+
+
+def percent(fraction: float) -> str:
+    """A share: 0.125 → "12.5 %"; "–" where it is not a number."""
+    if not math.isfinite(fraction):
+        return NOTHING
+    return f"{_short(100 * fraction)} %"
+
+
+def duration(ns: float) -> str:
+    """A time in nanoseconds: 1_500 → "1.5 µs"; from a minute on "2 min 5 s"."""
+    if not math.isfinite(ns):
+        return NOTHING
+    for size, unit, limit in _TIMES:
+        if round(abs(ns) / size, 1) < limit:
+            return f"{_short(ns / size)} {unit}"
+    minutes, seconds = divmod(round(abs(ns) / 10**9), 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+    return f"-{text}" if ns < 0 else text
+
+
+def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
+    if not math.isfinite(value):
+        return NOTHING
+    power = 0
+    # 999.96 would be shown as 1000.0: such a value belongs to the next unit.
+    while power + 1 < len(units) and round(abs(value), 1) >= base:
+        value /= base
+        power += 1
+    return f"{_short(value)} {units[power]}".rstrip()
+
+
+def _short(value: float) -> str:
+    """At most one digit after the point, and none when it is 0."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text

@@ -1,0 +1,374 @@
+"""The public object: `load` and `Trace`."""
+
+from __future__ import annotations
+
+import glob
+import html
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from snoopie.analysis import accesses, losses, selection, source, traffic, units
+from snoopie.analysis.selection import Names, Places
+from snoopie.analysis.traffic import Reading, Value
+from snoopie.errors import CorruptError, NotATraceError
+from snoopie.trace.merge import RecordBlock, Tables, label
+from snoopie.trace.tables import Process
+
+Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+class Trace:
+    """One or several processes' traffic between GPUs, read-only.
+
+    Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
+    Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host) or -2
+    (unknown). Sums are int64 and exact. `select` gives a view, which ``launches``, ``counts``, ``records`` and all
+    analyses follow.
+    """
+
+    def __init__(
+        self, tables: Tables, selected: selection.Selection | None = None, parent: Trace | None = None
+    ) -> None:
+        self._tables = tables
+        self._selected = selected
+        self._parent = parent
+
+    # What was recorded
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files read, one a process."""
+        return [process.path for process in self._tables.sources]
+
+    @property
+    def complete(self) -> bool:
+        """True if every file was whole, from header to footer."""
+        return all(process.complete for process in self._tables.sources)
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The totals of the footers, summed. Processes without a footer add nothing."""
+        return losses.sum_totals(self._tables)
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """The collector's settings, one a process."""
+        return [dict(process.header.settings) for process in self._tables.sources]
+
+    @property
+    def schema(self) -> dict[str, dict[str, Any]]:
+        """The declaration of each table, as the (first) header has it: name → id, doc, columns."""
+        return self._tables.sources[0].header.schema
+
+    @property
+    def processes(self) -> pd.DataFrame:
+        """process | host pid program command start_ns ranks path complete version end_ns (0 without a footer)"""
+        return self._tables.processes
+
+    @property
+    def gpus(self) -> pd.DataFrame:
+        """gpu | uuid name pci memory (bytes) sm nvlinks (-1 unknown) host label; merged by UUID, by first appearance"""
+        return self._tables.gpus
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """issuer owner access native_atomics rank"""
+        return self._tables.links
+
+    @property
+    def functions(self) -> pd.DataFrame:
+        """function | process name mangled kernel has_lines"""
+        return self._tables.functions
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """line_id | file line function inlined_at"""
+        return self._tables.lines
+
+    @property
+    def sites(self) -> pd.DataFrame:
+        """site | process function offset sass opcode operation width (bytes) measured line_id file line kernel
+
+        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, 0 = unknown.
+        """
+        return self._tables.sites
+
+    @property
+    def objects(self) -> pd.DataFrame:
+        """object | process address bytes owner kind allocated freed (ns, 0 = never)"""
+        return self._tables.objects
+
+    @property
+    def notices(self) -> pd.DataFrame:
+        """process time (ns) text: what the collector wanted a reader to know"""
+        return self._tables.notices
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes)"""
+        launches = self._tables.launches
+        return launches if self._selected is None else launches[self._selected.launches]
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals"""
+        return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """One row a recorded access: launch site issuer owner process time block warp mask lanes shape base stride.
+
+        A scattered access has the address of its lowest lane as base and stride 0; `lane_accesses` has all addresses.
+        """
+        return pd.concat([self._tables.no_records().table, *self.record_blocks()], ignore_index=True)
+
+    # Analyses
+
+    def select(
+        self,
+        kernels: Names = None,
+        operations: Names = None,
+        issuers: Places = None,
+        owners: Places = None,
+        launches: int | Iterable[int] | None = None,
+        files: Names = None,
+    ) -> Trace:
+        """A view that keeps only what is named; None keeps all, and views of views narrow further.
+
+        ``kernels`` (of the launch), ``operations`` and ``files`` are names or, where nothing has that very name,
+        patterns with * and ?. ``issuers`` and ``owners`` are places or labels ("GPU 0"). What is not there selects
+        nothing.
+        """
+        base = self._selected or selection.everything(self._tables)
+        chosen = selection.narrow(
+            self._tables,
+            base,
+            kernels=kernels,
+            operations=operations,
+            issuers=issuers,
+            owners=owners,
+            launches=launches,
+            files=files,
+        )
+        return Trace(self._tables, chosen, self._parent or self)
+
+    def summary(self) -> dict[str, int | float]:
+        """accesses lanes bytes sectors wire_bytes wire_efficiency launches kernels gpus records"""
+        sums = traffic.totals(self._traffic)
+        wire = sums["wire_bytes"]
+        return {
+            **sums,
+            "wire_efficiency": sums["bytes"] / wire if wire else float("nan"),
+            "launches": len(self.launches),
+            "kernels": int(self.launches["kernel"].nunique()),
+            "gpus": len(self.gpus),
+            "records": self._record_count,
+        }
+
+    def matrix(self, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
+        """A square over all GPUs (host and unknown too where the trace has them), zeros included; int64.
+
+        ``issued``: rows issuer, columns owner. ``flow``: rows from, columns to; an atomic counts once each way.
+        """
+        return traffic.matrix(self._traffic, self._nodes, value, reading)
+
+    def by_pair(self, reading: Reading = "issued") -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, values; the cells of `matrix` that are not zero, largest first"""
+        return traffic.by_pair(self._traffic, reading)
+
+    def by_kernel(self) -> pd.DataFrame:
+        """kernel launches (with traffic), values"""
+        return traffic.by_kernel(self._traffic)
+
+    def by_line(self) -> pd.DataFrame:
+        """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""
+        return traffic.by_line(self._traffic)
+
+    def by_site(self) -> pd.DataFrame:
+        """site kernel function file line offset opcode operation width sass, values"""
+        return traffic.by_site(self._traffic, self.sites)
+
+    def by_operation(self) -> pd.DataFrame:
+        """operation, values"""
+        return traffic.by_operation(self._traffic)
+
+    def by_launch(self) -> pd.DataFrame:
+        """launch kernel issuer (label) process time (ns), values; launches with traffic only"""
+        return traffic.by_launch(self._traffic, self._tables.launches)
+
+    def file_lines(self, file: str) -> pd.DataFrame:
+        """line kernel, values, for the lines of one file in its order"""
+        return source.file_lines(self._traffic, file)
+
+    def line_sites(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_site` of one line"""
+        return traffic.by_site(source.of_line(self._traffic, file, line), self.sites)
+
+    def line_matrix(self, file: str, line: int, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
+        """The `matrix` of one line"""
+        return traffic.matrix(source.of_line(self._traffic, file, line), self._nodes, value, reading)
+
+    def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
+        """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
+        return source.line_chain(self.lines, line_id)
+
+    def lane_accesses(self, limit: int | None = None) -> pd.DataFrame:
+        """One row per lane access: launch site issuer owner process time block warp lane address width (bytes).
+
+        Without a limit this can be 32 rows a record: `lane_access_blocks` goes through them piece by piece.
+        """
+        return pd.concat(
+            [accesses.none(self._tables), *accesses.limited(self.lane_access_blocks(), limit)], ignore_index=True
+        )
+
+    def lane_access_blocks(self) -> Iterator[pd.DataFrame]:
+        """The rows of `lane_accesses` in tables of at most about a million rows"""
+        return accesses.lane_accesses(self._tables, self._record_blocks())
+
+    def record_blocks(self) -> Iterator[pd.DataFrame]:
+        """The rows of ``records`` in the pieces in which they were written"""
+        return (block.table for block in self._record_blocks())
+
+    def not_measured(self) -> pd.DataFrame:
+        """Sites that were not counted: site kernel (that holds it) file line offset opcode operation width sass"""
+        sites = self.sites if self._selected is None else self.sites[self._selected.sites]
+        return losses.not_measured(sites)
+
+    def losses(self) -> list[str]:
+        """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
+        return losses.losses(self._tables)
+
+    def label(self, place: int) -> str:
+        """The name for reading of an issuer or owner: "GPU 0", "host", "unknown"."""
+        return label(place)
+
+    # How it shows itself
+
+    def __repr__(self) -> str:
+        sums = traffic.totals(self._traffic)
+        parts = [
+            _plural(len(self.gpus), "GPU", "GPUs"),
+            _plural(len(self.launches), "launch", "launches"),
+            f"{units.bytes(sums['bytes'])} in {units.count(sums['accesses'])} accesses",
+            *([] if self.complete else ["incomplete"]),
+        ]
+        view = "" if self._selected is None else "view of a "
+        return f"<{view}Trace of {_plural(len(self.paths), 'process', 'processes')}: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        table = self.matrix().map(units.bytes).to_html(escape=True)
+        lost = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.losses())
+        title = html.escape(repr(self))
+        return f"<div><p>{title}</p><p>Bytes: issuer in rows, owner in columns</p>{table}<ul>{lost}</ul></div>"
+
+    # Inside
+
+    @cached_property
+    def _traffic(self) -> pd.DataFrame:
+        if self._parent is None:
+            return traffic.joined(self._tables)
+        return self._kept(self._parent._traffic)
+
+    @cached_property
+    def _nodes(self) -> list[int]:
+        return self._parent._nodes if self._parent else traffic.nodes(self._tables)
+
+    @cached_property
+    def _record_count(self) -> int:
+        if self._selected is None:
+            return self._tables.record_rows
+        return sum(len(block.table) for block in self._record_blocks())
+
+    def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
+        if self._selected is None:
+            return table
+        return table[self._selected.rows(self._tables, table)].reset_index(drop=True)
+
+    def _record_blocks(self) -> Iterator[RecordBlock]:
+        for block in self._tables.records():
+            if self._selected is None:
+                yield block
+                continue
+            kept = self._selected.rows(self._tables, block.table)
+            if kept.any():
+                addresses = None if block.addresses is None else block.addresses[kept]
+                yield RecordBlock(block.table[kept].reset_index(drop=True), addresses)
+
+
+def load(source: Source, *, allow_truncated: bool = False) -> Trace:
+    """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
+
+    Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
+    ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
+    """
+    opened = [Process.open(path, allow_truncated=allow_truncated) for path in _distinct(_paths(source))]
+    trace = Trace(Tables(_once(opened)))
+    # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
+    _ = trace.counts
+    return trace
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _paths(source: Source) -> list[Path]:
+    if not isinstance(source, (str, os.PathLike)):
+        paths = [path for part in source for path in _paths(part)]
+        if not paths:
+            raise NotATraceError("no trace file was named", "give the path of one")
+        return paths
+    try:
+        path = Path(source)
+        if path.is_dir():
+            found = sorted(file for file in path.glob("*.zst") if not file.is_dir())
+            if not found:
+                raise NotATraceError(
+                    f"the folder {path} holds no trace (*.zst)", "give the folder that `snoopie run -o` named"
+                )
+            return found
+        if path.exists() or not glob.has_magic(str(path)):
+            return [path]
+        matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    except (OSError, ValueError) as error:
+        raise NotATraceError(f"{source} cannot be opened ({error})", "give the path of a trace file") from None
+    if not matches:
+        raise NotATraceError(f"no file matches {source}", "give the path of a trace file")
+    return [found for match in matches for found in _paths(match)]
+
+
+def _distinct(paths: Iterable[Path]) -> list[Path]:
+    """Each file once, whichever way it was named, in the order of first naming."""
+    files: dict[str, Path] = {}
+    for path in paths:
+        try:
+            files.setdefault(os.path.realpath(path), path)
+        except (OSError, ValueError) as error:
+            raise NotATraceError(f"{path} cannot be opened ({error})", "give the path of a trace file") from None
+    return list(files.values())
+
+
+def _once(processes: list[Process]) -> list[Process]:
+    """Each process once: a copy of a trace must not count twice."""
+    kept: list[Process] = []
+    for process in processes:
+        twin = next((place for place, other in enumerate(kept) if other.identity == process.identity), None)
+        if twin is None:
+            kept.append(process)
+            continue
+        own, other = process.checksums, kept[twin].checksums
+        length = min(len(own), len(other))
+        if own[:length] != other[:length]:
+            raise CorruptError(
+                f"{kept[twin].path} and {process.path} claim to be the same process, with different contents",
+                "remove the wrong one",
+            )
+        # One is a copy of the other, or of its beginning.
+        if len(own) > len(other):
+            kept[twin] = process
+    return kept
