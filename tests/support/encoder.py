@@ -1,0 +1,271 @@
+"""Writes trace files for tests, by the declaration of the tables in schema.json and docs/trace-format.md.
+
+Written from the format's description, not from the reader: a mistake of the reader must not be repeated here. Used by
+tests only; every part of a block can be overridden to make a wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from tests.support.schema import stored
+
+SCHEMA = stored()
+OPERATIONS = ["load", "store", "atomic", "reduction"]
+HEADER, FOOTER = 0, 1
+START_NS = 1_790_000_000_000_000_000
+
+_PACK = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
+
+Row = Mapping[str, Any]
+
+
+def compress(raw: bytes) -> bytes:
+    """One ended zstd frame with content size and checksum."""
+    return zstandard.ZstdCompressor(write_checksum=True, write_content_size=True).compress(raw)
+
+
+def encode_rows(columns: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> bytes:
+    """The content of a block: the columns one after another."""
+    out = b""
+    for column in columns:
+        values = [row[column["name"]] for row in rows]
+        if column["type"] == "utf8":
+            texts = [value if isinstance(value, bytes) else value.encode() for value in values]
+            out += struct.pack(f"<{len(texts)}I", *map(len, texts)) + b"".join(texts)
+        elif column["type"].endswith("]"):
+            kind, width = column["type"][:-1].split("[")
+            out += b"".join(struct.pack(f"<{int(width)}{_PACK[kind]}", *value) for value in values)
+        else:
+            out += struct.pack(f"<{len(values)}{_PACK[column['type']]}", *values)
+    return out
+
+
+def encode_block(
+    sequence: int,
+    table: int,
+    rows: int,
+    raw: bytes,
+    *,
+    dropped: int = 0,
+    data: bytes | None = None,
+    raw_size: int | None = None,
+    data_size: int | None = None,
+    data_crc: int | None = None,
+    entry_crc: int | None = None,
+    magic: bytes = b"SNPB",
+) -> bytes:
+    """An entry and its data; what is given by name replaces the right value."""
+    data = compress(raw) if data is None else data
+    entry = magic + struct.pack(
+        "<IIIQQQI",
+        sequence,
+        table,
+        rows,
+        len(raw) if raw_size is None else raw_size,
+        len(data) if data_size is None else data_size,
+        dropped,
+        zlib.crc32(data) if data_crc is None else data_crc,
+    )
+    entry += struct.pack("<I", zlib.crc32(entry) if entry_crc is None else entry_crc)
+    return struct.pack("<II", 0x184D2A53, len(entry)) + entry + data
+
+
+def gpu(number: int, **members: Any) -> dict[str, Any]:
+    """A GPU of the header; equal numbers make equal UUIDs."""
+    return {
+        "uuid": f"GPU-0000000{number}-aaaa-bbbb-cccc-000000000000",
+        "name": "NVIDIA H200",
+        "pci": f"0000:{0x1B + number:02x}:00.0",
+        "memory": 150_000_000_000,
+        "sm": 90,
+        "nvlinks": 18,
+    } | members
+
+
+class TraceBuilder:
+    """Collects rows and encodes them. Every ``add`` returns the row's id; texts are interned on the way.
+
+    ``header`` is the header's JSON object and ``totals`` the footer's totals: change them at will before `encode`.
+    """
+
+    def __init__(
+        self,
+        gpus: int | Iterable[int] = 4,
+        *,
+        pid: int = 4711,
+        host: str = "node1",
+        ranks: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        schema: Sequence[Mapping[str, Any]] = SCHEMA,
+    ) -> None:
+        numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
+        self.schema = {table["name"]: table for table in schema}
+        self.header: dict[str, Any] = {
+            "format": "snoopie",
+            "version": 1,
+            "tool": {"version": "0.1.0", "nvbit": "1.7.7.1", "cuda": "13.0", "driver": "13.0"},
+            "settings": {"kernels": "all", "sample_size": 1, "code_attribution": True, "output": "trace.zst"}
+            | dict(settings or {}),
+            "process": {
+                "host": host,
+                "pid": pid,
+                "program": "ring",
+                "command": ["./ring", "65536", "3"],
+                "directory": "/home/u",
+                "start_ns": START_NS,
+                "environment": {"CUDA_VISIBLE_DEVICES": ",".join(map(str, numbers))},
+                "ranks": dict(ranks or {}),
+            },
+            "gpus": [gpu(number) for number in numbers],
+            "links": [
+                {"issuer": issuer, "owner": owner, "access": True, "native_atomics": True, "rank": 0}
+                for issuer in range(len(numbers))
+                for owner in range(len(numbers))
+                if issuer != owner
+            ],
+            "owners": {"host": 254, "unknown": 255},
+            "operations": OPERATIONS,
+            "object_kinds": ["device"],
+            "schema": list(schema),
+        }
+        self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.schema}
+        self.totals: dict[str, int] = {}
+        self.dropped = 0
+        self._strings: dict[str, int] = {}
+
+    def add(self, table: str, **row: Any) -> int:
+        """Adds a row as it stands, completing ``id`` and zeros; returns its id (0 in tables without)."""
+        columns = [column["name"] for column in self.schema[table]["columns"]]
+        complete = dict.fromkeys(columns, 0) | row
+        if "id" in columns and "id" not in row:
+            complete["id"] = len(self.rows[table]) + 1
+        self.rows[table].append(complete)
+        return int(complete.get("id", 0))
+
+    def string(self, text: str) -> int:
+        """The id of an interned string; 0 for the empty one."""
+        if text and text not in self._strings:
+            self._strings[text] = self.add("strings", text=text)
+        return self._strings.get(text, 0)
+
+    def line(self, file: str, line: int, function: str = "", inlined_at: int = 0) -> int:
+        return self.add(
+            "lines", file=self.string(file), line=line, function=self.string(function), inlined_at=inlined_at
+        )
+
+    def function(self, name: str, mangled: str = "", *, kernel: bool = True, has_lines: bool = True) -> int:
+        mangled = mangled or f"_Z{name}"
+        names = {"name": self.string(name), "mangled": self.string(mangled)}
+        return self.add("functions", **names, kernel=int(kernel), has_lines=int(has_lines))
+
+    def site(
+        self,
+        function: int,
+        opcode: str,
+        operation: str,
+        width: int,
+        *,
+        line: int = 0,
+        offset: int | None = None,
+        measured: bool = True,
+        sass: str = "",
+    ) -> int:
+        offset = 16 * (len(self.rows["sites"]) + 1) if offset is None else offset
+        site = self.add(
+            "sites",
+            function=function,
+            offset=offset,
+            sass=self.string(sass or f"{opcode} R4, [R2.64]"),
+            opcode=self.string(opcode),
+            operation=OPERATIONS.index(operation),
+            width=width,
+            measured=int(measured),
+            line=line,
+        )
+        owner = next(row for row in self.rows["functions"] if row["id"] == function)
+        owner["first_site"] = owner["first_site"] or site
+        owner["sites"] += 1
+        return site
+
+    def launch(self, function: int, gpu: int, **row: Any) -> int:
+        defaults = {"stream": 0x7F00_0000_1000 + gpu, "thread": 4711, "time": START_NS + 1000 * self._next("launches")}
+        shape = {"grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1}
+        return self.add("launches", function=function, gpu=gpu, **(defaults | shape | row))
+
+    def count(self, launch: int, site: int, owner: int, accesses: int, lanes: int, sectors: int) -> None:
+        self.add("counts", launch=launch, site=site, owner=owner, accesses=accesses, lanes=lanes, sectors=sectors)
+
+    def record(self, launch: int, site: int, owner: int, base: int, stride: int, **row: Any) -> None:
+        """A strided access by all lanes, unless ``mask`` says otherwise."""
+        self.add("records", **self._access(launch, site, owner, row), base=base, stride=stride)
+
+    def scattered(self, launch: int, site: int, owner: int, addresses: Mapping[int, int], **row: Any) -> None:
+        """A scattered access: lane → address."""
+        mask = sum(1 << lane for lane in addresses)
+        values = [addresses.get(lane, 0) for lane in range(32)]
+        self.add("scattered", **self._access(launch, site, owner, {"mask": mask} | row), addresses=values)
+
+    def notice(self, text: str) -> None:
+        self.add("notices", time=START_NS, text=text)
+
+    def _access(self, launch: int, site: int, owner: int, row: Mapping[str, Any]) -> dict[str, Any]:
+        issuer = next((known["gpu"] for known in self.rows["launches"] if known["id"] == launch), 0)
+        time = START_NS + 500_000 + 10 * (self._next("records") + self._next("scattered"))
+        access = {"launch": launch, "site": site, "issuer": issuer, "owner": owner, "time": time, "mask": 0xFFFF_FFFF}
+        return access | dict(row)
+
+    def _next(self, table: str) -> int:
+        return len(self.rows[table]) + 1
+
+    def contents(self, block_rows: int | None = None) -> list[tuple[int, int, bytes]]:
+        """(table, rows, content) of every block of rows, at most ``block_rows`` rows each."""
+        blocks = []
+        for name, table in self.schema.items():
+            rows = self.rows[name]
+            step = block_rows or max(len(rows), 1)
+            for start in range(0, len(rows), step):
+                part = rows[start : start + step]
+                blocks.append((table["id"], len(part), encode_rows(table["columns"], part)))
+        return blocks
+
+    def footer(self) -> dict[str, Any]:
+        records = len(self.rows.get("records", ())) + len(self.rows.get("scattered", ()))
+        launches = len(self.rows["launches"])
+        totals = {
+            "launches_seen": launches,
+            "launches_native": 0,
+            "launches_measured": launches,
+            "launches_lost": 0,
+            "accesses": sum(row["accesses"] for row in self.rows["counts"]),
+            "records_written": records,
+            "records_dropped": self.dropped,
+            "unmeasured_sites": sum(1 for row in self.rows["sites"] if not row["measured"]),
+            "errors": 0,
+        }
+        return {"end_ns": START_NS + 2_000_000_000, "totals": totals | self.totals, "notices": []}
+
+    def blocks(self, *, footer: bool = True, block_rows: int | None = None) -> list[bytes]:
+        """The encoded blocks, header first."""
+        contents = [(HEADER, 1, json.dumps(self.header).encode()), *self.contents(block_rows)]
+        if footer:
+            contents.append((FOOTER, 1, json.dumps(self.footer()).encode()))
+        return [
+            encode_block(sequence, table, rows, raw, dropped=self.dropped if sequence else 0)
+            for sequence, (table, rows, raw) in enumerate(contents)
+        ]
+
+    def encode(self, *, footer: bool = True, block_rows: int | None = None) -> bytes:
+        """The whole file."""
+        return b"".join(self.blocks(footer=footer, block_rows=block_rows))
+
+    def write(self, path: Path, *, footer: bool = True, block_rows: int | None = None) -> Path:
+        path.write_bytes(self.encode(footer=footer, block_rows=block_rows))
+        return path

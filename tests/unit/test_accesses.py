@@ -1,0 +1,100 @@
+"""Records and the lane accesses in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from snoopie.analysis import accesses
+from tests.support import ring
+from tests.support.encoder import START_NS, TraceBuilder
+
+
+@pytest.fixture
+def builder() -> TraceBuilder:
+    """Four accesses: strided forward with holes, strided backward, scattered, by no lane."""
+    trace = TraceBuilder(2)
+    kernel = trace.function("k")
+    store = trace.site(kernel, "STG.E", "store", 4)
+    load = trace.site(kernel, "LDG.E.64", "load", 8)
+    launch = trace.launch(kernel, 1)
+    trace.record(launch, store, 0, 0x7F0000001000, 16, mask=0b1011_0000, block=9, warp=3, time=START_NS + 1)
+    trace.record(launch, load, 0, 0x7F0000002000, -8, mask=0b111, time=START_NS + 2)
+    trace.scattered(launch, load, 0, {31: 0xFFFF_FFFF_FFFF_FFF8, 2: 0x10, 30: 0x20}, time=START_NS + 3)
+    trace.record(launch, store, 254, 0x10, 4, mask=0, time=START_NS + 4)
+    return trace
+
+
+def test_records(builder: TraceBuilder, tmp_path: Path) -> None:
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    records = trace.records
+    columns = "launch site issuer owner process time block warp mask lanes shape base stride"
+    assert records.columns.tolist() == columns.split()
+    # In the order of the file: the strided ones are in an earlier block.
+    assert records["shape"].tolist() == ["strided", "strided", "strided", "scattered"]
+    assert records["lanes"].tolist() == [3, 3, 0, 3]
+    assert records["base"].tolist() == [0x7F0000001000, 0x7F0000002000, 0x10, 0x10]
+    assert records["stride"].tolist() == [16, -8, 4, 0]
+    assert records["issuer"].tolist() == [1, 1, 1, 1]
+    assert records["owner"].tolist() == [0, 0, -1, 0]
+    assert records["block"].tolist() == [9, 0, 0, 0]
+    assert records["warp"].tolist() == [3, 0, 0, 0]
+    assert sum(len(block) for block in trace.record_blocks()) == 4
+
+
+def test_lane_accesses(builder: TraceBuilder, tmp_path: Path) -> None:
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    table = trace.lane_accesses()
+    assert table.columns.tolist() == list(accesses.COLUMNS)
+    found = list(zip(table["site"], table["lane"], table["address"], table["width"], strict=True))
+    assert found == [
+        (1, 4, 0x7F0000001000, 4),
+        (1, 5, 0x7F0000001010, 4),
+        (1, 7, 0x7F0000001030, 4),
+        (2, 0, 0x7F0000002000, 8),
+        (2, 1, 0x7F0000001FF8, 8),
+        (2, 2, 0x7F0000001FF0, 8),
+        (2, 2, 0x10, 8),
+        (2, 30, 0x20, 8),
+        (2, 31, 0xFFFF_FFFF_FFFF_FFF8, 8),
+    ]
+    assert table["time"].tolist() == [START_NS + time for time in (1, 1, 1, 2, 2, 2, 3, 3, 3)]
+    assert table["address"].dtype == "uint64"
+
+
+@pytest.mark.parametrize("limit", [0, 1, 6, 7, 9, 100])
+def test_limits(builder: TraceBuilder, tmp_path: Path, limit: int) -> None:
+    trace = snoopie.load(builder.write(tmp_path / "t.zst", block_rows=1))
+    whole = trace.lane_accesses()
+    table = trace.lane_accesses(limit)
+    assert table.equals(whole.head(limit))
+    assert (table.dtypes == whole.dtypes).all()
+
+
+def test_large_blocks_are_handed_out_in_parts(ring_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = snoopie.load(ring_path).lane_accesses()
+    monkeypatch.setattr(accesses, "_STEP", 5)
+    trace = snoopie.load(ring_path)
+    parts = list(trace.lane_access_blocks())
+    assert max(map(len, parts)) <= 5 * 32
+    assert trace.lane_accesses().equals(whole)
+    assert sum(map(len, parts)) == ring.TOTALS["lanes"]
+
+
+def test_records_agree_with_counts_when_every_access_has_one(two_process_folder: Path) -> None:
+    trace = snoopie.load(two_process_folder)
+    lanes = trace.lane_accesses()
+    by_site = lanes.groupby("site")["width"].sum()
+    assert by_site.to_dict() == trace.by_site().set_index("site")["bytes"].to_dict()
+    # Distinct 32-byte sectors of each access; no access of the ring is wider than a sector.
+    touched = lanes.assign(sector=lanes["address"] // 32, access=lanes["time"]).groupby(["process", "access"])["sector"]
+    assert touched.nunique().sum() == ring.TOTALS["sectors"]
+
+
+def test_no_records(tmp_path: Path) -> None:
+    trace = snoopie.load(TraceBuilder().write(tmp_path / "t.zst"))
+    assert trace.records.empty
+    assert trace.records["base"].dtype == "uint64"
+    assert trace.lane_accesses().columns.tolist() == list(accesses.COLUMNS)

@@ -1,0 +1,132 @@
+"""What was lost is said, in plain sentences; and nothing is said when nothing was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from tests.support.encoder import START_NS, TraceBuilder
+from tests.support.ring import ring_builder
+
+
+def complete_builder() -> TraceBuilder:
+    trace = TraceBuilder(2)
+    site = trace.site(trace.function("k"), "STG.E", "store", 4, line=trace.line("k.cu", 3))
+    launch = trace.launch(1, 0)
+    trace.count(launch, site, 1, 1, 32, 4)
+    trace.record(launch, site, 1, 0x1000, 4)
+    return trace
+
+
+def losses(trace: TraceBuilder, tmp_path: Path) -> list[str]:
+    return snoopie.load(trace.write(tmp_path / "t.zst")).losses()
+
+
+def test_nothing_lost(tmp_path: Path) -> None:
+    assert losses(complete_builder(), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("totals", "sentence"),
+    [
+        ({"launches_lost": 1}, "1 launch could not be measured: its traffic is missing."),
+        ({"launches_lost": 12_345}, "12.3 K launches could not be measured: their traffic is missing."),
+        ({"records_dropped": 2}, "2 records were dropped because the ring was full"),
+        ({"errors": 3}, "The collector met 3 errors"),
+        ({"records_written": 7}, "The footer tells of 7 records, the trace of process 4711 holds 1."),
+        ({"accesses": 3}, "The footer tells of 3 accesses, the trace of process 4711 holds 1."),
+    ],
+)
+def test_totals(tmp_path: Path, totals: dict[str, int], sentence: str) -> None:
+    trace = complete_builder()
+    trace.totals = totals
+    (said,) = losses(trace, tmp_path)
+    assert said.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"sample_size": 100}, "Records are a sample: about 1 in 100 accesses has one."),
+        ({"sample_size": 0}, "No single accesses were recorded"),
+        ({"kernels": "ring_*"}, "Only some kernels were measured: those selected by 'ring_*'."),
+        ({"code_attribution": False}, "Source lines were switched off"),
+    ],
+)
+def test_settings(tmp_path: Path, settings: dict[str, object], sentence: str) -> None:
+    trace = complete_builder()
+    trace.header["settings"] |= settings
+    (said,) = losses(trace, tmp_path)
+    assert said.startswith(sentence)
+
+
+def test_sites_that_were_not_measured(tmp_path: Path) -> None:
+    trace = snoopie.load(ring_builder().write(tmp_path / "t.zst"))
+    (said,) = trace.losses()
+    assert said.startswith("1 memory instruction cannot be measured")
+    assert trace.not_measured()[["site", "opcode", "line"]].to_numpy().tolist() == [[2, "UBLKCP.S.G", 6]]
+    assert trace.select(operations="load").not_measured()["site"].tolist() == [2]
+    assert trace.select(operations="store").not_measured().empty
+
+
+def test_functions_without_lines(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.site(trace.function("bare()", has_lines=False), "LDG.E", "load", 4)
+    trace.function("nothing_to_attribute()", has_lines=False)
+    (said,) = losses(trace, tmp_path)
+    assert said.startswith("1 of 2 functions have no source lines: compile with -lineinfo")
+
+
+def test_lines_that_were_switched_off_are_not_missed(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.header["settings"]["code_attribution"] = False
+    trace.function("bare()", has_lines=False)
+    (said,) = losses(trace, tmp_path)
+    assert said.startswith("Source lines were switched off")
+
+
+def test_unknown_owners_and_widths(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.count(1, 1, 255, 5, 5, 5)
+    trace.count(1, trace.site(1, "ODD", "load", 0), 1, 6, 6, 6)
+    said = losses(trace, tmp_path)
+    assert said[0] == "5 accesses touched memory whose owner is not known."
+    assert said[1].startswith("6 accesses have an unknown width")
+
+
+def test_notices_of_the_table_and_the_footer(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.notice("Set A.\n\tThen run again.")
+    footer = trace.footer() | {"notices": ["Set A.\n\tThen run again.", {"time": 5, "text": "Mind B."}, "Mind C."]}
+    trace.footer = lambda: footer  # type: ignore[method-assign]
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.losses() == ["Set A. Then run again.", "Mind B.", "Mind C."]
+    assert loaded.notices["time"].tolist() == [START_NS, 5, START_NS + 2_000_000_000]
+
+
+def test_an_incomplete_trace(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.dropped = 9
+    path = trace.write(tmp_path / "t.zst", footer=False)
+    loaded = snoopie.load(path, allow_truncated=True)
+    incomplete, dropped = loaded.losses()
+    assert "is incomplete" in incomplete
+    assert "allow_truncated" not in incomplete
+    # Without a footer the blocks themselves still say how many records had been dropped.
+    assert dropped.startswith("9 records were dropped")
+    assert loaded.totals == {}
+
+
+def test_two_processes_say_the_same_once(tmp_path: Path) -> None:
+    paths = []
+    for pid in (1, 2):
+        trace = complete_builder()
+        trace.header["process"]["pid"] = pid
+        trace.header["settings"]["sample_size"] = 10
+        trace.totals = {"launches_lost": pid}
+        paths.append(trace.write(tmp_path / f"{pid}.zst"))
+    lost, sample = snoopie.load(paths).losses()
+    assert lost.startswith("3 launches")
+    assert sample.startswith("Records are a sample")

@@ -1,0 +1,207 @@
+"""The header: the declaration of the tables is followed, checked, and refused by name where Snoopie cannot."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, SnoopieError, VersionError
+from snoopie.trace.container import Container
+from snoopie.trace.schema import NEEDED, parse_header
+from snoopie.trace.tables import Process
+from tests.support.encoder import SCHEMA, TraceBuilder
+from tests.support.schema import DECLARATION, declared
+
+
+def read(trace: TraceBuilder) -> Process:
+    return Process(Container("t.zst", trace.encode()), allow_truncated=False)
+
+
+def changed(table: str, **members: Any) -> list[dict[str, Any]]:
+    """The schema with members of one table replaced."""
+    return [one | members if one["name"] == table else one for one in copy.deepcopy(SCHEMA)]
+
+
+def columns(table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = next(one["columns"] for one in SCHEMA if one["name"] == table)
+    return copy.deepcopy(found)
+
+
+def test_the_schema_of_the_tests_is_that_of_the_collector() -> None:
+    """If not: python -m tests.support.schema"""
+    assert declared(DECLARATION.read_text("utf-8")) == SCHEMA
+
+
+@pytest.mark.parametrize("table", sorted(NEEDED))
+def test_every_needed_column_is_missed_by_name(table: str) -> None:
+    for column in NEEDED[table]:
+        rest = [one for one in columns(table) if one["name"] != column]
+        with pytest.raises(MissingColumnError, match=f"'{column}'.*'{table}'"):
+            read(TraceBuilder(schema=changed(table, columns=rest)))
+
+
+def test_a_missing_table() -> None:
+    trace = TraceBuilder()
+    trace.header["schema"] = [table for table in SCHEMA if table["name"] != "counts"]
+    with pytest.raises(MissingColumnError, match="'counts'"):
+        read(trace)
+
+
+def test_tables_that_may_be_missing() -> None:
+    rest = [table for table in SCHEMA if table["name"] not in ("records", "scattered", "objects", "frees", "notices")]
+    process = read(TraceBuilder(schema=rest))
+    assert process.record_rows == 0
+    assert len(process.column("objects", "id")) == 0
+
+
+def test_unknown_columns_and_tables_are_ignored() -> None:
+    added = {"unit": "", "ref": "", "doc": ""}
+    extra = [
+        {"name": "colour", "type": "utf8", **added},
+        {"name": "weights", "type": "f4[3]", **added},
+        *columns("counts"),
+        {"name": "hue", "type": "i2", **added},
+    ]
+    unknown = {"name": "futures", "id": 99, "doc": "", "columns": [{"name": "x", "type": "u2", **added}]}
+    trace = TraceBuilder(2, schema=[*changed("counts", columns=extra), unknown])
+    site = trace.site(trace.function("k"), "LDG", "load", 4)
+    for accesses in (3, 4):
+        counts = {"launch": trace.launch(1, 0), "site": site, "owner": 1, "accesses": accesses}
+        trace.add("counts", **counts, colour="blue" * accesses, weights=[1, 2, 3], hue=-1)
+    trace.add("futures", x=7)
+    assert read(trace).column("counts", "accesses").tolist() == [3, 4]
+
+
+def test_other_integer_types_are_read_by_the_declaration() -> None:
+    wider = [
+        column | {"type": "u8"} if column["name"] in ("launch", "owner") else column for column in columns("counts")
+    ]
+    trace = TraceBuilder(2, schema=changed("counts", columns=wider))
+    trace.count(trace.launch(trace.function("k"), 0), trace.site(1, "LDG", "load", 4), 1, 5, 6, 7)
+    assert read(trace).column("counts", "lanes").tolist() == [6]
+
+
+@pytest.mark.parametrize("kind", ["utf8", "f8", "u4[2]"])
+def test_a_needed_column_of_another_type(kind: str) -> None:
+    other = [column | {"type": kind} if column["name"] == "owner" else column for column in columns("counts")]
+    with pytest.raises(MissingColumnError, match="'owner'"):
+        read(TraceBuilder(schema=changed("counts", columns=other)))
+
+
+@pytest.mark.parametrize("kind", ["u3", "U4", "f2", "u4[0]", "u4[99999]", "object", "", "u4[", "<u4"])
+def test_an_unknown_type(kind: str) -> None:
+    other = [column | {"type": kind} if column["name"] == "sectors" else column for column in columns("counts")]
+    trace = TraceBuilder()
+    trace.header["schema"] = changed("counts", columns=other)
+    with pytest.raises(VersionError, match=r"counts\.sectors"):
+        read(trace)
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"), [(2, "upgrade"), (0, "record it again"), ("1", "record"), (None, "record")]
+)
+def test_other_versions(version: object, remedy: str) -> None:
+    trace = TraceBuilder()
+    trace.header["version"] = version
+    with pytest.raises(VersionError, match=f"version 1.*{remedy}"):
+        read(trace)
+    # Cut or not: that another version is needed comes first.
+    with pytest.raises(VersionError):
+        Process(Container("t.zst", trace.encode(footer=False)), allow_truncated=False)
+
+
+def test_another_format() -> None:
+    trace = TraceBuilder()
+    trace.header["format"] = "memray"
+    with pytest.raises(NotATraceError):
+        read(trace)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{",
+        b'{"format": "snoopie", "version": NaN}',
+        b"[" * 100_000,
+        b'{"version": ' + b"9" * 5000 + b"}",
+        b"\xff\xfe",
+    ],
+)
+def test_a_header_that_is_no_json_object(content: bytes) -> None:
+    with pytest.raises(CorruptError):
+        parse_header("t.zst", content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gpus": None},
+        {"gpus": [1]},
+        {"gpus": [{"uuid": 7}]},
+        {"gpus": [{"memory": 1 << 70}]},
+        {"links": [{"issuer": 0, "owner": 9}]},
+        {"links": [{"issuer": True, "owner": 1}]},
+        {"owners": {}},
+        {"owners": {"host": 1, "unknown": 255}},
+        {"owners": {"host": 255, "unknown": 255}},
+        {"process": "ring"},
+        {"process": {"command": [1]}},
+        {"operations": "load"},
+        {"schema": []},
+        {"schema": [*SCHEMA, SCHEMA[0]]},
+        {"schema": [*SCHEMA, {"name": "x", "id": 0, "columns": columns("frees")}]},
+        {"schema": [*SCHEMA, {"name": "x", "id": 50, "columns": []}]},
+    ],
+)
+def test_headers_that_contradict_themselves(change: dict[str, Any]) -> None:
+    header = TraceBuilder().header | change
+    with pytest.raises((CorruptError, MissingColumnError)):
+        parse_header("t.zst", json.dumps(header).encode())
+
+
+def test_an_operation_of_the_future() -> None:
+    header = TraceBuilder().header | {"operations": ["load", "multicast"]}
+    with pytest.raises(VersionError, match="multicast"):
+        parse_header("t.zst", json.dumps(header).encode())
+
+
+def test_half_surrogate_pairs_become_something_that_can_be_shown() -> None:
+    header = TraceBuilder().header
+    header["process"]["program"] = "ring\ud800"
+    program = parse_header("t.zst", json.dumps(header).encode()).program
+    assert program == "ring?"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(path=st.lists(st.integers(0, 30), min_size=1, max_size=5), value=JSON)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_member_of_the_header_may_be_anything(path: list[int], value: object) -> None:
+    header: Any = copy.deepcopy(TraceBuilder().header)
+    place = header
+    for step in path:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place))) if isinstance(place, list) else []
+        if not keys:
+            break
+        key = keys[step % len(keys)]
+        if not isinstance(place[key], (dict, list)) or step is path[-1]:
+            place[key] = value
+            break
+        place = place[key]
+    try:
+        parse_header("t.zst", json.dumps(header).encode())
+    except SnoopieError as error:
+        assert "\n" not in str(error)

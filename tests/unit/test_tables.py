@@ -1,0 +1,232 @@
+"""The tables of one process: ids, references and codes are checked; what passes is exactly what was written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from snoopie.api import Trace
+from snoopie.errors import CorruptError, SnoopieError
+from snoopie.trace.container import Container
+from snoopie.trace.merge import Tables
+from snoopie.trace.tables import Process
+from tests.support.encoder import FOOTER, HEADER, TraceBuilder, encode_block
+from tests.support.ring import ring_builder
+
+
+def read(data: bytes, *, allow_truncated: bool = False) -> Process:
+    return Process(Container("t.zst", data), allow_truncated=allow_truncated)
+
+
+def everything(process: Process) -> None:
+    """Builds every table and every analysis."""
+    trace = Trace(Tables([process]))
+    for name in ("processes", "gpus", "links", "functions", "lines", "sites", "launches", "counts", "records"):
+        assert len(getattr(trace, name)) >= 0
+    assert len(trace.objects) + len(trace.notices) >= 0
+    for analysis in ("by_pair", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured"):
+        getattr(trace, analysis)()
+    for reading in ("issued", "flow"):
+        trace.matrix(reading=reading)
+    trace.summary(), trace.losses(), trace.lane_accesses(), trace._repr_html_()
+    for line_id in trace.sites["line_id"]:
+        trace.line_chain(line_id)
+
+
+# (table, column, a value that no row of that table may have)
+WRONG = [
+    ("lines", "file", 99),
+    ("lines", "function", 99),
+    ("lines", "inlined_at", 99),
+    ("functions", "name", 99),
+    ("functions", "mangled", 2**32 - 1),
+    ("sites", "function", 0),
+    ("sites", "function", 4),
+    ("sites", "sass", 99),
+    ("sites", "opcode", 99),
+    ("sites", "line", 99),
+    ("sites", "operation", 4),
+    ("launches", "function", 0),
+    ("launches", "function", 4),
+    ("launches", "gpu", 4),
+    ("launches", "gpu", 254),
+    ("launches", "time", 2**63),
+    ("counts", "launch", 0),
+    ("counts", "launch", 12),
+    ("counts", "site", 0),
+    ("counts", "site", 6),
+    ("counts", "owner", 4),
+    ("counts", "owner", 253),
+    ("counts", "lanes", 2**63),
+    ("records", "launch", 0),
+    ("records", "launch", 12),
+    ("records", "site", 6),
+    ("records", "issuer", 4),
+    ("records", "issuer", 255),
+    ("records", "owner", 4),
+    ("records", "block", 2**64 - 1),
+    ("scattered", "launch", 12),
+    ("scattered", "site", 0),
+    ("scattered", "owner", 200),
+    ("objects", "owner", 4),
+    ("objects", "kind", 1),
+    ("frees", "object", 0),
+    ("frees", "object", 5),
+    *((table, "id", 0) for table in ("strings", "lines", "functions", "sites", "launches", "objects")),
+    *((table, "id", 2) for table in ("strings", "lines", "functions", "sites", "launches", "objects")),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), WRONG)
+def test_a_value_that_refers_to_nothing(table: str, column: str, value: int) -> None:
+    trace = ring_builder()
+    trace.rows[table][0][column] = value
+    with pytest.raises(CorruptError, match=table):
+        everything(read(trace.encode()))
+    process = read(trace.encode(), allow_truncated=True)
+    assert not process.complete
+    everything(process)
+
+
+def test_a_reference_to_a_later_block() -> None:
+    """A cut between the two would leave a row that refers to nothing, so the format forbids it."""
+    trace = ring_builder()
+    contents = [(HEADER, 1, json.dumps(trace.header).encode()), *trace.contents(), (FOOTER, 1, b"{}")]
+    strings = contents.pop(1)
+    contents.insert(2, strings)
+    blocks = [encode_block(sequence, *content) for sequence, content in enumerate(contents)]
+    with pytest.raises(CorruptError, match="that no earlier row has"):
+        read(b"".join(blocks))
+
+
+def test_ids_with_gaps_and_out_of_order() -> None:
+    trace = TraceBuilder(2)
+    kernel = trace.function("k")
+    site = trace.site(kernel, "STG.E", "store", 4)
+    for launch, owner in ((7, 1), (3, 0), (4_000_000_000, 1)):
+        trace.launch(kernel, 1 - owner, id=launch)
+        trace.count(launch, site, owner, launch % 100 + 1, 1, 1)
+    for block_rows in (None, 1):
+        tables = Tables([read(trace.encode(block_rows=block_rows))])
+        assert tables.launches.index.tolist() == [7, 3, 4_000_000_000]
+        assert tables.counts["issuer"].tolist() == [0, 1, 0]
+        assert tables.counts["accesses"].tolist() == [8, 4, 1]
+    trace.launch(kernel, 0, id=7)
+    for block_rows in (None, 1):
+        with pytest.raises(CorruptError, match="launches"):
+            read(trace.encode(block_rows=block_rows))
+
+
+def test_circles_of_inlined_lines() -> None:
+    trace = TraceBuilder(2)
+    for number, above in enumerate((2, 3, 1, 0, 4), start=1):
+        trace.line("a.cu", number, inlined_at=above)
+    with pytest.raises(CorruptError, match="circle"):
+        read(trace.encode())
+    trace.rows["lines"][2]["inlined_at"] = 5
+    process = read(trace.encode())
+    chain = Trace(Tables([process])).line_chain(1)
+    assert [line for _, line, _ in chain] == [1, 2, 3, 5, 4]
+    trace.rows["lines"][4]["inlined_at"] = 5
+    with pytest.raises(CorruptError, match="circle"):
+        read(trace.encode())
+
+
+def test_an_undeclared_table() -> None:
+    blocks = ring_builder().blocks(footer=False)
+    blocks += [encode_block(len(blocks), 77, 1, b"x"), encode_block(len(blocks) + 1, FOOTER, 1, b"{}")]
+    with pytest.raises(CorruptError, match="table 77"):
+        read(b"".join(blocks))
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [b"", b"[]", b'{"totals": []}', b'{"totals": {"errors": "no"}}', b'{"totals": {"errors": -1}}', b'{"end_ns": 1.5}',
+     b'{"totals": {"errors": 1e3}}', b'{"notices": 3}', b'{"end_ns": 99999999999999999999999}'],
+)  # fmt: skip
+def test_wrong_footers(footer: bytes) -> None:
+    blocks = ring_builder().blocks(footer=False)
+    data = b"".join([*blocks, encode_block(len(blocks), FOOTER, 1, footer)])
+    with pytest.raises(CorruptError, match="footer"):
+        read(data)
+    process = read(data, allow_truncated=True)
+    assert process.footer is None
+    assert len(process.column("counts", "launch")) == 14
+
+
+def test_counts_that_add_up_to_more_than_63_bits() -> None:
+    trace = ring_builder()
+    trace.rows["counts"][0]["lanes"] = 2**62
+    with pytest.raises(CorruptError, match="add up"):
+        _ = Tables([read(trace.encode())]).counts
+
+
+def test_strings_are_kept_as_they_are() -> None:
+    trace = ring_builder()
+    odd = ["<script>alert(1)</script>", "名前\0\x1b[31m", "", " \n", "a" * 70_000]
+    for text in odd:
+        trace.add("strings", text=text)
+    trace.add("strings", text=b"\xff\xfe bytes")
+    texts = read(trace.encode()).column("strings", "text").tolist()
+    assert texts[-6:] == [*odd, "\\xff\\xfe bytes"]
+
+
+def test_a_trace_of_a_header_only() -> None:
+    process = read(TraceBuilder().encode(footer=False), allow_truncated=True)
+    everything(process)
+    everything(read(TraceBuilder(0).encode()))
+
+
+RING = ring_builder()
+CONTENTS = RING.contents()
+
+
+@given(
+    place=st.integers(0, len(CONTENTS) - 1),
+    changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4),
+    allow_truncated=st.booleans(),
+)
+@example(place=6, changes=[(0, 0)], allow_truncated=True)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_hostile_contents_with_right_checksums(
+    place: int, changes: list[tuple[int, int]], allow_truncated: bool
+) -> None:
+    """Whatever a block holds, the answer is a trace or an error of the family."""
+    contents = [(HEADER, 1, json.dumps(RING.header).encode()), *CONTENTS, (FOOTER, 1, b"{}")]
+    table, rows, raw = contents[place + 1]
+    hostile = bytearray(raw)
+    for where, value in changes:
+        hostile[where % len(hostile)] = value
+    contents[place + 1] = (table, rows, bytes(hostile))
+    data = b"".join(encode_block(sequence, *content) for sequence, content in enumerate(contents))
+    try:
+        process = read(data, allow_truncated=allow_truncated)
+        everything(process)
+    except SnoopieError as error:
+        assert "\n" not in str(error)
+
+
+def test_columns_are_what_was_written() -> None:
+    """Every number of a table through the encoder of the tests and back."""
+    trace = TraceBuilder(2)
+    kernel = trace.function("k")
+    rng = np.random.default_rng(7)
+    written: list[dict[str, Any]] = []
+    for _ in range(100):
+        row = {
+            "stream": int(rng.integers(0, 2**64, dtype=np.uint64)),
+            "time": int(rng.integers(0, 2**63)),
+            "thread": int(rng.integers(0, 2**32)),
+            "grid_x": int(rng.integers(1, 2**31)),
+            "shared_memory": int(rng.integers(0, 2**17)),
+        }
+        trace.launch(kernel, int(rng.integers(0, 2)), **row)
+        written.append(row)
+    for block_rows in (None, 7):
+        launches = Tables([read(trace.encode(block_rows=block_rows))]).launches
+        assert launches[list(written[0])].to_dict("records") == written
