@@ -41,7 +41,7 @@ def test_lanes_are_at_their_addresses(runner: Runner, visible: tuple[str, ...]) 
 def test_scattered_and_strided_shapes(runner: Runner, pair: tuple[str, ...]) -> None:
     trace = runner.traced("mixed", visible=pair).trace
     kernels = trace.records.launch.map(trace.launches.kernel).map(kernel_name)
-    shapes = trace.records.groupby(kernels)["shape"].agg(set)
+    shapes = trace.records["shape"].astype(object).groupby(kernels).agg(set)
     assert shapes["copy<uint4>"] == {"strided"}
     # One of its two stores has evenly spaced lanes, with gaps.
     assert shapes["scatter"] == {"scattered", "strided"}
