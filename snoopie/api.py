@@ -94,7 +94,7 @@ class Trace:
     def sites(self) -> pd.DataFrame:
         """site | process function offset sass opcode operation width (bytes) measured line_id file line kernel
 
-        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, 0 = unknown.
+        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, or 0.
         """
         return self._tables.sites
 

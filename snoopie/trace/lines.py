@@ -21,8 +21,8 @@ def is_toolkit(file: str) -> bool:
 def own_lines(lines: pd.DataFrame) -> NDArray[np.int64]:
     """For each row of ``lines``, the row that stands for it: the first outward that is not in a header of the toolkit.
 
-    `atomicAdd` and its like are inlined functions of such a header: their instruction belongs to the line that calls them.
-    Where the whole chain is in headers the row stands for itself.
+    `atomicAdd` and its like are inlined functions of such a header: their instruction belongs to the line that calls
+    them. Where the whole chain is in headers the row stands for itself.
     """
     rows = np.arange(len(lines), dtype=np.int64)
     own = rows.copy()
