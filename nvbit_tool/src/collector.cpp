@@ -22,10 +22,12 @@ std::string plural(uint64_t count, const char* noun, const char* ending = "s") {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
 }
 
-std::string recorded(const Options& options) {
-    if (options.sample_size == 0) return "counts";
-    if (options.sample_size == 1) return "counts and records";
-    return "counts, and records of 1/" + std::to_string(options.sample_size) + " of the accesses,";
+// What the trace will hold, for the first line.
+std::string content(const Options& options) {
+    std::string records = "no records";
+    if (options.sample_size == 1) records = "every record";
+    if (options.sample_size > 1) records = "1 record in " + std::to_string(options.sample_size);
+    return "exact counts, " + records + (options.code_attribution ? ", source lines" : ", no source lines");
 }
 
 uint32_t thread_id() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
@@ -53,8 +55,8 @@ void Collector::open_trace(void (*on_thread)()) {
     instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_.code_attribution, [this](const auto& text) { notice(text); });
     drain_ = std::make_unique<Drain>(writer_.get(), on_thread);
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
-    say("recording " + recorded(options_) + " of accesses to other GPUs in " + kernels + " on " + plural(gpus_.size(), "GPU") + " to " +
-        path_);
+    say("recording accesses to other GPUs' memory by " + kernels + " on " + plural(gpus_.size(), "GPU") + " (" + content(options_) +
+        ") to " + path_);
 }
 
 void Collector::notice(const std::string& text) { writer_->append(NoticeRow{now_ns(), text}); }

@@ -23,18 +23,24 @@ def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None
     assert trace.launches.thread.nunique() == gpus
 
 
-def test_a_graph_is_counted_or_its_loss_is_told(runner: Runner, pair: tuple[str, ...]) -> None:
+def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
     n, launches = 5000, 3
     trace = runner.traced("graph", n, launches, visible=pair).trace
-    expected = {
+    nothing_lost(trace)
+    # Each launch of a graph is a launch of each of its nodes. When a graph is launched again before it has run, NVBit hands
+    # the later launch's value to both, so only the sum over the launches is exact.
+    assert total(by_launch(trace, "graph").values()) == {
         Where(0, 1, "put", "put"): dense("store", 4, n).times(launches),
         Where(0, 1, "bump", "bump"): dense("reduction", 4, n).times(launches),
     }
-    found = total(by_launch(trace, "graph").values())
-    if trace.losses():
-        assert all(found[where].lanes <= expected[where].lanes for where in found)
-    else:
-        assert found == expected
+    assert trace.totals["launches_measured"] == 2 * launches
+
+
+def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...]) -> None:
+    n = 5000
+    trace = runner.traced("reset", n, visible=pair).trace
+    nothing_lost(trace)
+    assert list(by_launch(trace, "reset").values()) == [{Where(0, 1, "put", "put"): dense("store", 4, n)}] * 2
 
 
 def test_one_gpu_is_quiet(runner: Runner, pair: tuple[str, ...]) -> None:

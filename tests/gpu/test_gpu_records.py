@@ -47,6 +47,17 @@ def test_scattered_and_strided_shapes(runner: Runner, pair: tuple[str, ...]) -> 
     assert shapes["scatter"] == {"scattered", "strided"}
 
 
+def test_a_full_ring_drops_records_and_no_counts(runner: Runner, pair: tuple[str, ...]) -> None:
+    size = (1 << 24, 2)
+    trace = runner.traced("ring", *size, visible=pair).trace
+    assert total(by_launch(trace, "ring").values()) == of_ring(len(pair), *size)
+    dropped = trace.totals["records_dropped"]
+    # More than two million accesses as fast as the links allow: the ring has no chance to hold them.
+    assert dropped > 0
+    assert len(trace.records) + dropped == trace.counts.accesses.sum()
+    assert any("dropped" in sentence for sentence in trace.losses())
+
+
 def test_no_records(runner: Runner, pair: tuple[str, ...]) -> None:
     trace = runner.traced("ring", *SMALL, visible=pair, SAMPLE_SIZE="0").trace
     assert total(by_launch(trace, "ring").values()) == of_ring(len(pair), *SMALL)
