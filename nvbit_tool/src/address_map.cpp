@@ -20,9 +20,9 @@ void append(std::vector<PageRange>* ranges, uint64_t page, std::optional<uint8_t
 
 }  // namespace
 
-Object AddressMap::add(uint64_t address, uint64_t bytes, uint8_t owner, std::vector<PageRange>* changed) {
+Object AddressMap::add(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context, std::vector<PageRange>* changed) {
     std::unique_lock lock(mutex_);
-    const Object object{++last_id_, address, bytes, owner};
+    const Object object{++last_id_, address, bytes, owner, context};
     by_address_[address] = object;
     ++live_[owner];
     update(object, true, changed);
@@ -46,6 +46,22 @@ void AddressMap::end_free(const Object& object, bool succeeded, std::vector<Page
     }
     --live_[object.owner];
     update(object, false, changed);
+}
+
+std::vector<Object> AddressMap::end_context(uint64_t context, std::vector<PageRange>* changed) {
+    std::unique_lock lock(mutex_);
+    std::vector<Object> ended;
+    for (auto entry = by_address_.begin(); entry != by_address_.end();) {
+        if (entry->second.context != context) {
+            ++entry;
+            continue;
+        }
+        ended.push_back(entry->second);
+        --live_[entry->second.owner];
+        update(entry->second, false, changed);
+        entry = by_address_.erase(entry);
+    }
+    return ended;
 }
 
 void AddressMap::update(const Object& object, bool insert, std::vector<PageRange>* changed) {

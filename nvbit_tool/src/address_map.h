@@ -23,6 +23,7 @@ struct Object {
     uint64_t address = 0;
     uint64_t bytes = 0;
     uint8_t owner = 0;
+    uint64_t context = 0;  // with whose end it ends
 };
 
 // Consecutive pages of one owner.
@@ -35,12 +36,14 @@ struct PageRange {
 class AddressMap {
   public:
     // Returns the new object and, in *changed, the pages whose owner is another now.
-    Object add(uint64_t address, uint64_t bytes, uint8_t owner, std::vector<PageRange>* changed);
+    Object add(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context, std::vector<PageRange>* changed);
 
     // The free of the object at `address` begins: it is no longer found by address. None if there is no such object.
     std::optional<Object> begin_free(uint64_t address);
     // The free has succeeded or failed.
     void end_free(const Object& object, bool succeeded, std::vector<PageRange>* changed);
+    // The end of a context frees what was allocated in it. Returns these objects.
+    std::vector<Object> end_context(uint64_t context, std::vector<PageRange>* changed);
 
     std::optional<uint8_t> owner_of(uint64_t address) const;
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -135,38 +136,7 @@ void at_free(bool is_exit, CUdeviceptr address, bool succeeded) {
     }
 }
 
-}  // namespace
-
-void nvbit_at_init() {}
-
-void nvbit_at_term() {
-    if (collector) collector->finish();
-}
-
-void nvbit_at_ctx_init(CUcontext context) {
-    if (OwnCalls::active()) return;
-    std::call_once(started, start);
-    collector->context_created(context);
-}
-
-void nvbit_tool_init(CUcontext context) { collector->context_ready(context); }
-
-void nvbit_at_ctx_term(CUcontext context) { collector->context_ending(context); }
-
-void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
-    func_config_t config{};
-    nvbit_get_func_config(context, function, &config);
-    const LaunchCall call{function,
-                          stream,
-                          {config.gridDimX, config.gridDimY, config.gridDimZ},
-                          {config.blockDimX, config.blockDimY, config.blockDimZ},
-                          config.shmem_dynamic_nbytes};
-    launches.push_back(collector->before_graph_node(context, call, launch_handle));
-}
-
-void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char*, void* params, CUresult* status) {
-    if (!collector || OwnCalls::active()) return;
-    const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
+void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
@@ -193,10 +163,79 @@ void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, 
         case API_CUDA_cuCtxEnablePeerAccess:
             if (succeeded) collector->peer_access(context, static_cast<cuCtxEnablePeerAccess_params*>(params)->peerContext, true);
             return;
+        case API_CUDA_cuMemMap:
+        case API_CUDA_cuMemMapArrayAsync:
+        case API_CUDA_cuMemMapArrayAsync_ptsz:
+        case API_CUDA_cuIpcOpenMemHandle:
+        case API_CUDA_cuIpcOpenMemHandle_v2:
+        case API_CUDA_cuMemPoolImportPointer:
+            if (succeeded) collector->not_followed(name, true);
+            return;
+        case API_CUDA_cuMemAllocManaged:
+        case API_CUDA_cuMemAllocAsync:
+        case API_CUDA_cuMemAllocAsync_ptsz:
+        case API_CUDA_cuMemAllocFromPoolAsync:
+        case API_CUDA_cuMemAllocFromPoolAsync_ptsz:
+        case API_CUDA_cuGraphAddMemAllocNode:
+        case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
+            if (succeeded) collector->not_followed(name, false);
+            return;
         case API_CUDA_cuCtxDisablePeerAccess:
             if (succeeded) collector->peer_access(context, static_cast<cuCtxDisablePeerAccess_params*>(params)->peerContext, false);
             return;
         default:
             return;
     }
+}
+
+// An exception must not pass through the driver: it costs the trace, not the application.
+template <class Action>
+void guarded(Action action) {
+    try {
+        action();
+    } catch (const std::exception& error) {
+        if (collector) collector->give_up(error.what());
+    }
+}
+
+}  // namespace
+
+void nvbit_at_init() {}
+
+void nvbit_at_term() {
+    if (collector) collector->finish();
+}
+
+void nvbit_at_ctx_init(CUcontext context) {
+    if (OwnCalls::active()) return;
+    guarded([&] {
+        std::call_once(started, start);
+        collector->context_created(context);
+    });
+}
+
+void nvbit_tool_init(CUcontext context) {
+    if (collector) guarded([&] { collector->context_ready(context); });
+}
+
+void nvbit_at_ctx_term(CUcontext context) {
+    if (collector) guarded([&] { collector->context_ending(context); });
+}
+
+void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
+    if (!collector) return;
+    func_config_t config{};
+    nvbit_get_func_config(context, function, &config);
+    const LaunchCall call{function,
+                          stream,
+                          {config.gridDimX, config.gridDimY, config.gridDimZ},
+                          {config.blockDimX, config.blockDimY, config.blockDimZ},
+                          config.shmem_dynamic_nbytes};
+    guarded([&] { launches.push_back(collector->before_graph_node(context, call, launch_handle)); });
+}
+
+void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
+    if (!collector || OwnCalls::active()) return;
+    const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
+    guarded([&] { at_event(context, is_exit != 0, cbid, name, params, succeeded); });
 }

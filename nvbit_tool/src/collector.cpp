@@ -105,6 +105,18 @@ void Collector::context_ending(CUcontext handle) {
     }
     const OwnCalls own;
     drain_->close(context.get());
+    {
+        std::unique_lock lock(publishing_);
+        std::vector<PageRange> changed;
+        for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(handle), &changed))
+            writer_->append(FreeRow{object.id, now_ns()});
+        publish(changed);
+    }
+    {
+        std::unique_lock lock(peers_mutex_);
+        peers_[context->gpu()].clear();
+        for (std::set<uint8_t>& owners : peers_) owners.erase(context->gpu());
+    }
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }
@@ -123,7 +135,7 @@ void Collector::allocated(CUcontext handle, CUdeviceptr address, size_t bytes) {
     if (!context) return;
     std::unique_lock lock(publishing_);
     std::vector<PageRange> changed;
-    const Object object = map_.add(address, bytes, context->gpu(), &changed);
+    const Object object = map_.add(address, bytes, context->gpu(), reinterpret_cast<uint64_t>(handle), &changed);
     publish(changed);
     writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(ObjectKind::device), now_ns()});
 }
@@ -151,6 +163,16 @@ void Collector::publish(const std::vector<PageRange>& changed) {
         if (!context->memory()->set_pages(changed))
             notice("GPU " + std::to_string(context->gpu()) + " learned late of an allocation: accesses to it may be missing");
     }
+}
+
+void Collector::not_followed(const char* call, bool matters_alone) {
+    if (!recording() || (gpus_.size() < 2 && !matters_alone)) return;
+    {
+        std::unique_lock lock(peers_mutex_);
+        if (!not_followed_.insert(call).second) return;
+    }
+    notice(std::string("the program calls ") + call +
+           ": accesses to other GPUs' memory that come from it are not measured by this version");
 }
 
 void Collector::peer_access(CUcontext issuer, CUcontext owner, bool enabled) {
@@ -187,7 +209,8 @@ std::optional<Flight> Collector::board(Context& context, ContextFunction& functi
     if (!function.instrumented) instrumenter_->instrument(context, call.function, &function);
     if (function.last_site == 0) return std::nullopt;
     const uint32_t launch = ++last_launch_;
-    std::optional<Flight> flight = context.board(launch, function);
+    std::optional<Flight> flight;
+    if (!ending_) flight = context.board(launch, function);
     if (!flight) {
         ++launches_lost_;
         return std::nullopt;
@@ -206,12 +229,12 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     ++launches_seen_;
     launch.context = context;
     launch.stream = call.stream;
+    if (!context->memory()) return launch;
     const OwnCalls own;
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    const bool measure = context->memory() && reaches_foreign_memory(*context);
-    if (measure) launch.flight = board(*context, function, call);
+    if (reaches_foreign_memory(*context)) launch.flight = board(*context, function, call);
     if (function.instrumented) {
         nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted);
         nvbit_enable_instrumented(handle, call.function, launch.flight.has_value());
@@ -272,10 +295,10 @@ void Collector::finish() {
         writer_->abandon();
         return;
     }
-    if (finished_) return;
+    if (ending_.exchange(true)) return;
     const OwnCalls own;
     drain_->stop();
-    if (finished_.exchange(true)) return;
+    finished_ = true;
 
     Totals totals;
     totals.launches_seen = launches_seen_;
@@ -297,6 +320,12 @@ void Collector::finish() {
                        ", " + plural(totals.records_written, "record") + ", " + std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
+}
+
+void Collector::give_up(const char* why) {
+    if (ending_.exchange(true)) return;
+    finished_ = true;
+    say("stopped recording to " + path_ + ": " + why);
 }
 
 }  // namespace snoopie

@@ -52,6 +52,8 @@ class Collector {
     // Driver calls that have succeeded.
     void allocated(CUcontext handle, CUdeviceptr address, size_t bytes);
     void peer_access(CUcontext issuer, CUcontext owner, bool enabled);
+    // A call that can bring traffic this version does not see; `matters_alone`: also in a process with one GPU. Noted once in the trace.
+    void not_followed(const char* call, bool matters_alone);
     // A free, at its entry and at its exit.
     std::optional<Object> freeing(CUdeviceptr address);
     void freed(const Object& object, bool succeeded);
@@ -65,6 +67,8 @@ class Collector {
 
     // Collects what is left, closes the trace and prints the last line. After it, and in a forked child, nothing is recorded.
     void finish();
+    // Something that should not happen has: nothing more is recorded. What is on the disk stays.
+    void give_up(const char* why);
 
   private:
     void open_trace(void (*on_thread)());
@@ -88,7 +92,8 @@ class Collector {
     std::unique_ptr<Catalog> catalog_;
     std::unique_ptr<Instrumenter> instrumenter_;
     std::unique_ptr<Drain> drain_;
-    std::atomic<bool> finished_{false};
+    std::atomic<bool> ending_{false};    // no more launches are measured
+    std::atomic<bool> finished_{false};  // the trace is closed
 
     std::shared_mutex contexts_mutex_;
     std::unordered_map<CUcontext, std::unique_ptr<Context>> contexts_;
@@ -100,6 +105,7 @@ class Collector {
 
     std::mutex peers_mutex_;
     std::array<std::set<uint8_t>, kMaxGpus> peers_;  // by issuer: the GPUs whose memory it may access
+    std::set<std::string> not_followed_;
 
     std::atomic<uint32_t> last_launch_{0};
     std::atomic<uint64_t> launches_seen_{0};

@@ -24,18 +24,15 @@ uint64_t Reader::leb(bool is_signed) {
 }
 
 std::string_view Reader::text() {
-    const size_t end = bytes_.find('\0', position_);
-    if (end == std::string_view::npos) return has(left() + 1), std::string_view();
-    const std::string_view found = bytes_.substr(position_, end - position_);
-    position_ = end + 1;
-    return found;
+    const std::string_view found = rest().substr(0, rest().find('\0'));
+    skip(found.size() + 1);
+    return ok_ ? found : std::string_view();
 }
 
 Reader Reader::take(uint64_t size) {
-    Reader part({});
+    Reader part(has(size) ? bytes_.substr(position_, size) : std::string_view());
     part.base_ = offset();
-    if (has(size)) part.bytes_ = bytes_.substr(position_, size);
-    position_ += part.left();
+    skip(part.left());
     return part;
 }
 
@@ -73,6 +70,7 @@ std::optional<Cubin> Cubin::parse(std::string_view bytes, std::string* why_not) 
             const uint32_t defined_in = symbol.st_shndx < headers.size() ? symbol.st_shndx : SHN_UNDEF;  // others are absolute, common, …
             cubin.symbols_.push_back({Reader(names, symbol.st_name).text(), ELF64_ST_TYPE(symbol.st_info) == STT_FUNC, defined_in,
                                       symbol.st_value, symbol.st_size});
+            if (!entries.ok()) return fail("its symbol table is cut off");
         }
     }
     return cubin;
@@ -84,21 +82,21 @@ std::string_view Cubin::bytes(std::string_view section) const {
     return {};
 }
 
-std::vector<Cubin::Relocation> Cubin::relocations(std::string_view section) const {
-    std::vector<Relocation> found;
+Cubin::Targets Cubin::relocations(std::string_view section) const {
+    Targets targets;
     for (const Section& table : sections_) {
-        if ((table.type != SHT_RELA && table.type != SHT_REL) || table.info >= sections_.size() || sections_[table.info].name != section)
-            continue;
+        const bool has_addends = table.type == SHT_RELA;
+        if ((!has_addends && table.type != SHT_REL) || table.info >= sections_.size() || sections_[table.info].name != section) continue;
         for (Reader entries(table.bytes); !entries.at_end();) {
             const auto entry = entries.read<Elf64_Rel>();
-            // Without an addend of its own, it is what the section holds at the place.
-            const auto addend =
-                table.type == SHT_RELA ? entries.read<uint64_t>() : Reader(sections_[table.info].bytes, entry.r_offset).read<uint64_t>();
-            const uint64_t symbol = ELF64_R_SYM(entry.r_info);
-            if (symbol < symbols_.size()) found.push_back({entry.r_offset, symbols_[symbol], addend});
+            Reader place(sections_[table.info].bytes, entry.r_offset);  // holds the addend if the entry does not
+            const auto addend = (has_addends ? entries : place).read<uint64_t>();
+            if (ELF64_R_SYM(entry.r_info) >= symbols_.size()) continue;
+            const Symbol& symbol = symbols_[ELF64_R_SYM(entry.r_info)];
+            targets[entry.r_offset] = {symbol.section, symbol.address + addend};
         }
     }
-    return found;
+    return targets;
 }
 
 }  // namespace snoopie

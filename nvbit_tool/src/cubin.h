@@ -1,6 +1,5 @@
 // The few parts of a cubin, a 64-bit little-endian ELF file, that its line table needs: sections, symbols, relocations. The file is
-// untrusted: every read is checked, and what does not fit is an error, not a guess. Nothing is copied: the views live as long as the bytes
-// parsed.
+// untrusted: every read is checked. Nothing is copied: the views live as long as the bytes that were parsed.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace snoopie {
@@ -15,7 +16,7 @@ namespace snoopie {
 // Reads from the front of `bytes`. Reading beyond the end yields zero or "" and makes ok() false for good.
 class Reader {
   public:
-    explicit Reader(std::string_view bytes, uint64_t start = 0) : bytes_(bytes) { take(start); }
+    explicit Reader(std::string_view bytes, uint64_t start = 0) : bytes_(bytes) { skip(start); }
 
     // An integer or a struct of the file.
     template <class T>
@@ -23,13 +24,14 @@ class Reader {
         T value{};
         if (!has(sizeof value)) return value;
         std::memcpy(&value, bytes_.data() + position_, sizeof value);
-        position_ += sizeof value;
+        skip(sizeof value);
         return value;
     }
     uint64_t uleb() { return leb(false); }
     int64_t sleb() { return static_cast<int64_t>(leb(true)); }
     std::string_view text();  // up to the next zero byte, which is skipped
     Reader take(uint64_t size);
+    void skip(uint64_t size) { position_ += has(size) ? size : 0; }
 
     bool ok() const { return ok_; }
     bool at_end() const { return left() == 0; }
@@ -53,21 +55,18 @@ class Cubin {
         std::string_view name;
         bool is_function = false;
         uint32_t section = 0;  // 0: not defined here
-        uint64_t value = 0;
+        uint64_t address = 0;  // in the section
         uint64_t size = 0;
     };
-    struct Relocation {
-        uint64_t offset = 0;
-        Symbol symbol;
-        uint64_t addend = 0;
-    };
+    using Targets = std::unordered_map<uint64_t, std::pair<uint32_t, uint64_t>>;
 
     // None if `bytes` is not a cubin or is damaged; *why_not then says why, in a clause.
     static std::optional<Cubin> parse(std::string_view bytes, std::string* why_not);
 
     // Of the section with this name; empty if there is none.
     std::string_view bytes(std::string_view section) const;
-    std::vector<Relocation> relocations(std::string_view section) const;
+    // What its relocated places point to: offset → section and address there.
+    Targets relocations(std::string_view section) const;
     const std::vector<Symbol>& symbols() const { return symbols_; }
 
   private:

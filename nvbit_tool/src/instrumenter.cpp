@@ -1,9 +1,11 @@
 #include "instrumenter.h"
 
+#include <cxxabi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
@@ -72,10 +74,18 @@ uint32_t log2_of(uint8_t width) {
     return log2;
 }
 
+std::string demangled(const std::string& name) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+    const std::string result = status == 0 ? text : name;
+    free(text);
+    return result;
+}
+
 LineChain chain_of(const LineTable& table, const std::string& function, uint32_t offset) {
     LineChain chain;
     for (const LineTable::Line* line = table.find(function, offset); line; line = table.caller(*line))
-        chain.push_back({table.file(*line), line->number, table.function(*line)});
+        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line))});
     return chain;
 }
 
@@ -159,7 +169,7 @@ const LineTable* Instrumenter::line_table(CUcontext context, CUfunction function
         std::optional<LineTable> parsed = LineTable::parse(module, &why_not);
         if (!parsed) {
             notify_("the source lines of a module could not be read: " + why_not);
-            parsed.emplace();
+            parsed = LineTable();
         }
         table = std::make_unique<LineTable>(std::move(*parsed));
     }

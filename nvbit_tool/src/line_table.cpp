@@ -1,18 +1,16 @@
 // .debug_line in a cubin is DWARF (version 2 from ptxas 11 to 13.2, 3 from 13.5) with additions of NVIDIA:
 //
-// - One sequence a function, except that device functions which ptxas put into their caller's section are in the caller's sequence. The
-// operand
-//   of DW_LNE_set_address is zero; the relocation at its place names the function. A sequence without one belongs to a function that the
-//   linker removed.
-// - Extended opcode 0x90 has two ULEB128 operands: context and name. The rows that follow were inlined at row number `context` of the
-// sequence,
-//   counted from 1, always an earlier one; 0 = not inlined. They belong to the inlined function whose mangled name is at `name` in
-//   .debug_str. Some rows cover no instruction and are only such call sites: of several rows at one address the last one counts.
-// - `name` is relative to four bytes that follow the file names in the header. nvlink leaves them zero for sm_90, and up to 13.0 for all
-// that
-//   is newer: in a linked cubin's later units such names cannot be found.
-// - A row that repeats the one before it unchanged has no number. ptxas writes one where a device function begins, for sm_90 and newer.
-//   nvdisasm counts it, and from there on shows chains that are not in the PTX.
+// - One sequence a function, except that a device function which ptxas put into its caller's section is in the caller's sequence. The
+//   operand of DW_LNE_set_address is zero; the relocation at its place names the function. A sequence without one belongs to a function
+//   that the linker removed.
+// - Extended opcode 0x90 has two ULEB128 operands, context and name. The rows that follow were inlined at the row with the number
+// `context`,
+//   counted from 1 in the sequence, always an earlier one; 0 = not inlined. They belong to the inlined function whose mangled name is at
+//   `name` in .debug_str. Some rows cover no instruction and are only call sites: of several rows at one address the last one counts.
+// - `name` is relative to four bytes that follow the file names in the header. nvlink leaves them zero for sm_90 (seen up to 13.5): the
+//   names of a linked cubin's later units cannot be found then.
+// - A row that repeats the one before it unchanged has no number. ptxas writes one at the beginning of some device functions, for sm_90 and
+//   newer. nvdisasm counts it, and from there on shows chains that are not in the PTX.
 #include "line_table.h"
 
 #include <algorithm>
@@ -31,12 +29,11 @@ enum Extended : uint8_t { kEndSequence = 1, kSetAddress = 2, kInlinedCall = 0x90
 
 class LineTable::Builder {
   public:
-    Builder(const Cubin& cubin, LineTable* table) : names_(cubin.bytes(".debug_str")), table_(table) {
-        for (const Cubin::Relocation& relocation : cubin.relocations(".debug_line"))
-            targets_[relocation.offset] = {relocation.symbol.section, relocation.symbol.value + relocation.addend};
+    Builder(const Cubin& cubin, LineTable* table)
+        : names_(cubin.bytes(".debug_str")), targets_(cubin.relocations(".debug_line")), table_(table) {
         for (const Cubin::Symbol& symbol : cubin.symbols())
             if (symbol.is_function && symbol.section)
-                table_->functions_.insert({std::string(symbol.name), {symbol.section, symbol.value, symbol.size}});
+                table_->functions_.insert({std::string(symbol.name), {symbol.section, symbol.address, symbol.size}});
     }
 
     // Reads one compilation unit. Returns why it cannot, or nullptr.
@@ -45,8 +42,8 @@ class LineTable::Builder {
         if (version < 2 || version > 4) return "its .debug_line section is damaged or of an unknown version";
         Reader header = unit.take(unit.read<uint32_t>());
         instruction_size_ = header.read<uint8_t>();
-        if (version == 4) header.take(1);  // operations in an instruction
-        header.take(1);                    // whether rows are statements at first
+        if (version == 4) header.skip(1);  // operations in an instruction
+        header.skip(1);                    // whether rows are statements at first
         line_base_ = header.read<int8_t>();
         line_range_ = header.read<uint8_t>();
         opcode_base_ = header.read<uint8_t>();
@@ -121,16 +118,22 @@ class LineTable::Builder {
     void extended(Reader operands) {
         const auto opcode = operands.read<uint8_t>();
         if (opcode == kEndSequence) {
-            if (section_) table_->rows_[section_].push_back({state_.address, 0});
+            if (section_) end_rows(&table_->rows_[section_]);
             begin_sequence();
         } else if (opcode == kSetAddress) {
             const auto target = targets_.find(operands.offset());
-            std::tie(section_, state_.address) = target == targets_.end() ? std::pair(0u, uint64_t{0}) : target->second;
+            std::tie(section_, state_.address) = target == targets_.end() ? Cubin::Targets::mapped_type() : target->second;
         } else if (opcode == kInlinedCall) {
             state_.context = operands.uleb();
             const uint64_t name = operands.uleb();
             function_ = state_.context && names_known_ ? name_id(names_start_ + name) : 0;
         }
+    }
+
+    // Rows at the end cover no instruction.
+    void end_rows(std::vector<Row>* rows) const {
+        while (!rows->empty() && rows->back().line && rows->back().address >= state_.address) rows->pop_back();
+        rows->push_back({state_.address, 0});
     }
 
     // The part of a special opcode that moves the address.
@@ -173,8 +176,8 @@ class LineTable::Builder {
     }
 
     const std::string_view names_;
+    const Cubin::Targets targets_;
     LineTable* const table_;
-    std::unordered_map<uint64_t, std::pair<uint32_t, uint64_t>> targets_;  // place in .debug_line → section and address
     std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t> lines_;
     std::unordered_map<std::string, uint32_t> strings_ = {{"", 0}};
 

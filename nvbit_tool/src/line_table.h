@@ -1,5 +1,5 @@
-// From an instruction to its source line, and outward through the calls that were inlined to the line in the function itself. Read from the
-// .debug_line section of a cubin, which nvcc writes with -lineinfo (every line) and with -G (no inlining).
+// From an instruction to its source line, and outward through the inlined calls to the line in the function itself. Read from the
+// .debug_line section of a cubin, which nvcc writes with -lineinfo or -G.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class LineTable {
 
     // As the compiler recorded it, with its directory.
     const std::string& file(const Line& line) const { return strings_[line.file]; }
-    // Mangled name of the inlined function that the line belongs to; "" for a line that was not inlined, and where it is unknown.
+    // Mangled name of the inlined function that the line belongs to; "" for a line that was not inlined, and where it is unknown. Where
+    // several functions are inlined at one line, ptxas may record a neighbour's name.
     const std::string& function(const Line& line) const { return strings_[line.function]; }
 
   private:

@@ -35,13 +35,13 @@ constexpr int kFormatVersion = 1;
     C(function, u4, "", "strings", "inlined function that the line belongs to, 0 = none") \
     C(inlined_at, u4, "", "lines", "the line that this one was inlined at, 0 = not inlined")
 
-#define SNOOPIE_FUNCTIONS(C)                                                                      \
-    C(id, u4, "", "", "1, 2, 3, …")                                                               \
-    C(name, u4, "", "strings", "demangled name")                                                  \
-    C(mangled, u4, "", "strings", "mangled name")                                                 \
-    C(kernel, u1, "", "", "1 = a kernel, 0 = a device function that kernels call")                \
+#define SNOOPIE_FUNCTIONS(C)                                                                                                         \
+    C(id, u4, "", "", "1, 2, 3, …")                                                                                                  \
+    C(name, u4, "", "strings", "demangled name")                                                                                     \
+    C(mangled, u4, "", "strings", "mangled name")                                                                                    \
+    C(kernel, u1, "", "", "1 = a kernel, 0 = a device function that kernels call")                                                   \
     C(has_lines, u1, "", "", "1 = its source lines are known, 0 = not: compile with nvcc -lineinfo, record with CODE_ATTRIBUTION=1") \
-    C(first_site, u4, "", "sites", "id of its first site, 0 = it has none")                       \
+    C(first_site, u4, "", "sites", "id of its first site, 0 = it has none")                                                          \
     C(sites, u4, "", "", "number of its sites; their ids are consecutive")
 
 #define SNOOPIE_SITES(C)                                                                                                      \
@@ -55,19 +55,19 @@ constexpr int kFormatVersion = 1;
     C(measured, u1, "", "", "1 = counted, 0 = this version cannot measure it")                                                \
     C(line, u4, "", "lines", "source line, 0 = unknown")
 
-#define SNOOPIE_LAUNCHES(C)                                   \
-    C(id, u4, "", "", "rising in the order of launching")     \
-    C(function, u4, "", "functions", "the kernel")            \
-    C(gpu, u1, "", "", "issuer: the GPU that ran it")         \
-    C(stream, u8, "", "", "CUDA stream handle")               \
-    C(thread, u4, "", "", "host thread that launched it")     \
-    C(time, u8, "ns", "", "host time of the launch call")     \
-    C(grid_x, u4, "blocks", "", "")                           \
-    C(grid_y, u4, "blocks", "", "")                           \
-    C(grid_z, u4, "blocks", "", "")                           \
-    C(block_x, u4, "threads", "", "")                         \
-    C(block_y, u4, "threads", "", "")                         \
-    C(block_z, u4, "threads", "", "")                         \
+#define SNOOPIE_LAUNCHES(C)                               \
+    C(id, u4, "", "", "rising in the order of launching") \
+    C(function, u4, "", "functions", "the kernel")        \
+    C(gpu, u1, "", "", "issuer: the GPU that ran it")     \
+    C(stream, u8, "", "", "CUDA stream handle")           \
+    C(thread, u4, "", "", "host thread that launched it") \
+    C(time, u8, "ns", "", "host time of the launch call") \
+    C(grid_x, u4, "blocks", "", "")                       \
+    C(grid_y, u4, "blocks", "", "")                       \
+    C(grid_z, u4, "blocks", "", "")                       \
+    C(block_x, u4, "threads", "", "")                     \
+    C(block_y, u4, "threads", "", "")                     \
+    C(block_z, u4, "threads", "", "")                     \
     C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block")
 
 #define SNOOPIE_COUNTS(C)                                                   \
@@ -115,17 +115,17 @@ constexpr int kFormatVersion = 1;
     C(text, utf8, "", "", "what a reader of this trace should know: a sentence and a remedy")
 
 // T(table, Row, COLUMNS, doc); a table's id is its place here, from 2 (0 is the header, 1 the footer).
-#define SNOOPIE_TABLES(T)                                                                                   \
-    T(strings, StringRow, SNOOPIE_STRINGS, "interned strings")                                              \
-    T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")                  \
-    T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call") \
-    T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                          \
-    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen")                                       \
-    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                          \
-    T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                 \
-    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                    \
-    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                   \
-    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                 \
+#define SNOOPIE_TABLES(T)                                                                                                        \
+    T(strings, StringRow, SNOOPIE_STRINGS, "interned strings")                                                                   \
+    T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")                                       \
+    T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call")                      \
+    T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                                               \
+    T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen") \
+    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
+    T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                                      \
+    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                                         \
+    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
+    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
     T(notices, NoticeRow, SNOOPIE_NOTICES, "remarks of the collector")
 
 enum class Table : uint32_t {

@@ -25,9 +25,9 @@ class Device {
     std::map<uint64_t, std::optional<uint8_t>> pages_;
 };
 
-Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, uint8_t owner) {
+Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1) {
     std::vector<PageRange> changed;
-    const Object object = map.add(address, bytes, owner, &changed);
+    const Object object = map.add(address, bytes, owner, context, &changed);
     device.apply(changed);
     return object;
 }
@@ -42,7 +42,7 @@ void owners() {
     AddressMap map;
     Device device;
     std::vector<PageRange> changed;
-    map.add(kBase, 3 * kPage, 1, &changed);
+    map.add(kBase, 3 * kPage, 1, 1, &changed);
     CHECK_EQ(changed.size(), 1u);  // joined
     CHECK_EQ(changed[0].count, 3u);
     device.apply(changed);
@@ -92,6 +92,23 @@ void failed_free() {
     CHECK(!map.begin_free(kBase + 8).has_value());
 }
 
+void end_of_a_context() {
+    AddressMap map;
+    Device device;
+    add(map, device, kBase, kPage, 0, 7);
+    add(map, device, kBase + kPage, kPage, 1, 8);
+    add(map, device, kBase + 2 * kPage, kPage, 0, 7);
+    std::vector<PageRange> changed;
+    const std::vector<Object> ended = map.end_context(7, &changed);
+    device.apply(changed);
+    CHECK_EQ(ended.size(), 2u);
+    CHECK(!device[kBase] && !device[kBase + 2 * kPage]);
+    CHECK(device[kBase + kPage] == uint8_t{1});
+    CHECK(!map.any_of(0) && map.any_of(1));
+    CHECK(!map.begin_free(kBase));
+    CHECK(map.end_context(7, &changed).empty());
+}
+
 void device_that_comes_later() {
     AddressMap map;
     Device device;
@@ -111,7 +128,7 @@ void absurd_sizes() {
     add(map, device, kBase, 0, 1);
     add(map, device, 1ull << kAddressBits, kPage, 1);
     std::vector<PageRange> changed;
-    map.add((1ull << kAddressBits) - kPage, 2 * kPage, 1, &changed);
+    map.add((1ull << kAddressBits) - kPage, 2 * kPage, 1, 1, &changed);
     CHECK_EQ(changed.size(), 1u);
     CHECK_EQ(changed[0].count, 1u);
     CHECK_EQ(changed[0].first, kPages - 1);
@@ -139,6 +156,7 @@ int main() {
     small_objects_share_a_page();
     freed_and_given_to_another();
     failed_free();
+    end_of_a_context();
     device_that_comes_later();
     absurd_sizes();
     arena();

@@ -41,6 +41,7 @@ def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...])
     trace = runner.traced("reset", n, visible=pair).trace
     nothing_lost(trace)
     assert list(by_launch(trace, "reset").values()) == [{Where(0, 1, "put", "put"): dense("store", 4, n)}] * 2
+    assert (trace.objects.freed > 0).all()
 
 
 def test_one_gpu_is_quiet(runner: Runner, pair: tuple[str, ...]) -> None:
