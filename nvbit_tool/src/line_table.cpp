@@ -3,14 +3,13 @@
 // - One sequence a function, except that a device function which ptxas put into its caller's section is in the caller's sequence. The
 //   operand of DW_LNE_set_address is zero; the relocation at its place names the function. A sequence without one belongs to a function
 //   that the linker removed.
-// - Extended opcode 0x90 has two ULEB128 operands, context and name. The rows that follow were inlined at the row with the number
-// `context`,
+// - Extended opcode 0x90 has two ULEB128 operands, context and name. The rows that follow were inlined at the row with that number,
 //   counted from 1 in the sequence, always an earlier one; 0 = not inlined. They belong to the inlined function whose mangled name is at
 //   `name` in .debug_str. Some rows cover no instruction and are only call sites: of several rows at one address the last one counts.
 // - `name` is relative to four bytes that follow the file names in the header. nvlink leaves them zero for sm_90 (seen up to 13.5): the
 //   names of a linked cubin's later units cannot be found then.
-// - A row that repeats the one before it unchanged has no number. ptxas writes one at the beginning of some device functions, for sm_90 and
-//   newer. nvdisasm counts it, and from there on shows chains that are not in the PTX.
+// - A row that repeats the one before it unchanged has no number. ptxas writes one at the beginning of some functions, for sm_90 and newer.
+//   nvdisasm counts it, and from there on shows chains that are not in the PTX.
 #include "line_table.h"
 
 #include <algorithm>
