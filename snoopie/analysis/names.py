@@ -1,0 +1,51 @@
+"""Names of kernels: which ones a user means, and how to show one in little room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from snoopie.errors import UsageError
+
+
+def short_name(name: str) -> str:
+    """The name without return type and argument list: "void n::k<int>(float*)" → "n::k<int>"."""
+    return _spellings(name)[2]
+
+
+def choose_kernels(wanted: Sequence[str], present: Iterable[str]) -> list[str]:
+    """The kernels whose whole or short name is, or matches as in a shell, one of the wanted.
+
+    "void n::k<int>(float*)" has the short names "n::k<int>", "n::k" and "k". UsageError where a wanted name fits none.
+    """
+    names = sorted(set(present))
+    chosen: dict[str, None] = {}
+    for pattern in wanted:
+        found = [name for name in names if any(pattern == s or fnmatchcase(s, pattern) for s in _spellings(name))]
+        if not found:
+            some = ", ".join(names[:5]) + (", …" if names[5:] else "")
+            raise UsageError(f"no kernel is called {pattern}", f"the trace has {some or 'none'}")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _spellings(name: str) -> list[str]:
+    no_arguments = name[: _outside(name, "(")]
+    no_return_type = no_arguments[_outside(no_arguments, " ", -1) + 1 :]
+    no_template = no_return_type[: _outside(no_return_type, "<")]
+    return [name, no_arguments, no_return_type, no_template, no_template[_outside(no_template, ":", -1) + 1 :]]
+
+
+def _outside(text: str, wanted: str, missing: int | None = None) -> int:
+    """Where a character stands outside all brackets: the first "(" or "<", the last " " or ":"; or `missing`."""
+    places: list[int] = []
+    depth = 0
+    for place, character in enumerate(text):
+        # "(anonymous namespace)" and "(lambda…)" begin a name or a scope; an argument list never does.
+        begins = place == 0 or text[place - 1] in ": "
+        if character == wanted and depth == 0 and not (character == "(" and begins):
+            places.append(place)
+        depth += (character in "<([") - (character in ">)]")
+    if not places:
+        return len(text) if missing is None else missing
+    return places[0] if wanted in "(<" else places[-1]

@@ -1,0 +1,112 @@
+"""The app in a real Chromium. SNOOPIE_CHROMIUM names another browser; SNOOPIE_SCREENSHOTS a folder for pictures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+APP = Path(__file__).resolve().parents[2] / "visualizer" / "app.py"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Without these the browser asks its maker's servers at every start.
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+PATIENCE = 20_000  # ms, for a slow machine
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("SNOOPIE_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.fail("install Chromium (Debian: chromium), or name one in SNOOPIE_CHROMIUM")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=QUIET.split())
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def running_app(*arguments: str) -> Iterator[str]:
+    """The app's address, while it runs with these arguments."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(APP),
+        f"--server.port={port}",
+        "--server.address=127.0.0.1",
+    ]
+    command += ["--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([*command, *arguments], stdout=output, stderr=subprocess.STDOUT)
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, output)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait_for(address: str, process: subprocess.Popen[bytes], output: IO[bytes]) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    output.seek(0)
+    pytest.fail(f"the app did not start:\n{output.read().decode(errors='replace')}")
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """open_page(address) → a page; the test fails if a script on it failed."""
+    errors: list[str] = []
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(PATIENCE)
+
+    def open_one(address: str) -> Page:
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        return page
+
+    yield open_one
+    for page in context.pages:
+        assert page.locator("[data-testid=stException]").count() == 0
+    context.close()
+    assert not errors
+
+
+def settled(page: Page) -> None:
+    """Waits until the app has answered."""
+    page.wait_for_timeout(300)
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
+def picture(page: Page, name: str) -> None:
+    """Saves what is seen, if the user asked for pictures."""
+    if folder := os.environ.get("SNOOPIE_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.wait_for_timeout(1500)  # charts move into place
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))

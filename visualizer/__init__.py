@@ -1,0 +1,1 @@
+"""The app. `snoopie view TRACE`, or `streamlit run visualizer/app.py TRACE`."""
