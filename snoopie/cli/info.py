@@ -1,0 +1,106 @@
+"""snoopie info: what a trace holds, and what it does not."""
+
+import argparse
+import datetime
+import sys
+
+import pandas as pd
+
+from snoopie.analysis import units
+from snoopie.api import Trace
+from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
+from snoopie.cli.traffic import sources
+
+DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_traces(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    trace = load_traces(arguments)
+    _section("Processes", _processes(trace))
+    _section("GPUs", _gpus(trace))
+    _section("Links that the driver reports", _links(trace))
+    _section("Settings", _settings(trace))
+    print("\nTotals")
+    print_pairs_of_values(_totals(trace))
+    _section("Instructions that were not measured", _not_measured(trace))
+    print("\nWhat the trace lacks")
+    for sentence in trace.losses() or ["nothing"]:
+        print(in_shell_words(sentence))
+    sys.stdout.flush()
+    truncated = ["--allow-truncated"] if arguments.allow_truncated else []
+    print_next("stats", "--by", "line", *truncated, *arguments.traces)
+    return 0
+
+
+def _section(title: str, table: pd.DataFrame) -> None:
+    if title != "Processes":
+        print()
+    print(title)
+    if table.empty:
+        print("none")
+    else:
+        print_table(table)
+
+
+def _processes(trace: Trace) -> pd.DataFrame:
+    table = trace.processes.copy()
+    table["started"] = [_date(ns) for ns in table["start_ns"]]
+    table["ran"] = [
+        units.duration(end - start) if end else "until its end was lost"
+        for start, end in zip(table["start_ns"], table["end_ns"], strict=True)
+    ]
+    table["process"] = table.index
+    shown = ["process", "host", "pid", "started", "ran", "ranks", "command"]
+    if not table["ranks"].str.len().any():
+        shown.remove("ranks")
+    return table[shown]
+
+
+def _not_measured(trace: Trace) -> pd.DataFrame:
+    table = trace.not_measured()
+    table["source"] = sources(table)
+    return table[["source", "kernel", "opcode"]].drop_duplicates()
+
+
+def _date(ns: int) -> str:
+    try:
+        return datetime.datetime.fromtimestamp(ns // 10**9).astimezone().isoformat(" ")
+    except (OverflowError, OSError, ValueError):
+        return units.NOTHING
+
+
+def _gpus(trace: Trace) -> pd.DataFrame:
+    table = trace.gpus[["label", "name", "sm", "memory", "nvlinks", "host", "pci", "uuid"]].copy()
+    table["nvlinks"] = [str(links) if links >= 0 else "unknown" for links in table["nvlinks"]]
+    return table
+
+
+def _links(trace: Trace) -> pd.DataFrame:
+    label = trace.gpus["label"]
+    return trace.links.assign(issuer=trace.links["issuer"].map(label), owner=trace.links["owner"].map(label))
+
+
+def _settings(trace: Trace) -> pd.DataFrame:
+    table = pd.DataFrame(trace.settings).astype(object)
+    table.insert(0, "process", trace.processes.index)
+    # Most runs give all processes the same settings, but for the file's name, which `Processes` identifies anyway.
+    same = table.drop(columns=["process", "output"], errors="ignore")
+    if len(same.map(str).drop_duplicates()) == 1:
+        return same.head(1)
+    return table.drop(columns="output", errors="ignore")
+
+
+def _totals(trace: Trace) -> list[tuple[str, str]]:
+    amounts = trace.summary()
+    rows = [
+        ("accesses", f"{amounts['accesses']:,}"),
+        ("bytes", f"{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
+        ("wire bytes", f"{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
+        ("wire efficiency", units.percent(amounts["wire_efficiency"])),
+    ]
+    return rows + [(name.replace("_", " "), f"{value:,}") for name, value in trace.totals.items() if name != "accesses"]

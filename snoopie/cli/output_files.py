@@ -1,0 +1,64 @@
+"""Where the traces of a run go, and which files those were afterwards."""
+
+import glob
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from snoopie.errors import SnoopieError, UsageError
+
+# The collector's own default name.
+DEFAULT_NAME = "snoopie-%n.%p.zst"
+_PLACEHOLDER = re.compile("%(.?)")
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """The files that a pattern of SNOOPIE_OUTPUT can become. `pattern` is absolute."""
+
+    pattern: str
+
+    def existing(self) -> set[Path]:
+        """Files that fit the pattern now. Several processes, on several hosts, may have written them."""
+        return {Path(name) for name in glob.glob(self._glob()) if os.path.isfile(name)}
+
+    def _glob(self) -> str:
+        parts = _PLACEHOLDER.split(self.pattern)  # text, letter, text, letter, …, text
+        return "".join(
+            glob.escape(part) if index % 2 == 0 else "%" if part == "%" else "*" for index, part in enumerate(parts)
+        )
+
+
+def output_files(named: str | None, environment: Mapping[str, str], directory: Path) -> OutputFiles:
+    """What -o means: a folder, or a file name with %h (host), %p (process id), %n (program), %% (%).
+
+    Without -o, the user's SNOOPIE_OUTPUT, else a file in `directory`. Folders that are missing are made, because the
+    collector makes none. A name without a placeholder that exists already is refused.
+    """
+    text = named if named is not None else environment.get("SNOOPIE_OUTPUT", "").strip()
+    wrong = next((m.group() for m in _PLACEHOLDER.finditer(text) if m.group(1) not in tuple("hpn%")), None)
+    if wrong:
+        raise UsageError(
+            f"{wrong} in {text} means nothing", "%h is the host, %p the process id, %n the program, %% is %"
+        )
+    pattern = os.path.join(str(directory).replace("%", "%%"), text)
+    plain = pattern.replace("%%", "%") if not _PLACEHOLDER.search(pattern.replace("%%", "")) else None
+    if pattern.endswith("/") or (plain is not None and os.path.isdir(plain)):
+        pattern = os.path.join(pattern, DEFAULT_NAME)
+    elif plain is not None and os.path.exists(plain):
+        raise SnoopieError(f"{plain} exists already and is not overwritten", "choose another name, or delete it")
+    folder = os.path.dirname(pattern)
+    if not _PLACEHOLDER.search(folder.replace("%%", "")):
+        _make(Path(folder.replace("%%", "%")))
+    return OutputFiles(pattern)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SnoopieError(f"{folder} cannot be made ({error.strerror})", "name another place with -o") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SnoopieError(f"{folder} is not writable, so no trace can be put there", "name another place with -o")

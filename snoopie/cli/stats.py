@@ -1,0 +1,81 @@
+"""snoopie stats: traffic by pair of GPUs, kernel, source line or instruction."""
+
+import argparse
+import json
+import math
+import sys
+from typing import Any
+
+import pandas as pd
+
+from snoopie.analysis.names import choose_kernels
+from snoopie.api import Trace
+from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.output import print_next
+from snoopie.cli.traffic import TABLES, print_losses, print_traffic
+from snoopie.errors import UsageError
+
+DESCRIPTION = (
+    "Who moved how much between GPUs. Issued: the GPU that executed the access, and the one whose memory it was."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_traces(parser)
+    parser.add_argument("--by", choices=tuple(TABLES), default="pair", help="what to sum by (default: pair)")
+    parser.add_argument("--flow", action="store_true", help="pairs in the direction of the data instead of who issued")
+    parser.add_argument(
+        "-k",
+        "--kernel",
+        metavar="NAME",
+        action="append",
+        help="only this kernel, or those that fit NAME*; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="exact numbers for programs")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    if arguments.flow and arguments.by != "pair":
+        raise UsageError("--flow is about pairs of GPUs", "leave out --by, or --flow")
+    trace = load_traces(arguments)
+    if arguments.kernel:
+        trace = trace.select(kernels=choose_kernels(arguments.kernel, trace.launches["kernel"]))
+    reading = "flow" if arguments.flow else "issued"
+    if arguments.json:
+        json.dump(as_json(trace, arguments.by, reading), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        print()
+        return 0
+    print_traffic(trace, arguments.by, reading)
+    sys.stdout.flush()
+    print_losses(trace)
+    truncated = ["--allow-truncated"] if arguments.allow_truncated else []
+    print_next("view", *truncated, *arguments.traces)
+    return 0
+
+
+def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
+    """What --json prints: `rows` as the table of `by`, amounts as integers, `null` where there is no number."""
+    table = trace.by_pair(reading="flow") if reading == "flow" else TABLES[by](trace)
+    gpus = trace.gpus.reset_index()
+    return {
+        "by": by,
+        "reading": reading,
+        "complete": trace.complete,
+        "summary": {name: _plain(value) for name, value in trace.summary().items()},
+        "gpus": _rows(gpus[["label", "uuid", "name", "host"]]),
+        "rows": _rows(table),
+        "losses": trace.losses(),
+    }
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    names = [str(name) for name in table.columns]
+    columns = [[_plain(value) for value in table[name]] for name in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    # numpy's numbers are no numbers to json
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,1 @@
+"""A trace's tables → files of other tools."""

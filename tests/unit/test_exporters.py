@@ -1,0 +1,134 @@
+"""What is exported is what was loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import snoopie
+from snoopie import cli
+from snoopie.errors import SnoopieError, UsageError
+from snoopie.exporters.tables import LANES, TABLES, export
+from tests.support import ring
+from tests.support.encoder import TraceBuilder
+
+
+def read(path: Path) -> pd.DataFrame:
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path, keep_default_na=False, dtype={"base": "uint64", "address": "uint64"})
+
+
+def same(read_back: pd.DataFrame, table: pd.DataFrame) -> None:
+    if table.index.name is not None:
+        table = table.reset_index()
+    assert list(read_back.columns) == list(table.columns)
+    for name in table.columns:
+        assert read_back[name].astype(str).tolist() == table[name].astype(str).tolist(), name
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_every_table_comes_back(two_process_folder: Path, tmp_path: Path, format: str) -> None:
+    trace = snoopie.load(two_process_folder)
+    paths = export(trace, tmp_path / "out", format, lanes=True)
+    assert set(paths) == {*TABLES, *LANES}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.{format}" for name in paths}
+    for name in (
+        "processes",
+        "gpus",
+        "links",
+        "functions",
+        "lines",
+        "sites",
+        "launches",
+        "counts",
+        "records",
+        "objects",
+    ):
+        same(read(paths[name]), getattr(trace, name))
+    same(read(paths["lane_accesses"]), trace.lane_accesses())
+    for name in ("pair", "kernel", "line", "site", "operation", "launch"):
+        same(read(paths[f"traffic_by_{name}"]), getattr(trace, f"by_{name}")())
+    same(read(paths["flow_by_pair"]), trace.by_pair(reading="flow"))
+    assert read(paths["counts"])["bytes"].sum() == ring.TOTALS["bytes"]
+    assert len(read(paths["lane_accesses"])) == ring.TOTALS["lanes"]
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_empty_tables_keep_their_columns(tmp_path: Path, format: str) -> None:
+    trace = snoopie.load(TraceBuilder(2).write(tmp_path / "quiet.zst"))
+    paths = export(trace, tmp_path / "out", format, lanes=True)
+    for name in ("counts", "records", "traffic_by_pair", "traffic_by_site", "lane_accesses"):
+        table = read(paths[name])
+        assert len(table) == 0
+        assert "launch" in table or "accesses" in table
+
+
+def test_numbers_beyond_53_bits_are_exact(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    put = builder.function("put")
+    site = builder.site(put, "STG.E", "store", 1)
+    launch = builder.launch(put, 0)
+    builder.count(launch, site, 1, 2**53 + 1, 2**54 + 1, 1)
+    builder.record(launch, site, 1, 2**64 - 64, 1)
+    trace = snoopie.load(builder.write(tmp_path / "large.zst"))
+    for format in ("parquet", "csv"):
+        paths = export(trace, tmp_path / format, format, lanes=True)
+        assert read(paths["traffic_by_pair"])["lanes"].tolist() == [2**54 + 1]
+        assert read(paths["records"])["base"].tolist() == [2**64 - 64]
+
+
+def test_text_survives_csv(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    name = "k<\"a\", 'b'>(int,\n  float) → é"
+    builder.function(name)
+    paths = export(snoopie.load(builder.write(tmp_path / "x.zst")), tmp_path / "out", "csv")
+    assert read(paths["functions"])["name"].tolist() == [name]
+
+
+def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -> None:
+    trace = snoopie.load(ring_path)
+    mine = tmp_path / "out" / "sites.csv"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    with pytest.raises(
+        SnoopieError, match=r"sites\.csv exists already; name another folder, or overwrite with --force"
+    ):
+        export(trace, mine.parent, "csv")
+    assert [path.name for path in mine.parent.iterdir()] == ["sites.csv"]
+    assert mine.read_text() == "mine"
+    export(trace, mine.parent, "csv", force=True)
+    assert len(read(mine)) == len(trace.sites)
+
+
+def test_a_failure_leaves_nothing_behind(ring_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(SnoopieError, match="cannot be written"):
+        export(snoopie.load(ring_path), tmp_path / "out", "csv")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made(ring_path: Path) -> None:
+    with pytest.raises(SnoopieError, match="cannot be written"):
+        export(snoopie.load(ring_path), ring_path / "below", "csv")
+    with pytest.raises(UsageError, match="there is no format xlsx"):
+        export(snoopie.load(ring_path), ring_path.parent, "xlsx")
+
+
+def test_the_command_says_where_and_what_next(
+    ring_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    assert cli.main(["export", str(ring_path), "--format", "parquet", "-o", str(folder)]) == 0
+    done = capsys.readouterr()
+    assert done.out.startswith(f"wrote {len(TABLES)} tables, ")
+    assert done.out.endswith(f" bytes, to {folder}\n")
+    assert f'read_parquet("{folder}/traffic_by_pair.parquet")' in done.err
+    assert cli.main(["export", str(ring_path), "--format", "parquet", "-o", str(folder)]) == 1
+    assert cli.main(["export", str(ring_path), "--format", "parquet", "-o", str(folder), "--force", "--lanes"]) == 0
+    assert (folder / "lane_accesses.parquet").exists()
