@@ -27,8 +27,8 @@ def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
     n, launches = 5000, 3
     trace = runner.traced("graph", n, launches, visible=pair).trace
     nothing_lost(trace)
-    # Each launch of a graph is a launch of each of its nodes. When a graph is launched again before it has run, NVBit hands
-    # the later launch's value to both, so only the sum over the launches is exact.
+    # Each launch of a graph is a launch of each of its nodes. When a graph is launched again before it has run, NVBit
+    # hands the later launch's value to both, so only the sum over the launches is exact.
     assert total(by_launch(trace, "graph").values()) == {
         Where(0, 1, "put", "put"): dense("store", 4, n).times(launches),
         Where(0, 1, "bump", "bump"): dense("reduction", 4, n).times(launches),
