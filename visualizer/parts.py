@@ -122,6 +122,7 @@ def _bar(share: str) -> JsCode:
     )
 
 
+ROW_HEIGHT = 26
 _NUMBER = {"type": "numericColumn", "filter": False}
 _NO_VALUE = "value === null || value === undefined ? '' : "
 
@@ -167,14 +168,15 @@ def grid(
             "columnDefs": [column(name, shown) for name in columns],
             "defaultColDef": {"resizable": True, "sortable": True, "filter": True, "suppressHeaderMenuButton": True},
             "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
-            "rowHeight": 26,
+            "rowHeight": ROW_HEIGHT,
             "headerHeight": 34,
             "tooltipShowDelay": 400,
             **options,
         },
         update_on=["selectionChanged"],
+        custom_css={".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"}},
         allow_unsafe_jscode=True,  # the formatters above; nothing of a trace is ever part of one
-        height=min(height, 40 + 26 * max(len(shown), 2) + 20),
+        height=min(height, 40 + ROW_HEIGHT * max(len(shown), 2) + 20),
         key=key,
     )
     chosen = result.selected_rows

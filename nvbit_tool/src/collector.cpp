@@ -310,7 +310,7 @@ void Collector::finish() {
     totals.records_dropped = drain_->records_dropped();
     totals.unmeasured_sites = catalog_->unmeasured_sites();
     totals.errors = driver_errors;
-    writer_->finish(footer_json(now_ns(), totals, {}));
+    writer_->finish(footer_json(now_ns(), totals));
 
     if (const std::string error = writer_->error(); !error.empty()) {
         say("the trace " + path_ + " is incomplete: " + error);

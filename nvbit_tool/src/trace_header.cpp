@@ -122,7 +122,7 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     return json.end_object().text();
 }
 
-std::string footer_json(uint64_t end_ns, const Totals& totals, const std::vector<std::string>& notices) {
+std::string footer_json(uint64_t end_ns, const Totals& totals) {
     JsonWriter json;
     json.begin_object().member("end_ns", end_ns);
     json.key("totals").begin_object();
@@ -131,9 +131,7 @@ std::string footer_json(uint64_t end_ns, const Totals& totals, const std::vector
     json.member("accesses", totals.accesses);
     json.member("records_written", totals.records_written).member("records_dropped", totals.records_dropped);
     json.member("unmeasured_sites", totals.unmeasured_sites).member("errors", totals.errors);
-    json.end_object().key("notices").begin_array();
-    for (const std::string& notice : notices) json.value(notice);
-    return json.end_array().end_object().text();
+    return json.end_object().end_object().text();
 }
 
 }  // namespace snoopie

@@ -63,7 +63,7 @@ struct Totals {
     uint64_t errors = 0;
 };
 
-std::string footer_json(uint64_t end_ns, const Totals& totals, const std::vector<std::string>& notices);
+std::string footer_json(uint64_t end_ns, const Totals& totals);
 
 // Host time, nanoseconds since the Unix epoch.
 uint64_t now_ns();

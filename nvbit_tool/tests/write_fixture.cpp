@@ -112,6 +112,6 @@ int main(int argc, char** argv) {
         usleep(2000 * TraceWriter::kBlockMilliseconds);
         _exit(0);
     }
-    writer.finish(footer_json(kStart + 2000, totals, {}));
+    writer.finish(footer_json(kStart + 2000, totals));
     return writer.error().empty() ? 0 : 1;
 }

@@ -291,10 +291,7 @@ class Tables:
     def notices(self) -> pd.DataFrame:
         rows: list[tuple[int, int, str]] = []
         for number, source in enumerate(self.sources):
-            own = list(zip(source.column("notices", "time").tolist(), source.column("notices", "text"), strict=True))
-            said = {text for _, text in own}
-            # The footer may repeat what the table says.
-            own += [notice for notice in (source.footer.notices if source.footer else ()) if notice[1] not in said]
+            own = zip(source.column("notices", "time").tolist(), source.column("notices", "text"), strict=True)
             rows += [(number, time, text) for time, text in own]
         return pd.DataFrame(
             {

@@ -85,11 +85,10 @@ class _Ids:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the collector wrote when the process ended. ``notices`` are (time in ns, text)."""
+    """What the collector wrote when the process ended."""
 
     end_ns: int
     totals: dict[str, int]
-    notices: tuple[tuple[int, str], ...]
 
 
 class Process:
@@ -263,19 +262,12 @@ def _acyclic(ids: Ints, parents: Ints) -> bool:
 
 def _parse_footer(name: str, content: bytes) -> Footer:
     members = parse_json(name, "footer", content)
-    totals, notices, end = members.get("totals", {}), members.get("notices", []), members.get("end_ns", 0)
-    if not (isinstance(totals, dict) and isinstance(notices, list) and _is_number(end)):
+    totals, end = members.get("totals", {}), members.get("end_ns", 0)
+    if not (isinstance(totals, dict) and _is_number(end)):
         raise CorruptError(f"{name}: the footer's members are of wrong types", "record it again")
     if not all(_is_number(total) and total >= 0 for total in totals.values()):
         raise CorruptError(f"{name}: a total in the footer is not a number", "record it again")
-    return Footer(end, totals, tuple(_notice(notice, end) for notice in notices))
-
-
-def _notice(notice: Any, end: int) -> tuple[int, str]:
-    if isinstance(notice, dict):
-        time = notice.get("time", end)
-        return (time if _is_number(time) else end), str(notice.get("text", ""))
-    return end, str(notice)
+    return Footer(end, totals)
 
 
 def _is_number(value: Any) -> bool:

@@ -250,7 +250,7 @@ class TraceBuilder:
             "unmeasured_sites": sum(1 for row in self.rows["sites"] if not row["measured"]),
             "errors": 0,
         }
-        return {"end_ns": START_NS + 2_000_000_000, "totals": totals | self.totals, "notices": []}
+        return {"end_ns": START_NS + 2_000_000_000, "totals": totals | self.totals}
 
     def blocks(self, *, footer: bool = True, block_rows: int | None = None) -> list[bytes]:
         """The encoded blocks, header first."""

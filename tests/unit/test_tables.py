@@ -147,7 +147,7 @@ def test_an_undeclared_table() -> None:
 @pytest.mark.parametrize(
     "footer",
     [b"", b"[]", b'{"totals": []}', b'{"totals": {"errors": "no"}}', b'{"totals": {"errors": -1}}', b'{"end_ns": 1.5}',
-     b'{"totals": {"errors": 1e3}}', b'{"notices": 3}', b'{"end_ns": 99999999999999999999999}'],
+     b'{"totals": {"errors": 1e3}}', b'{"end_ns": 99999999999999999999999}'],
 )  # fmt: skip
 def test_wrong_footers(footer: bytes) -> None:
     blocks = ring_builder().blocks(footer=False)

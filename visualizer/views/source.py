@@ -38,14 +38,15 @@ def show() -> None:
         return
     text = _text(file)
     listing = _listing(traffic, text)
+    hot = [int(line) for line in traffic.sort_values("bytes", ascending=False, kind="stable")["line"]]
     clicked = parts.grid(
         listing,
         LINE_COLUMNS,
         f"source_listing_{file}",
         height=560,
-        rowClassRules={"snoopie-hot": "data.bytes > 0"},
+        rowClassRules={"has-traffic": "data.bytes > 0"},
+        initialState={"scroll": {"top": _top_of(hot[0], listing), "left": 0}},
     )
-    hot = [int(line) for line in traffic.sort_values("bytes", ascending=False, kind="stable")["line"]]
     # A click in the listing moves the chooser, which also works by keyboard.
     choice = None if clicked is None else int(clicked["line"])
     if choice is not None and (file, choice) != st.session_state.get("source_clicked"):
@@ -71,6 +72,12 @@ def _short(file: str) -> str:
 def _line_label(number: int, listing: pd.DataFrame) -> str:
     code = listing.loc[listing["line"] == number, "code"]
     return f"{number}: {code.iloc[0].strip()}" if len(code) else str(number)
+
+
+def _top_of(line: int, listing: pd.DataFrame) -> int:
+    """Where a listing is scrolled to so that a line stands a little below its top, in pixels."""
+    place = int((listing["line"] < line).sum())
+    return max(place - 6, 0) * parts.ROW_HEIGHT
 
 
 def _text(file: str) -> str | None:

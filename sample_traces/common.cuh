@@ -1,0 +1,59 @@
+// What the programs in this folder share: checked CUDA calls, arguments, GPUs that reach each other.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(call) check((call), #call, __FILE__, __LINE__)
+
+// Exit status of a program that cannot run on this machine, as opposed to one that failed.
+constexpr int kCannotRun = 77;
+
+inline void check(cudaError_t status, const char* call, const char* file, int line) {
+    if (status == cudaSuccess) return;
+    std::fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, cudaGetErrorString(status));
+    std::exit(1);
+}
+
+// The argument as a whole number in [least, most]; leaves the program with `usage` otherwise.
+inline long argument(const char* text, long least, long most, const char* usage) {
+    char* end = nullptr;
+    const long value = text == nullptr ? least - 1 : std::strtol(text, &end, 10);
+    if (text != nullptr && end != text && *end == '\0' && value >= least && value <= most) return value;
+    std::fprintf(stderr, "usage: %s\n", usage);
+    std::exit(2);
+}
+
+// Number of visible GPUs, after opening the memory of each one to all others. Leaves the program where there are fewer
+// than two, or where two of them cannot reach each other.
+inline int open_gpus(const char* program) {
+    int gpus = 0;
+    const cudaError_t status = cudaGetDeviceCount(&gpus);
+    if (status != cudaErrorNoDevice) CHECK(status);
+    if (gpus < 2) {
+        std::printf("%s: needs at least two GPUs, sees %d\n", program, gpus);
+        std::exit(kCannotRun);
+    }
+    for (int gpu = 0; gpu < gpus; ++gpu) {
+        CHECK(cudaSetDevice(gpu));
+        for (int peer = 0; peer < gpus; ++peer) {
+            if (peer == gpu) continue;
+            int reachable = 0;
+            CHECK(cudaDeviceCanAccessPeer(&reachable, gpu, peer));
+            if (!reachable) {
+                std::printf("%s: GPU %d cannot reach the memory of GPU %d\n", program, gpu, peer);
+                std::exit(kCannotRun);
+            }
+            CHECK(cudaDeviceEnablePeerAccess(peer, 0));
+        }
+    }
+    return gpus;
+}
+
+// Says how the program's check of its own result ended; its value is the exit status.
+inline int verdict(bool right) {
+    std::puts(right ? "PASS" : "FAIL");
+    return right ? 0 : 1;
+}
