@@ -76,7 +76,7 @@ def _colorbar(value: str, largest: float) -> dict[str, Any]:
     }
 
 
-def heatmap(matrix: pd.DataFrame, value: str, key: str, *, height: int | None = None) -> None:
+def heatmap(matrix: pd.DataFrame, value: str, key: str) -> None:
     """The matrix as a heatmap with its numbers; cells without traffic stay empty."""
     cells = matrix.to_numpy()
     row, column = ("Issuer", "Owner") if matrix.index.name == "issuer" else ("From", "To")
@@ -94,6 +94,7 @@ def heatmap(matrix: pd.DataFrame, value: str, key: str, *, height: int | None = 
             hoverongaps=False,
             colorscale=theme.heat_scale(),
             zmin=0,
+            zmax=max(float(cells.max(initial=0)), 1.0),
             xgap=2,
             ygap=2,
             colorbar=_colorbar(value, float(cells.max(initial=0))),
@@ -101,7 +102,7 @@ def heatmap(matrix: pd.DataFrame, value: str, key: str, *, height: int | None = 
     )
     figure.update_yaxes(autorange="reversed", title=row, showgrid=False, zeroline=False)
     figure.update_xaxes(side="top", title=column, showgrid=False, zeroline=False)
-    figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 8}, height=height or max(260, 90 + 64 * len(matrix)))
+    figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 8}, height=max(260, 90 + 64 * len(matrix)))
     st.plotly_chart(figure, key=key, width="stretch", config={"displaylogo": False})
 
 

@@ -62,12 +62,12 @@ constexpr int kFormatVersion = 1;
     C(stream, u8, "", "", "CUDA stream handle")           \
     C(thread, u4, "", "", "host thread that launched it") \
     C(time, u8, "ns", "", "host time of the launch call") \
-    C(grid_x, u4, "blocks", "", "")                       \
-    C(grid_y, u4, "blocks", "", "")                       \
-    C(grid_z, u4, "blocks", "", "")                       \
-    C(block_x, u4, "threads", "", "")                     \
-    C(block_y, u4, "threads", "", "")                     \
-    C(block_z, u4, "threads", "", "")                     \
+    C(grid_x, u4, "blocks", "", "grid size in x")         \
+    C(grid_y, u4, "blocks", "", "grid size in y")         \
+    C(grid_z, u4, "blocks", "", "grid size in z")         \
+    C(block_x, u4, "threads", "", "block size in x")      \
+    C(block_y, u4, "threads", "", "block size in y")      \
+    C(block_z, u4, "threads", "", "block size in z")      \
     C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block")
 
 #define SNOOPIE_COUNTS(C)                                                   \

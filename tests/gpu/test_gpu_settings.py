@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gpu_machine
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
 from gpu_traffic import Traffic, by_launch, dense, kernel_name, total
@@ -36,6 +37,24 @@ def test_kernels_are_chosen_by_name(runner: Runner, pair: tuple[str, ...], setti
     assert trace.totals["launches_measured"] == each * len(chosen)
     assert trace.totals["launches_native"] == each * (len(KERNELS) - len(chosen))
     assert trace.totals["launches_lost"] == 0
+
+
+def disassemblies(program: str, arguments: tuple[int, ...], visible: tuple[str, ...], folder: Path, **env: str) -> int:
+    """How often NVBit called its disassembler in a run."""
+    folder.mkdir()
+    log, wrapper = folder / "calls", folder / "nvdisasm"
+    wrapper.write_text(f'#!/bin/sh\necho >>"{log}"\nexec "{gpu_machine.program("nvdisasm")}" "$@"\n')
+    wrapper.chmod(0o755)
+    run = start([build(program), *arguments], folder, traced_environment(visible, NVDISASM=str(wrapper), **env))
+    assert run.status == 0, run.stderr
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def test_what_is_not_measured_is_not_disassembled(pair: tuple[str, ...], folder: Path) -> None:
+    assert disassemblies("ring", SIZE, pair, folder / "one", KERNEL_NAME="put") > 0
+    assert disassemblies("ring", SIZE, pair, folder / "none", KERNEL_NAME="nothing_of_this_name") == 0
+    # Selected, but nothing of another GPU is in its reach.
+    assert disassemblies("quiet", (), pair, folder / "quiet") == 0
 
 
 def test_one_instance_of_a_template_is_chosen(runner: Runner, pair: tuple[str, ...]) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from snoopie.trace.schema import NEEDED
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
-SUPPORT = Path(__file__).resolve().parents[1] / "support" / "schema.json"
 
 INTRODUCTION = """# The tables of a trace
 
@@ -51,10 +50,3 @@ def test_reader_needs_only_declared_columns(writer: Path) -> None:
     declared = {str(table["name"]): {column["name"] for column in table["columns"]} for table in schema(writer)}  # type: ignore[attr-defined]
     for table, columns in NEEDED.items():
         assert set(columns) <= declared[table]
-
-
-def test_the_tests_own_schema_is_the_collectors(writer: Path) -> None:
-    """tests/support crafts traces by this file."""
-    if os.environ.get("SNOOPIE_UPDATE_DOCS"):
-        SUPPORT.write_text(json.dumps(schema(writer), ensure_ascii=False, indent=1) + "\n")
-    assert json.loads(SUPPORT.read_text()) == schema(writer)

@@ -115,14 +115,11 @@ def _line(file: str, line: int) -> None:
     st.caption(theme.plain("in " + ", ".join(sites["kernel"].drop_duplicates())))
     for chain in _chains(sites):
         st.caption(theme.plain(chain))
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.markdown("**Instructions**")
-        parts.grid(sites, SITE_COLUMNS, f"line_sites_{file}_{line}", height=380)
-    with right:
-        st.markdown("**Who reached whom by this line**")
-        value, reading = parts.value_and_reading("line")
-        parts.heatmap(state.ask("line_matrix", file, line, value, reading), value, "line_heatmap", height=340)
+    st.markdown("**Instructions**")
+    parts.grid(sites, SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
+    st.markdown("**Who reached whom by this line**")
+    value, reading = parts.value_and_reading("line")
+    parts.heatmap(state.ask("line_matrix", file, line, value, reading), value, "line_heatmap")
 
 
 def _chains(sites: pd.DataFrame) -> list[str]:
