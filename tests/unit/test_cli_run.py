@@ -214,13 +214,14 @@ def test_a_killed_program(bench: Bench, tmp_path: Path) -> None:
     assert lines[-1] == "Next: snoopie view --allow-truncated snoopie-app.2.zst"
 
 
+# Written without print, which must not be entered again in the middle of itself.
 WAIT_FOR_SIGNALS = """
 import signal, sys, time
 def handle(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    os.write(1, f"{signal.Signals(number).name}\\n".encode())
     if number != signal.SIGUSR1: sys.exit(5)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1): signal.signal(number, handle)
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 time.sleep(30)
 """
 
