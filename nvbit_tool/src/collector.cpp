@@ -40,13 +40,14 @@ Collector::Collector(Options options, void (*on_thread)()) : options_(std::move(
 
 void Collector::open_trace(void (*on_thread)()) {
     const ProcessInfo process = this_process();
-    path_ = output_path(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
+    OutputFile file = output_file(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
-    const int fd = create_output(path_, &why);
+    const int fd = create_output(&file, &why);
     if (fd < 0) {
         say(why + "; nothing is recorded");
         return;
     }
+    path_ = file.path;
     gpus_ = find_gpus();
     const ToolInfo tool{SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, driver_version()};
     writer_ = std::make_unique<TraceWriter>(fd, header_json(tool, options_, path_, process, gpus_, find_links()), TraceWriter::Settings{},

@@ -34,7 +34,7 @@ std::string check_output_pattern(const std::string& pattern) {
     return "";
 }
 
-std::string output_path(const std::string& pattern, const OutputNames& names, const std::string& directory) {
+OutputFile output_file(const std::string& pattern, const OutputNames& names, const std::string& directory) {
     const auto expand = [&](const std::string& text) {
         std::string out;
         for (size_t i = 0; i < text.size(); ++i) {
@@ -58,18 +58,30 @@ std::string output_path(const std::string& pattern, const OutputNames& names, co
         }
         return out;
     };
-    std::string path = expand(pattern);
-    if (path.empty()) path = expand(kDefaultFileName);
+    std::string path = expand(pattern.empty() ? kDefaultFileName : pattern);
     if (path[0] != '/') path = (directory.empty() || directory.back() == '/' ? directory : directory + "/") + path;
-    if (path.back() == '/') return path + expand(kDefaultFileName);
-    if (is_directory(path)) return path + "/" + expand(kDefaultFileName);
-    return path;
+    const bool named = path.back() != '/' && !is_directory(path);
+    if (!named) path += (path.back() == '/' ? "" : "/") + expand(kDefaultFileName);
+    return {path, !named || pattern.empty() || pattern.find("%p") != std::string::npos};
 }
 
-int create_output(const std::string& path, std::string* why) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) *why = "cannot create " + path + ": " + std::strerror(errno);
-    return fd;
+int create_output(OutputFile* file, std::string* why) {
+    constexpr int kMostOfOneName = 1000;
+    const size_t dot = file->path.rfind('.');
+    const bool has_ending = dot != std::string::npos && dot > file->path.rfind('/') + 1;
+    const std::string stem = has_ending ? file->path.substr(0, dot) : file->path;
+    const std::string ending = has_ending ? file->path.substr(dot) : "";
+    for (int number = 1; number <= kMostOfOneName; ++number) {
+        const std::string path = number == 1 ? file->path : stem + "-" + std::to_string(number) + ending;
+        const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) {
+            file->path = path;
+            return fd;
+        }
+        if (errno != EEXIST || !file->of_process) break;
+    }
+    *why = "cannot create " + file->path + ": " + std::strerror(errno);
+    return -1;
 }
 
 }  // namespace snoopie

@@ -87,27 +87,47 @@ void kernel_filter() {
     CHECK(selects("ncclDevKernel_AllReduce*", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
 }
 
+std::string path_of(const std::string& pattern) { return output_file(pattern, {"node 1", "4711", "my/app"}, "/home/u").path; }
+bool of_process(const std::string& pattern) { return output_file(pattern, {"node 1", "4711", "my/app"}, "/home/u").of_process; }
+
 void output() {
-    const OutputNames names{"node 1", "4711", "my/app"};
-    CHECK_EQ(output_path("", names, "/home/u"), "/home/u/snoopie-my_app.4711.zst");
-    CHECK_EQ(output_path("t.zst", names, "/home/u"), "/home/u/t.zst");
-    CHECK_EQ(output_path("/x/%h.%p.%n.%%.zst", names, "/home/u"), "/x/node_1.4711.my_app.%.zst");
-    CHECK_EQ(output_path("/nowhere/", names, "/home/u"), "/nowhere/snoopie-my_app.4711.zst");
-    CHECK_EQ(output_path("/", names, "/home/u"), "/snoopie-my_app.4711.zst");
+    CHECK_EQ(path_of(""), "/home/u/snoopie-my_app.4711.zst");
+    CHECK_EQ(path_of("t.zst"), "/home/u/t.zst");
+    CHECK_EQ(path_of("/x/%h.%p.%n.%%.zst"), "/x/node_1.4711.my_app.%.zst");
+    CHECK_EQ(path_of("/nowhere/"), "/nowhere/snoopie-my_app.4711.zst");
+    CHECK_EQ(path_of("/"), "/snoopie-my_app.4711.zst");
+    CHECK(of_process("") && of_process("/") && of_process("%p.zst"));
+    CHECK(!of_process("t.zst") && !of_process("%n.zst"));
+
     char folder[] = "/tmp/snoopie-test-XXXXXX";
     CHECK(mkdtemp(folder) != nullptr);
-    const std::string path = output_path(folder, names, "/home/u");
-    CHECK_EQ(path, std::string(folder) + "/snoopie-my_app.4711.zst");
+    CHECK_EQ(path_of(folder), std::string(folder) + "/snoopie-my_app.4711.zst");
 
+    // A name that the user chose is never given to a second file; one made from the process's number gets a number more.
     std::string why;
-    const int fd = create_output(path, &why);
-    CHECK(fd >= 0);
-    close(fd);
-    CHECK_EQ(create_output(path, &why), -1);  // never an existing file
-    CHECK(why.find("exists") != std::string::npos);
-    CHECK_EQ(create_output("/nowhere/t.zst", &why), -1);
+    for (const char* name : {"/t.zst", "/.hidden", "/plain"}) {
+        const OutputFile chosen{std::string(folder) + name, false};
+        OutputFile first = chosen;
+        const int fd = create_output(&first, &why);
+        CHECK(fd >= 0);
+        close(fd);
+        CHECK_EQ(first.path, chosen.path);
+        OutputFile again = chosen;
+        CHECK_EQ(create_output(&again, &why), -1);
+        CHECK(why.find("exists") != std::string::npos);
+        again.of_process = true;
+        close(create_output(&again, &why));
+        OutputFile third{chosen.path, true};
+        close(create_output(&third, &why));
+        const std::string stem = std::string(folder) + (name == std::string("/t.zst") ? "/t" : name);
+        const std::string ending = name == std::string("/t.zst") ? ".zst" : "";
+        CHECK_EQ(again.path, stem + "-2" + ending);
+        CHECK_EQ(third.path, stem + "-3" + ending);
+        for (const std::string& path : {first.path, again.path, third.path}) unlink(path.c_str());
+    }
+    OutputFile absent{"/nowhere/t.zst", true};
+    CHECK_EQ(create_output(&absent, &why), -1);
     CHECK(why.find("/nowhere/t.zst") != std::string::npos);
-    unlink(path.c_str());
     rmdir(folder);
 }
 

@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
         return 2;
     }
     std::string why;
-    const int fd = create_output(argv[2], &why);
+    OutputFile file{argv[2], false};
+    const int fd = create_output(&file, &why);
     if (fd < 0) {
         std::fprintf(stderr, "%s\n", why.c_str());
         return 1;
