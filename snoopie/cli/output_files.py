@@ -22,7 +22,11 @@ class OutputFiles:
 
     def existing(self) -> set[Path]:
         """Files that fit the pattern now. Several processes, on several hosts, may have written them."""
-        return {Path(name) for name in glob.glob(self._glob()) if os.path.isfile(name)}
+        pattern = self._glob()
+        # The collector numbers a name that an earlier process has: x.zst, x-2.zst, …
+        stem, ending = os.path.splitext(pattern)
+        names = [*glob.glob(pattern), *glob.glob(f"{stem}-[0-9]*{ending}")]
+        return {Path(name) for name in names if os.path.isfile(name)}
 
     def _glob(self) -> str:
         parts = _PLACEHOLDER.split(self.pattern)  # text, letter, text, letter, …, text

@@ -43,6 +43,13 @@ def test_only_what_fits_the_pattern_exists(tmp_path: Path) -> None:
     assert files.existing() == {tmp_path / "[a]-node.1.zst"}
 
 
+def test_numbered_names_are_found(tmp_path: Path) -> None:
+    files = output_files("%p.trace.zst", {}, tmp_path)
+    for name in ("7.trace.zst", "7.trace-2.zst", "7.trace-x.zst"):
+        (tmp_path / name).touch()
+    assert {path.name for path in files.existing()} == {"7.trace.zst", "7.trace-2.zst"}
+
+
 def test_a_placeholder_in_the_folder_makes_no_folder(tmp_path: Path) -> None:
     output_files("%h/%p.zst", {}, tmp_path)
     assert list(tmp_path.iterdir()) == []
