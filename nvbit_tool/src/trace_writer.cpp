@@ -94,7 +94,8 @@ void TraceWriter::abandon() {
     // No lock: in the child of a fork its owner may not exist.
     closed_ = true;
     if (thread_.joinable()) thread_.detach();
-    close(fd_);
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
 }
 
 std::string TraceWriter::error() const {

@@ -183,6 +183,30 @@ void killed() {
     CHECK(info.st_size > 0);
 }
 
+// A child that was forked, and says twice at its end that the file is not its own.
+void forked() {
+    const TemporaryFile file;
+    TraceWriter writer(file.fd(), "{}", {});
+    writer.append(CountRow{1, 1, 0, 1, 1, 1});
+    if (const pid_t child = fork(); child == 0) {
+        writer.abandon();
+        const int other = open("/dev/null", O_RDONLY);  // gets the descriptor that is free now
+        writer.abandon();
+        writer.append(CountRow{2, 1, 0, 1, 1, 1});
+        writer.finish("{\"child\":1}");
+        _exit(fcntl(other, F_GETFD) < 0 ? 1 : 0);
+    } else {
+        int status = 1;
+        waitpid(child, &status, 0);
+        CHECK_EQ(status, 0);
+    }
+    writer.finish("{\"parent\":1}");
+    const std::vector<Block> blocks = read(file.path());
+    CHECK_EQ(blocks.size(), 3u);
+    CHECK_EQ(blocks[1].rows, 1u);
+    CHECK_EQ(blocks.back().content, "{\"parent\":1}");
+}
+
 void full_disk() {
     const int fd = open("/dev/full", O_WRONLY);
     TraceWriter writer(fd, "{}", {});
@@ -253,6 +277,7 @@ int main() {
     many_threads_and_blocks();
     on_disk_within_a_second();
     killed();
+    forked();
     full_disk();
     file_size_limit();
     catalog();
