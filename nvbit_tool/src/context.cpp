@@ -54,9 +54,11 @@ bool Context::depart(Flight flight, CUstream stream) {
     return true;
 }
 
-bool Context::in_flight() const {
+size_t Context::in_flight() const {
     std::unique_lock lock(mutex_);
-    return !flights_.empty();
+    size_t count = 0;
+    for (const auto& [stream, queue] : flights_) count += queue.size();
+    return count;
 }
 
 std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {

@@ -58,7 +58,7 @@ class Context {
     bool depart(Flight flight, CUstream stream);
 
     // For the draining thread:
-    bool in_flight() const;
+    size_t in_flight() const;
     // Those whose launches have ended, at most `limit`. On an error of the context everything in flight goes to *lost.
     std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
     uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }

@@ -80,8 +80,7 @@ void Drain::run() {
             busy |= more;
             closing |= member.closing;
             if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
-                std::vector<Flight> never;
-                if (more) lost_ += member.context->landed(std::numeric_limits<size_t>::max(), &never).size() + never.size();
+                if (more) lost_ += member.context->in_flight();
                 member.closed = true;
                 closed_.notify_all();
             }
@@ -108,7 +107,7 @@ bool Drain::serve(Member& member) {
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
     for (const Flight& flight : lost) context.disembark(flight);
     lost_ += lost.size();
-    if (ended.empty()) return context.in_flight();
+    if (ended.empty()) return context.in_flight() > 0;
 
     // Every record of the launches that ended lies before this tail.
     const auto progress = context.memory()->read_progress();
@@ -127,7 +126,7 @@ bool Drain::serve(Member& member) {
         }
         context.disembark(flight);
     }
-    return context.in_flight();
+    return context.in_flight() > 0;
 }
 
 // Takes what is finished; when `until` is a place, waits for every record before it (their warps are past the reservation, so the wait is

@@ -44,6 +44,14 @@ def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...])
     assert (trace.objects.freed > 0).all()
 
 
+def test_a_kernel_that_outlives_the_program_is_lost_and_said_to_be(runner: Runner, pair: tuple[str, ...]) -> None:
+    n = 5000
+    trace = runner.traced("unfinished", n, visible=pair).trace
+    assert list(by_launch(trace, "unfinished").values()) == [{Where(0, 1, "put", "put"): dense("store", 4, n)}]
+    assert (trace.totals["launches_measured"], trace.totals["launches_lost"]) == (1, 1)
+    assert any("could not be measured" in sentence for sentence in trace.losses())
+
+
 def test_one_gpu_is_quiet(runner: Runner, pair: tuple[str, ...]) -> None:
     for visible in (pair[:1], pair):
         trace = runner.traced("quiet", visible=visible).trace
