@@ -22,7 +22,7 @@ using i8 = int64_t;
 using u8x32 = std::array<uint64_t, 32>;
 using utf8 = std::string;
 
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
 #define SNOOPIE_STRINGS(C)                                  \
     C(id, u4, "", "", "1, 2, 3, … in the order of writing") \
@@ -55,27 +55,28 @@ constexpr int kFormatVersion = 1;
     C(measured, u1, "", "", "1 = counted, 0 = this version cannot measure it")                                                \
     C(line, u4, "", "lines", "source line, 0 = unknown")
 
-#define SNOOPIE_LAUNCHES(C)                               \
-    C(id, u4, "", "", "rising in the order of launching") \
-    C(function, u4, "", "functions", "the kernel")        \
-    C(gpu, u1, "", "", "issuer: the GPU that ran it")     \
-    C(stream, u8, "", "", "CUDA stream handle")           \
-    C(thread, u4, "", "", "host thread that launched it") \
-    C(time, u8, "ns", "", "host time of the launch call") \
-    C(grid_x, u4, "blocks", "", "grid size in x")         \
-    C(grid_y, u4, "blocks", "", "grid size in y")         \
-    C(grid_z, u4, "blocks", "", "grid size in z")         \
-    C(block_x, u4, "threads", "", "block size in x")      \
-    C(block_y, u4, "threads", "", "block size in y")      \
-    C(block_z, u4, "threads", "", "block size in z")      \
-    C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block")
+#define SNOOPIE_LAUNCHES(C)                                               \
+    C(id, u4, "", "", "rising in the order of launching")                 \
+    C(function, u4, "", "functions", "the kernel")                        \
+    C(gpu, u1, "", "", "issuer: the GPU that ran it")                     \
+    C(stream, u8, "", "", "CUDA stream handle")                           \
+    C(thread, u4, "", "", "host thread that launched it")                 \
+    C(time, u8, "ns", "", "host time of the launch call")                 \
+    C(grid_x, u4, "blocks", "", "grid size in x")                         \
+    C(grid_y, u4, "blocks", "", "grid size in y")                         \
+    C(grid_z, u4, "blocks", "", "grid size in z")                         \
+    C(block_x, u4, "threads", "", "block size in x")                      \
+    C(block_y, u4, "threads", "", "block size in y")                      \
+    C(block_z, u4, "threads", "", "block size in z")                      \
+    C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block") \
+    C(group, u4, "", "", "the group of collectives that it carries out, 0 = none")
 
-#define SNOOPIE_COUNTS(C)                                                   \
-    C(launch, u4, "", "launches", "the launch")                             \
-    C(site, u4, "", "sites", "the instruction")                             \
-    C(owner, u1, "", "", "GPU whose memory was touched")                    \
-    C(accesses, u8, "", "", "executions by a warp that touched this owner") \
-    C(lanes, u8, "", "", "active threads of these")                         \
+#define SNOOPIE_COUNTS(C)                                                                                                               \
+    C(launch, u4, "", "launches", "the launch")                                                                                         \
+    C(site, u4, "", "sites", "the instruction")                                                                                         \
+    C(owner, u1, "", "", "whose memory was touched; unknown for sites that are not measured: how often they ran")                       \
+    C(accesses, u8, "", "", "executions by a warp that touched this owner")                                                             \
+    C(lanes, u8, "", "", "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
     C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")
 
 // The columns that say which access a record is; both shapes of record have them.
@@ -83,7 +84,7 @@ constexpr int kFormatVersion = 1;
     C(launch, u4, "", "launches", "the launch")           \
     C(site, u4, "", "sites", "the instruction")           \
     C(issuer, u1, "", "", "GPU that executed it")         \
-    C(owner, u1, "", "", "GPU whose memory was touched")  \
+    C(owner, u1, "", "", "whose memory was touched")      \
     C(time, u8, "ns", "", "device time (globaltimer)")    \
     C(block, u8, "", "", "linear block index, x fastest") \
     C(warp, u1, "", "", "warp within the block")          \
@@ -98,11 +99,53 @@ constexpr int kFormatVersion = 1;
     SNOOPIE_ACCESS(C)        \
     C(addresses, u8x32, "bytes", "", "address of each lane, 0 where the mask has none")
 
+#define SNOOPIE_BULK(C)                                                                    \
+    SNOOPIE_ACCESS(C)                                                                      \
+    C(base, u8, "bytes", "", "first address; of a tensor box, that of its lowest element") \
+    C(bytes, u8, "bytes", "", "bytes moved")
+
+#define SNOOPIE_COPIES(C)                                                              \
+    C(id, u4, "", "", "1, 2, 3, … in the order of their ends")                         \
+    C(kind, u1, "", "", "index in the header's copy_kinds")                            \
+    C(call, u4, "", "strings", "the driver call, or the call that launched the graph") \
+    C(source, u1, "", "", "owner of the memory read")                                  \
+    C(destination, u1, "", "", "owner of the memory written")                          \
+    C(source_address, u8, "bytes", "", "first address read, 0 for an array")           \
+    C(destination_address, u8, "bytes", "", "first address written, 0 for an array")   \
+    C(bytes, u8, "bytes", "", "bytes moved")                                           \
+    C(gpu, u1, "", "", "issuer: the GPU of the context or stream that carries it out") \
+    C(stream, u8, "", "", "CUDA stream handle")                                        \
+    C(thread, u4, "", "", "host thread that called")                                   \
+    C(start, u8, "ns", "", "host time when the call began")                            \
+    C(end, u8, "ns", "", "host time when the call returned; an asynchronous copy may go on")
+
+#define SNOOPIE_COLLECTIVES(C)                                                                        \
+    C(id, u4, "", "", "1, 2, 3, …")                                                                   \
+    C(group, u4, "", "", "calls between ncclGroupStart and ncclGroupEnd share one; launches name it") \
+    C(operation, u4, "", "strings", "AllReduce, Send, …: the call's name without nccl")               \
+    C(reduction, u4, "", "strings", "sum, prod, max, min, avg, custom; 0 = does not reduce")          \
+    C(type, u4, "", "strings", "element type")                                                        \
+    C(count, u8, "", "", "elements, as the call was given them")                                      \
+    C(bytes, u8, "bytes", "", "size of the larger of this rank's buffers")                            \
+    C(peer, i4, "", "", "root, or peer of a send or receive; -1 = has none")                          \
+    C(communicator, u8, "", "", "the same in all its processes where it was made from a unique id")   \
+    C(rank, u4, "", "", "this rank in the communicator")                                              \
+    C(ranks, u4, "", "", "number of ranks")                                                           \
+    C(gpu, u1, "", "", "GPU of this rank")                                                            \
+    C(stream, u8, "", "", "CUDA stream handle")                                                       \
+    C(thread, u4, "", "", "host thread that called")                                                  \
+    C(start, u8, "ns", "", "host time when the call began")                                           \
+    C(end, u8, "ns", "", "host time when the call returned")
+
+#define SNOOPIE_SETS(C)                                                                                    \
+    C(owner, u1, "", "", "the multicast object's value in columns of owners, from the header's first_set") \
+    C(gpu, u1, "", "", "a member; unknown = members that other processes added")
+
 #define SNOOPIE_OBJECTS(C)                                    \
     C(id, u4, "", "", "1, 2, 3, …")                           \
     C(address, u8, "bytes", "", "first address")              \
     C(bytes, u8, "bytes", "", "size asked for")               \
-    C(owner, u1, "", "", "GPU whose memory it is")            \
+    C(owner, u1, "", "", "whose memory it is")                \
     C(kind, u1, "", "", "index in the header's object_kinds") \
     C(time, u8, "ns", "", "host time when the allocation was complete")
 
@@ -124,6 +167,10 @@ constexpr int kFormatVersion = 1;
     T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
     T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                                      \
     T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                                         \
+    T(bulk, BulkRow, SNOOPIE_BULK, "single bulk and tensor copies by a kernel")                                                  \
+    T(copies, CopyRow, SNOOPIE_COPIES, "copies started by the host whose ends lie on different GPUs, or on host and GPU")        \
+    T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, "NCCL calls")                                                             \
+    T(sets, SetRow, SNOOPIE_SETS, "GPUs of multicast objects")                                                                   \
     T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
     T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
     T(notices, NoticeRow, SNOOPIE_NOTICES, "remarks of the collector")

@@ -111,9 +111,13 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
         json.member("native_atomics", link.native_atomics).member("rank", link.rank).end_object();
     }
     json.end_array();
-    json.key("owners").begin_object().member("host", int{kOwnerHost}).member("unknown", int{kOwnerUnknown}).end_object();
+    json.key("owners").begin_object().member("host", int{kOwnerHost}).member("unknown", int{kOwnerUnknown});
+    json.member("first_set", int{kFirstSet}).end_object();
     json.key("operations").begin_array();
     for (const char* name : kOperationNames) json.value(name);
+    json.end_array();
+    json.key("copy_kinds").begin_array();
+    for (const char* name : kCopyKindNames) json.value(name);
     json.end_array();
     json.key("object_kinds").begin_array();
     for (const char* name : kObjectKindNames) json.value(name);

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
 
-VERSION = 1
+VERSION = 2
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
 # A column is an array of rows values, of rows × n values, or of strings (dtype object).
