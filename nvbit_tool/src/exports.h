@@ -1,0 +1,42 @@
+// Whose memory an imported handle is. The driver does not say it: of memory that another process allocated it names the importer's own GPU,
+// or none. But exporter and importer see the same bytes of the handle, so the collectors of one user on one machine tell each other: each
+// keeps a file of the handles that its process exported, with the owner's UUID, for as long as the process lives.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace snoopie {
+
+class Exports {
+  public:
+    // `folder` is made if need be; one that is not this user's own is not used.
+    explicit Exports(std::string folder) : folder_(std::move(folder)) {}
+    ~Exports();
+    Exports(const Exports&) = delete;
+    Exports& operator=(const Exports&) = delete;
+
+    // In shared memory, where files vanish with the machine's next start.
+    static std::string default_folder();
+
+    // A handle's bytes and the GPU's UUID. False if other processes cannot be told.
+    bool publish(std::string_view handle, const std::string& uuid);
+
+    // The UUID that this or another live process published last for the handle.
+    std::optional<std::string> find(std::string_view handle) const;
+
+    // Ends what this process has published.
+    void close();
+
+  private:
+    bool open();
+
+    const std::string folder_;
+    mutable std::mutex mutex_;
+    int fd_ = -1;
+    std::string path_;
+};
+
+}  // namespace snoopie
