@@ -3,10 +3,15 @@
 
 #include <cstdint>
 
+// An injected function should be short and need no stack: arrays of a few elements are unrolled into registers, longer loops are not.
 #ifdef __CUDACC__
 #define SNOOPIE_BOTH __host__ __device__ __forceinline__
+#define SNOOPIE_UNROLL _Pragma("unroll")
+#define SNOOPIE_ROLL _Pragma("unroll 1")
 #else
 #define SNOOPIE_BOTH inline
+#define SNOOPIE_UNROLL
+#define SNOOPIE_ROLL
 #endif
 
 namespace snoopie {
@@ -25,24 +30,42 @@ constexpr uint32_t kUnitsScattered = 5;
 
 enum RecordWord : uint32_t { kWordStamp, kWordTime, kWordBase, kWordStride, kWordBlock, kWordSiteMask, kWordTags, kWordSpare };
 
+// A bulk record has the bytes moved where a strided one has the stride.
+enum class RecordShape : uint8_t { strided, scattered, bulk };
+
 struct RecordTags {
     uint16_t slot;  // of the launch
-    uint8_t owner;
+    uint8_t owner;  // its slot, see OwnerSlots
     uint8_t warp;
-    bool scattered;
+    RecordShape shape;
 };
 
 SNOOPIE_BOTH uint64_t pack_tags(RecordTags tags) {
     return tags.slot | static_cast<uint64_t>(tags.owner) << 16 | static_cast<uint64_t>(tags.warp) << 24 |
-           static_cast<uint64_t>(tags.scattered) << 32;
+           static_cast<uint64_t>(tags.shape) << 32;
 }
 
 SNOOPIE_BOTH RecordTags unpack_tags(uint64_t word) {
-    return {static_cast<uint16_t>(word), static_cast<uint8_t>(word >> 16), static_cast<uint8_t>(word >> 24), (word >> 32 & 1) != 0};
+    return {static_cast<uint16_t>(word), static_cast<uint8_t>(word >> 16), static_cast<uint8_t>(word >> 24),
+            static_cast<RecordShape>(word >> 32 & 3)};
 }
 
+// --- Which thread blocks are measured ---
+struct BlockRange {
+    uint64_t first;
+    uint64_t last;
+};
+
+struct BlockFilter {
+    enum Shape : uint32_t { kAll, kLinear, kAxes };
+    static constexpr uint32_t kMaxRanges = 32;
+    uint32_t shape = kAll;
+    uint32_t counts[3] = {0, 0, 0};  // ranges an axis, x first; 0 = all of it. The linear index takes the place of x.
+    BlockRange ranges[3][kMaxRanges] = {};
+};
+
 // --- The memory of a device: this struct, directly followed by one byte per 2 MiB page of the address space ---
-// Page bytes: 0 = nothing known or this device's own memory, else owner + 1. One load and one compare settle a local access.
+// Page bytes: 0 = nothing known or this device's own memory, else the owner's slot + 1. One load and one compare settle a local access.
 struct ProbeState {
     // Written once by the host.
     uint64_t* counters;                  // arena that the launches' counters are cut from
@@ -50,18 +73,25 @@ struct ProbeState {
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
     uint64_t ring_units;                 // a power of two
     uint64_t ring_slack;
-    uint32_t owners;       // counters are kept for owners 0 … owners-1
+    uint32_t owners;       // counters are kept for the owners in slots 0 … owners-1
     uint32_t sample_size;  // records of 1 in so many accesses; >= 1
     // Written by warps.
     unsigned long long tail;
     unsigned long long dropped;
     unsigned long long head_seen;  // latest known ring_head, so that a warp rarely reads host memory
-    uint64_t spare[7];
+    const BlockFilter* blocks;     // null = all
+    uint32_t unknown;              // slot of the unknown owner
+    uint32_t spare_half;
+    uint64_t spare[5];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
 
 // --- Counters ---
-// Three per (site, owner). A launch's block in the arena covers the ids first_site … last_site of all functions that it can reach.
+// Lanes of a bulk copy are units of so many bytes.
+constexpr uint32_t kBulkUnit = 16;
+
+// Three per (site, slot of an owner). A launch's block in the arena covers the ids first_site … last_site of all functions that it can
+// reach.
 enum Counter : uint32_t { kAccesses, kLanes, kSectors, kCounters };
 
 SNOOPIE_BOTH int64_t counter_index(uint32_t site, uint32_t owners, uint32_t owner) {
