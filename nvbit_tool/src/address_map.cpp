@@ -20,12 +20,15 @@ void append(std::vector<PageRange>* ranges, uint64_t page, std::optional<uint8_t
 
 }  // namespace
 
-Object AddressMap::add(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context, std::vector<PageRange>* changed) {
+Object AddressMap::add(Object object, std::vector<PageRange>* changed) {
     std::unique_lock lock(mutex_);
-    const Object object{++last_id_, address, bytes, owner, context};
-    by_address_[address] = object;
-    ++live_[owner];
-    update(object, true, changed);
+    object.id = ++last_id_;
+    by_address_[object.address] = object;
+    ++live_[object.owner];
+    change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+        holders.erase(std::remove_if(holders.begin(), holders.end(), [](const Holder& h) { return h.freed; }), holders.end());
+        holders.push_back({object.id, object.owner, false});
+    });
     return object;
 }
 
@@ -38,14 +41,32 @@ std::optional<Object> AddressMap::begin_free(uint64_t address) {
     return object;
 }
 
-void AddressMap::end_free(const Object& object, bool succeeded, std::vector<PageRange>* changed) {
+std::vector<Object> AddressMap::begin_free_range(uint64_t address, uint64_t bytes) {
     std::unique_lock lock(mutex_);
-    if (!succeeded) {
-        by_address_.try_emplace(object.address, object);
-        return;
+    std::vector<Object> objects;
+    auto entry = by_address_.lower_bound(address);
+    while (entry != by_address_.end() && entry->first - address < bytes) {
+        objects.push_back(entry->second);
+        entry = by_address_.erase(entry);
     }
-    --live_[object.owner];
-    update(object, false, changed);
+    return objects;
+}
+
+void AddressMap::end_free(const Object& object, Freed freed, std::vector<PageRange>* changed) {
+    std::unique_lock lock(mutex_);
+    switch (freed) {
+        case Freed::failed:
+            by_address_.try_emplace(object.address, object);
+            return;
+        case Freed::now:
+            release(object, changed);
+            return;
+        case Freed::in_stream_order:
+            change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+                for (Holder& holder : holders) holder.freed |= holder.object == object.id;
+            });
+            return;
+    }
 }
 
 std::vector<Object> AddressMap::end_context(uint64_t context, std::vector<PageRange>* changed) {
@@ -57,33 +78,55 @@ std::vector<Object> AddressMap::end_context(uint64_t context, std::vector<PageRa
             continue;
         }
         ended.push_back(entry->second);
-        --live_[entry->second.owner];
-        update(entry->second, false, changed);
+        release(entry->second, changed);
         entry = by_address_.erase(entry);
     }
     return ended;
 }
 
-void AddressMap::update(const Object& object, bool insert, std::vector<PageRange>* changed) {
-    if (object.bytes == 0 || object.address >> kAddressBits) return;
-    const uint64_t last_address = std::min<uint64_t>(object.address + object.bytes - 1, (1ull << kAddressBits) - 1);
-    for (uint64_t page = object.address >> kPageBits; page <= last_address >> kPageBits; ++page) {
-        std::vector<Object>& objects = by_page_[page];
+void AddressMap::move_managed(uint64_t address, uint64_t bytes, uint8_t owner, std::vector<PageRange>* changed) {
+    for (const Object& object : objects_in(address, bytes)) {
+        if (object.kind != ObjectKind::managed) continue;
+        std::unique_lock lock(mutex_);
+        ++live_[owner];
+        const uint64_t first = std::max(address, object.address);
+        const uint64_t end = std::min(address + bytes, object.address + object.bytes);
+        change_pages(first, end - first, changed, [&](Holders& holders) {
+            for (Holder& holder : holders)
+                if (holder.object == object.id) holder.owner = owner;
+        });
+    }
+}
+
+void AddressMap::release(const Object& object, std::vector<PageRange>* changed) {
+    --live_[object.owner];
+    change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+        holders.erase(std::remove_if(holders.begin(), holders.end(), [&](const Holder& h) { return h.object == object.id; }),
+                      holders.end());
+    });
+}
+
+template <class Change>
+void AddressMap::change_pages(uint64_t address, uint64_t bytes, std::vector<PageRange>* changed, Change change) {
+    if (bytes == 0 || address >> kAddressBits) return;
+    const uint64_t last_address = std::min<uint64_t>(address + bytes - 1, (1ull << kAddressBits) - 1);
+    for (uint64_t page = address >> kPageBits; page <= last_address >> kPageBits; ++page) {
+        Holders& holders = by_page_[page];
         const auto owner = [&]() -> std::optional<uint8_t> {
-            if (objects.empty()) return std::nullopt;
-            return objects.back().owner;
+            if (holders.empty()) return std::nullopt;
+            return holders.back().owner;
         };
         const auto before = owner();
-        if (insert) {
-            objects.push_back(object);
-        } else {
-            objects.erase(std::remove_if(objects.begin(), objects.end(), [&](const Object& o) { return o.id == object.id; }),
-                          objects.end());
-        }
+        change(holders);
         const auto after = owner();
         if (before != after) append(changed, page, after);
-        if (objects.empty()) by_page_.erase(page);
+        if (holders.empty()) by_page_.erase(page);
     }
+}
+
+uint32_t AddressMap::new_id() {
+    std::unique_lock lock(mutex_);
+    return ++last_id_;
 }
 
 std::optional<uint8_t> AddressMap::owner_of(uint64_t address) const {
@@ -91,6 +134,16 @@ std::optional<uint8_t> AddressMap::owner_of(uint64_t address) const {
     const auto found = by_page_.find(address >> kPageBits);
     if (found == by_page_.end()) return std::nullopt;
     return found->second.back().owner;
+}
+
+std::vector<Object> AddressMap::objects_in(uint64_t address, uint64_t bytes) const {
+    std::unique_lock lock(mutex_);
+    std::vector<Object> objects;
+    auto entry = by_address_.upper_bound(address);
+    if (entry != by_address_.begin() && address - std::prev(entry)->first < std::prev(entry)->second.bytes) --entry;
+    for (; entry != by_address_.end() && (entry->first < address || entry->first - address < bytes); ++entry)
+        objects.push_back(entry->second);
+    return objects;
 }
 
 bool AddressMap::any_of(uint8_t owner) const {

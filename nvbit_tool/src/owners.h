@@ -10,7 +10,7 @@ constexpr uint8_t kOwnerHost = 254;
 constexpr uint8_t kOwnerUnknown = 255;
 constexpr int kMaxGpus = 64;
 constexpr uint8_t kFirstSet = kMaxGpus;
-constexpr int kMaxSets = 16;
+constexpr int kMaxSets = 8;
 
 enum class Operation : uint8_t { load, store, atomic, reduction };
 constexpr const char* kOperationNames[] = {"load", "store", "atomic", "reduction"};
@@ -21,5 +21,25 @@ constexpr const char* kObjectKindNames[] = {"device",  "pool", "array",      "ma
 
 enum class CopyKind : uint8_t { linear, rectangle, box, batch, graph, prefetch };
 constexpr const char* kCopyKindNames[] = {"linear", "2d", "3d", "batch", "graph", "prefetch"};
+
+// Counters and page bytes number the owners densely, in slots: the GPUs, the host, unknown, the multicast objects.
+struct OwnerSlots {
+    uint8_t gpus = 0;
+    uint8_t sets = 0;
+
+    constexpr uint32_t count() const { return gpus + 2u + sets; }
+    constexpr uint8_t slot(uint8_t owner) const {
+        if (owner < gpus) return owner;
+        if (owner == kOwnerHost) return gpus;
+        if (owner >= kFirstSet && owner < kFirstSet + sets) return static_cast<uint8_t>(gpus + 2 + owner - kFirstSet);
+        return static_cast<uint8_t>(gpus + 1);
+    }
+    constexpr uint8_t owner(uint32_t slot) const {
+        if (slot < gpus) return static_cast<uint8_t>(slot);
+        if (slot == gpus) return kOwnerHost;
+        if (slot == gpus + 1u || slot >= count()) return kOwnerUnknown;
+        return static_cast<uint8_t>(kFirstSet + slot - gpus - 2);
+    }
+};
 
 }  // namespace snoopie

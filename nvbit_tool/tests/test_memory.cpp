@@ -1,9 +1,11 @@
-// The address map and the counter arena.
+// The address map, who reaches whose memory, multicast objects, and the counter arena.
 #include <vector>
 
 #include "address_map.h"
 #include "check.h"
 #include "counter_arena.h"
+#include "multicast_sets.h"
+#include "reach.h"
 
 using namespace snoopie;
 
@@ -25,16 +27,23 @@ class Device {
     std::map<uint64_t, std::optional<uint8_t>> pages_;
 };
 
-Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1) {
+Object object_of(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1, ObjectKind kind = ObjectKind::device) {
+    return {0, address, bytes, owner, kind, context};
+}
+
+Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1,
+           ObjectKind kind = ObjectKind::device) {
     std::vector<PageRange> changed;
-    const Object object = map.add(address, bytes, owner, context, &changed);
+    const Object object = map.add(object_of(address, bytes, owner, context, kind), &changed);
     device.apply(changed);
     return object;
 }
 
-void end_free(AddressMap& map, Device& device, const Object& object, bool succeeded = true) {
+using Freed = AddressMap::Freed;
+
+void end_free(AddressMap& map, Device& device, const Object& object, Freed freed = Freed::now) {
     std::vector<PageRange> changed;
-    map.end_free(object, succeeded, &changed);
+    map.end_free(object, freed, &changed);
     device.apply(changed);
 }
 
@@ -42,7 +51,7 @@ void owners() {
     AddressMap map;
     Device device;
     std::vector<PageRange> changed;
-    map.add(kBase, 3 * kPage, 1, 1, &changed);
+    map.add(object_of(kBase, 3 * kPage, 1), &changed);
     CHECK_EQ(changed.size(), 1u);  // joined
     CHECK_EQ(changed[0].count, 3u);
     device.apply(changed);
@@ -85,11 +94,118 @@ void failed_free() {
     AddressMap map;
     Device device;
     add(map, device, kBase, kPage, 1);
-    end_free(map, device, *map.begin_free(kBase), false);
+    end_free(map, device, *map.begin_free(kBase), Freed::failed);
     CHECK(device[kBase] == uint8_t{1});
     CHECK(map.begin_free(kBase).has_value());
     CHECK(!map.begin_free(kBase).has_value());
     CHECK(!map.begin_free(kBase + 8).has_value());
+}
+
+void freed_in_stream_order() {
+    AddressMap map;
+    Device device;
+    add(map, device, kBase, 2 * kPage, 1);
+    end_free(map, device, *map.begin_free(kBase), Freed::in_stream_order);
+    CHECK(device[kBase] == uint8_t{1});  // kernels launched before the free may still run
+    CHECK(map.any_of(1));
+    CHECK(!map.begin_free(kBase));
+    add(map, device, kBase, kPage, 2);
+    CHECK(device[kBase] == uint8_t{2});
+    CHECK(device[kBase + kPage] == uint8_t{1});
+    end_free(map, device, *map.begin_free(kBase));
+    CHECK(!device[kBase]);  // the freed one does not come back
+}
+
+void unmapped_range() {
+    AddressMap map;
+    Device device;
+    for (uint64_t i = 0; i < 4; ++i) add(map, device, kBase + i * kPage, kPage, static_cast<uint8_t>(i), 0, ObjectKind::mapping);
+    const std::vector<Object> objects = map.begin_free_range(kBase + kPage, 2 * kPage);
+    CHECK_EQ(objects.size(), 2u);
+    for (const Object& object : objects) end_free(map, device, object);
+    CHECK(device[kBase] == uint8_t{0} && !device[kBase + kPage] && !device[kBase + 2 * kPage] && device[kBase + 3 * kPage] == uint8_t{3});
+    CHECK(map.begin_free_range(kBase + kPage, 2 * kPage).empty());
+}
+
+void found_by_range() {
+    AddressMap map;
+    Device device;
+    const Object a = add(map, device, kBase, 1024, 0);
+    const Object b = add(map, device, kBase + 4096, 1024, 0);
+    CHECK_EQ(map.objects_in(kBase + 100, 1).size(), 1u);
+    CHECK_EQ(map.objects_in(kBase + 100, 1)[0].id, a.id);
+    CHECK_EQ(map.objects_in(kBase + 2000, 100).size(), 0u);
+    CHECK_EQ(map.objects_in(kBase + 2000, 2097).size(), 1u);
+    CHECK_EQ(map.objects_in(kBase + 2000, 2097)[0].id, b.id);
+    CHECK_EQ(map.objects_in(kBase, 1 << 20).size(), 2u);
+}
+
+void managed_memory_moves() {
+    AddressMap map;
+    Device device;
+    add(map, device, kBase, 4 * kPage, kOwnerHost, 0, ObjectKind::managed);
+    add(map, device, kBase + 4 * kPage, kPage, 0);
+    std::vector<PageRange> changed;
+    map.move_managed(kBase + kPage, 8 * kPage, 1, &changed);
+    device.apply(changed);
+    CHECK(device[kBase] == kOwnerHost);
+    for (int page = 1; page < 4; ++page) CHECK(device[kBase + page * kPage] == uint8_t{1});
+    CHECK(device[kBase + 4 * kPage] == uint8_t{0});  // is not managed
+    CHECK(map.any_of(1));
+    end_free(map, device, *map.begin_free(kBase));
+    for (int page = 0; page < 4; ++page) CHECK(!device[kBase + page * kPage]);
+}
+
+void reach() {
+    AddressMap map;
+    Device device;
+    Reach reach;
+    CHECK(!reach.reaches_foreign(0, map, true));
+    add(map, device, kBase, kPage, 1);
+    CHECK(!reach.reaches_foreign(0, map, true));  // it is there, and out of reach
+    reach.enable_peer(0, 1, true);
+    CHECK(reach.reaches_foreign(0, map, true));
+    CHECK(!reach.reaches_foreign(1, map, true));  // own memory
+    reach.enable_peer(0, 1, false);
+    CHECK(!reach.reaches_foreign(0, map, true));
+    reach.grant(0, 1);
+    reach.end_gpu(1);
+    CHECK(reach.reaches_foreign(0, map, true));  // a mapping outlives contexts
+    end_free(map, device, *map.begin_free(kBase));
+    CHECK(!reach.reaches_foreign(0, map, true));
+    add(map, device, kBase, kPage, kOwnerHost);
+    CHECK(reach.reaches_foreign(0, map, true));
+    CHECK(!reach.reaches_foreign(0, map, false));  // the host's memory is not measured
+    for (const uint8_t owner : {kOwnerUnknown, kFirstSet}) {
+        AddressMap other;
+        add(other, device, kBase, kPage, owner);
+        CHECK(reach.reaches_foreign(3, other, false));
+    }
+}
+
+void owner_slots() {
+    const OwnerSlots slots{4, 2};
+    CHECK_EQ(slots.count(), 8u);
+    for (const uint8_t owner : {uint8_t{0}, uint8_t{3}, kOwnerHost, kOwnerUnknown, kFirstSet, uint8_t{kFirstSet + 1}})
+        CHECK_EQ(int{slots.owner(slots.slot(owner))}, int{owner});
+    CHECK_EQ(int{slots.owner(slots.slot(9))}, int{kOwnerUnknown});
+    CHECK_EQ(int{slots.owner(slots.slot(kFirstSet + 2))}, int{kOwnerUnknown});
+}
+
+void multicast() {
+    MulticastSets sets;
+    bool is_new = false;
+    CHECK(!sets.owner(7));
+    CHECK(sets.add(7, &is_new) == kFirstSet && is_new);
+    CHECK(sets.add(7, &is_new) == kFirstSet && !is_new);
+    CHECK(sets.add(8, &is_new) == uint8_t{kFirstSet + 1});
+    CHECK(sets.owner(8) == uint8_t{kFirstSet + 1});
+    sets.release(7);
+    CHECK(!sets.owner(7));
+    CHECK(sets.add(7, &is_new) == uint8_t{kFirstSet + 2});  // another object, though its handle has the same value
+    for (uint64_t handle = 100; handle < 200; ++handle) sets.add(handle, &is_new);
+    CHECK(!sets.add(300, &is_new));  // too many: their owner stays unknown
+    CHECK(!sets.owner(300));
 }
 
 void end_of_a_context() {
@@ -128,7 +244,7 @@ void absurd_sizes() {
     add(map, device, kBase, 0, 1);
     add(map, device, 1ull << kAddressBits, kPage, 1);
     std::vector<PageRange> changed;
-    map.add((1ull << kAddressBits) - kPage, 2 * kPage, 1, 1, &changed);
+    map.add(object_of((1ull << kAddressBits) - kPage, 2 * kPage, 1), &changed);
     CHECK_EQ(changed.size(), 1u);
     CHECK_EQ(changed[0].count, 1u);
     CHECK_EQ(changed[0].first, kPages - 1);
@@ -156,6 +272,13 @@ int main() {
     small_objects_share_a_page();
     freed_and_given_to_another();
     failed_free();
+    freed_in_stream_order();
+    unmapped_range();
+    found_by_range();
+    managed_memory_moves();
+    reach();
+    owner_slots();
+    multicast();
     end_of_a_context();
     device_that_comes_later();
     absurd_sizes();

@@ -1,0 +1,91 @@
+#include "memory.h"
+
+#include <algorithm>
+
+namespace snoopie {
+
+void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
+    // Under the lock from here on no change is missed: it is either in pages() or published to this context.
+    std::unique_lock lock(publishing_);
+    memory->set_pages(measured(map_.pages()));
+    context->give_memory(std::move(memory));
+    contexts_.push_back(context);
+}
+
+void Memory::detach(Context* context) {
+    std::unique_lock lock(publishing_);
+    contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), context), contexts_.end());
+    std::vector<PageRange> changed;
+    for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(context->handle()), &changed))
+        writer_->append(FreeRow{object.id, now_ns()});
+    publish(changed);
+    reach_.end_gpu(context->gpu());
+}
+
+void Memory::allocated(Object object) {
+    std::unique_lock lock(publishing_);
+    std::vector<PageRange> changed;
+    object = map_.add(object, &changed);
+    publish(changed);
+    write(object);
+}
+
+uint32_t Memory::array_created(uint64_t bytes, uint8_t owner) {
+    Object object;
+    object.id = map_.new_id();
+    object.bytes = bytes;
+    object.owner = owner;
+    object.kind = ObjectKind::array;
+    write(object);
+    return object.id;
+}
+
+void Memory::array_destroyed(uint32_t object) { writer_->append(FreeRow{object, now_ns()}); }
+
+std::vector<Object> Memory::freeing(uint64_t address) {
+    const std::optional<Object> object = map_.begin_free(address);
+    return object ? std::vector{*object} : std::vector<Object>();
+}
+
+std::vector<Object> Memory::unmapping(uint64_t address, uint64_t bytes) { return map_.begin_free_range(address, bytes); }
+
+void Memory::freed(const std::vector<Object>& objects, AddressMap::Freed freed) {
+    if (objects.empty()) return;
+    std::unique_lock lock(publishing_);
+    std::vector<PageRange> changed;
+    for (const Object& object : objects) {
+        map_.end_free(object, freed, &changed);
+        if (freed != AddressMap::Freed::failed) writer_->append(FreeRow{object.id, now_ns()});
+    }
+    publish(changed);
+}
+
+void Memory::managed_moved(uint64_t address, uint64_t bytes, uint8_t owner) {
+    std::unique_lock lock(publishing_);
+    std::vector<PageRange> changed;
+    map_.move_managed(address, bytes, owner, &changed);
+    if (owner < kMaxGpus) reach_.grant_all(owner);
+    publish(changed);
+}
+
+std::vector<PageRange> Memory::measured(std::vector<PageRange> ranges) const {
+    for (PageRange& range : ranges)
+        if (!host_ && range.owner == kOwnerHost) range.owner.reset();
+    return ranges;
+}
+
+void Memory::publish(const std::vector<PageRange>& changed) {
+    if (changed.empty()) return;
+    const std::vector<PageRange> ranges = measured(changed);
+    for (Context* context : contexts_) {
+        const CurrentContext current(context->handle());
+        if (!context->memory()->set_pages(ranges))
+            notify_("GPU " + std::to_string(context->gpu()) + " learned late of an allocation: accesses to it may be missing");
+    }
+}
+
+void Memory::write(const Object& object) {
+    writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(object.kind), now_ns()});
+}
+
+}  // namespace snoopie

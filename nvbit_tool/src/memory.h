@@ -1,0 +1,60 @@
+// The memory of this process as the trace and the probes see it: changes of the address map go to every device, objects into the trace.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "address_map.h"
+#include "context.h"
+#include "reach.h"
+#include "trace_writer.h"
+
+namespace snoopie {
+
+class Memory {
+  public:
+    using Notify = std::function<void(const std::string&)>;
+
+    // `host`: whether accesses to the host's memory are measured.
+    Memory(TraceWriter* writer, bool host, Notify notify) : writer_(writer), host_(host), notify_(std::move(notify)) {}
+
+    // The context gets its probe memory, and learns of all changes from here on.
+    void attach(Context* context, std::unique_ptr<ProbeMemory> memory);
+    // The context ends, and with it what was allocated in it.
+    void detach(Context* context);
+
+    void allocated(Object object);
+    // An array, which has no address: in the trace only. Returns the object's id.
+    uint32_t array_created(uint64_t bytes, uint8_t owner);
+    void array_destroyed(uint32_t object);
+    std::vector<Object> freeing(uint64_t address);
+    std::vector<Object> unmapping(uint64_t address, uint64_t bytes);
+    void freed(const std::vector<Object>& objects, AddressMap::Freed freed);
+    void managed_moved(uint64_t address, uint64_t bytes, uint8_t owner);
+
+    const AddressMap& map() const { return map_; }
+    Reach& reach() { return reach_; }
+    bool reaches_foreign(uint8_t issuer) const { return reach_.reaches_foreign(issuer, map_, host_); }
+
+  private:
+    // What the devices are told: without the host's memory if that is not measured.
+    std::vector<PageRange> measured(std::vector<PageRange> ranges) const;
+    // The caller holds publishing_.
+    void publish(const std::vector<PageRange>& changed);
+    void write(const Object& object);
+
+    TraceWriter* const writer_;
+    const bool host_;
+    const Notify notify_;
+
+    // Held while a change of the map is made and brought to the devices, so that these see changes in the map's order.
+    std::mutex publishing_;
+    AddressMap map_;
+    Reach reach_;
+    std::vector<Context*> contexts_;
+};
+
+}  // namespace snoopie

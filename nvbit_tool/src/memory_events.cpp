@@ -1,0 +1,451 @@
+#include "memory_events.h"
+
+namespace snoopie {
+
+namespace {
+
+// Frees of this thread's calls that are between entry and exit.
+thread_local std::vector<std::vector<Object>> freeing;
+
+template <class Params>
+const Params& as(const void* params) {
+    return *static_cast<const Params*>(params);
+}
+
+bool is_host(const CUmemLocation& location) {
+    return location.type == CU_MEM_LOCATION_TYPE_HOST || location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+bool allows(const CUmemAccessDesc& access) {
+    return access.location.type == CU_MEM_LOCATION_TYPE_DEVICE && access.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
+// Where the device sees pinned memory; with unified addressing it is nearly always where the host sees it.
+CUdeviceptr device_address(void* host) {
+    const OwnCalls own;
+    CUdeviceptr address = 0;
+    if (cuMemHostGetDevicePointer_v2(&address, host, 0) == CUDA_SUCCESS) return address;
+    return reinterpret_cast<CUdeviceptr>(host);
+}
+
+bool capturing(CUstream stream) {
+    const OwnCalls own;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+uint64_t element_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array) {
+    switch (array.Format) {
+        case CU_AD_FORMAT_UNSIGNED_INT8:
+        case CU_AD_FORMAT_SIGNED_INT8:
+            return array.NumChannels;
+        case CU_AD_FORMAT_UNSIGNED_INT16:
+        case CU_AD_FORMAT_SIGNED_INT16:
+        case CU_AD_FORMAT_HALF:
+            return 2ull * array.NumChannels;
+        case CU_AD_FORMAT_UNSIGNED_INT32:
+        case CU_AD_FORMAT_SIGNED_INT32:
+        case CU_AD_FORMAT_FLOAT:
+            return 4ull * array.NumChannels;
+        default:
+            return 0;  // compressed and video formats
+    }
+}
+
+}  // namespace
+
+MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus)
+    : memory_(memory), writer_(writer), gpus_(std::move(gpus)), exports_(Exports::default_folder()) {
+    for (const GpuInfo& gpu : gpus_) visible_gpus_ += gpu.visible;
+}
+
+void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
+    switch (cbid) {
+        case API_CUDA_cuMemFree_v2:
+            freeing.push_back(memory_->freeing(as<cuMemFree_v2_params>(params).dptr));
+            return;
+        case API_CUDA_cuMemFreeAsync:
+        case API_CUDA_cuMemFreeAsync_ptsz:
+            freeing.push_back(memory_->freeing(as<cuMemFreeAsync_params>(params).dptr));
+            return;
+        case API_CUDA_cuIpcCloseMemHandle:
+            freeing.push_back(memory_->freeing(as<cuIpcCloseMemHandle_params>(params).dptr));
+            return;
+        case API_CUDA_cuMemFreeHost:
+            freeing.push_back(memory_->freeing(device_address(as<cuMemFreeHost_params>(params).p)));
+            return;
+        case API_CUDA_cuMemHostUnregister:
+            freeing.push_back(memory_->freeing(device_address(as<cuMemHostUnregister_params>(params).p)));
+            return;
+        case API_CUDA_cuMemUnmap:
+            freeing.push_back(memory_->unmapping(as<cuMemUnmap_params>(params).ptr, as<cuMemUnmap_params>(params).size));
+            return;
+        default:
+            return;
+    }
+}
+
+void MemoryEvents::after(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params, bool succeeded) {
+    switch (cbid) {
+        case API_CUDA_cuMemFree_v2:
+        case API_CUDA_cuMemFreeAsync:
+        case API_CUDA_cuMemFreeAsync_ptsz:
+        case API_CUDA_cuIpcCloseMemHandle:
+        case API_CUDA_cuMemFreeHost:
+        case API_CUDA_cuMemHostUnregister:
+        case API_CUDA_cuMemUnmap: {
+            if (freeing.empty()) return;
+            const bool in_order = cbid == API_CUDA_cuMemFreeAsync || cbid == API_CUDA_cuMemFreeAsync_ptsz;
+            const auto freed = in_order ? AddressMap::Freed::in_stream_order : AddressMap::Freed::now;
+            memory_->freed(freeing.back(), succeeded ? freed : AddressMap::Freed::failed);
+            freeing.pop_back();
+            return;
+        }
+        default:
+            if (succeeded) allocated(context, gpu, cbid, params);
+    }
+}
+
+void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params) {
+    const auto own = static_cast<uint8_t>(gpu < 0 ? kOwnerUnknown : gpu);
+    switch (cbid) {
+        case API_CUDA_cuMemAlloc_v2: {
+            const auto& p = as<cuMemAlloc_v2_params>(params);
+            return add(*p.dptr, p.bytesize, own, ObjectKind::device, context);
+        }
+        case API_CUDA_cuMemAllocPitch_v2: {
+            const auto& p = as<cuMemAllocPitch_v2_params>(params);
+            return add(*p.dptr, *p.pPitch * p.Height, own, ObjectKind::device, context);
+        }
+        case API_CUDA_cuMemAllocManaged: {
+            // The host's until it is placed on a GPU.
+            const auto& p = as<cuMemAllocManaged_params>(params);
+            return add(*p.dptr, p.bytesize, kOwnerHost, ObjectKind::managed, nullptr);
+        }
+        case API_CUDA_cuMemHostAlloc: {
+            const auto& p = as<cuMemHostAlloc_params>(params);
+            return add(device_address(*p.pp), p.bytesize, kOwnerHost, ObjectKind::host, context);
+        }
+        case API_CUDA_cuMemAllocHost_v2: {
+            const auto& p = as<cuMemAllocHost_v2_params>(params);
+            return add(device_address(*p.pp), p.bytesize, kOwnerHost, ObjectKind::host, context);
+        }
+        case API_CUDA_cuMemHostRegister_v2: {
+            const auto& p = as<cuMemHostRegister_v2_params>(params);
+            return add(device_address(p.p), p.bytesize, kOwnerHost, ObjectKind::registered, context);
+        }
+
+        case API_CUDA_cuMemAllocAsync:
+        case API_CUDA_cuMemAllocAsync_ptsz: {
+            const auto& p = as<cuMemAllocAsync_params>(params);
+            return from_pool(gpu, *p.dptr, p.bytesize, nullptr, p.hStream);
+        }
+        case API_CUDA_cuMemAllocFromPoolAsync:
+        case API_CUDA_cuMemAllocFromPoolAsync_ptsz: {
+            const auto& p = as<cuMemAllocFromPoolAsync_params>(params);
+            return from_pool(gpu, *p.dptr, p.bytesize, p.pool, p.hStream);
+        }
+        case API_CUDA_cuMemPoolCreate: {
+            const auto& p = as<cuMemPoolCreate_params>(params);
+            std::unique_lock lock(mutex_);
+            pools_[*p.pool] = owner_at(p.poolProps->location);
+            return;
+        }
+        case API_CUDA_cuMemPoolSetAccess: {
+            const auto& p = as<cuMemPoolSetAccess_params>(params);
+            return pool_access(p.pool, p.map, p.count);
+        }
+        case API_CUDA_cuGraphAddMemAllocNode:
+            return graph_allocated(*as<cuGraphAddMemAllocNode_params>(params).nodeParams);
+        case API_CUDA_cuGraphAddNode:
+        case API_CUDA_cuGraphAddNode_v2: {
+            const CUgraphNodeParams* node = cbid == API_CUDA_cuGraphAddNode ? as<cuGraphAddNode_params>(params).nodeParams
+                                                                            : as<cuGraphAddNode_v2_params>(params).nodeParams;
+            if (node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return;
+            CUDA_MEM_ALLOC_NODE_PARAMS alloc{};
+            alloc.poolProps = node->alloc.poolProps;
+            alloc.accessDescs = node->alloc.accessDescs;
+            alloc.accessDescCount = node->alloc.accessDescCount;
+            alloc.bytesize = node->alloc.bytesize;
+            alloc.dptr = node->alloc.dptr;
+            return graph_allocated(alloc);
+        }
+
+        case API_CUDA_cuMemMap:
+            return mapped(as<cuMemMap_params>(params));
+        case API_CUDA_cuMemSetAccess: {
+            const auto& p = as<cuMemSetAccess_params>(params);
+            return access_set(p.ptr, p.size, p.desc, p.count);
+        }
+        case API_CUDA_cuMemRelease: {
+            const CUmemGenericAllocationHandle handle = as<cuMemRelease_params>(params).handle;
+            sets_.release(handle);
+            std::unique_lock lock(mutex_);
+            imported_.erase(handle);
+            return;
+        }
+        case API_CUDA_cuMemImportFromShareableHandle:
+            return imported(as<cuMemImportFromShareableHandle_params>(params));
+        case API_CUDA_cuMemExportToShareableHandle: {
+            const auto& p = as<cuMemExportToShareableHandle_params>(params);
+            if (p.handleType != CU_MEM_HANDLE_TYPE_FABRIC) return;  // the number of a file descriptor means nothing elsewhere
+            const OwnCalls calls;
+            CUmemAllocationProp properties{};
+            if (cuMemGetAllocationPropertiesFromHandle(&properties, p.handle) == CUDA_SUCCESS)
+                publish(p.shareableHandle, sizeof(CUmemFabricHandle), owner_at(properties.location));
+            return;
+        }
+        case API_CUDA_cuIpcGetMemHandle: {
+            const auto& p = as<cuIpcGetMemHandle_params>(params);
+            return publish(p.pHandle, sizeof *p.pHandle, memory_->map().owner_of(p.dptr).value_or(kOwnerUnknown));
+        }
+        case API_CUDA_cuIpcOpenMemHandle:
+        case API_CUDA_cuIpcOpenMemHandle_v2: {
+            const auto& p = as<cuIpcOpenMemHandle_v2_params>(params);
+            return ipc_opened(context, gpu, *p.pdptr, p.handle);
+        }
+        case API_CUDA_cuMemPoolExportPointer: {
+            const auto& p = as<cuMemPoolExportPointer_params>(params);
+            return publish(p.shareData_out, sizeof *p.shareData_out, memory_->map().owner_of(p.ptr).value_or(kOwnerUnknown));
+        }
+        case API_CUDA_cuMemPoolImportPointer:
+            return pool_imported(gpu, as<cuMemPoolImportPointer_params>(params));
+
+        case API_CUDA_cuMemAdvise: {
+            const auto& p = as<cuMemAdvise_params>(params);
+            if (p.advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION) memory_->managed_moved(p.devPtr, p.count, owner_at(p.device));
+            return;
+        }
+        case API_CUDA_cuMemAdvise_v2: {
+            const auto& p = as<cuMemAdvise_v2_params>(params);
+            if (p.advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION) memory_->managed_moved(p.devPtr, p.count, owner_at(p.location));
+            return;
+        }
+        case API_CUDA_cuMemPrefetchAsync:
+        case API_CUDA_cuMemPrefetchAsync_ptsz: {
+            const auto& p = as<cuMemPrefetchAsync_params>(params);
+            return memory_->managed_moved(p.devPtr, p.count, owner_at(p.dstDevice));
+        }
+        case API_CUDA_cuMemPrefetchAsync_v2:
+        case API_CUDA_cuMemPrefetchAsync_v2_ptsz: {
+            const auto& p = as<cuMemPrefetchAsync_v2_params>(params);
+            return memory_->managed_moved(p.devPtr, p.count, owner_at(p.location));
+        }
+        case API_CUDA_cuMemPrefetchBatchAsync:
+        case API_CUDA_cuMemPrefetchBatchAsync_ptsz:
+        case API_CUDA_cuMemDiscardAndPrefetchBatchAsync:
+        case API_CUDA_cuMemDiscardAndPrefetchBatchAsync_ptsz: {
+            const auto& p = as<cuMemPrefetchBatchAsync_params>(params);
+            // Range i goes to the last location whose index is not beyond i.
+            for (size_t i = 0, place = 0; i < p.count; ++i) {
+                while (place + 1 < p.numPrefetchLocs && p.prefetchLocIdxs[place + 1] <= i) ++place;
+                memory_->managed_moved(p.dptrs[i], p.sizes[i], owner_at(p.prefetchLocs[place]));
+            }
+            return;
+        }
+
+        case API_CUDA_cuArrayCreate_v2: {
+            const auto& p = as<cuArrayCreate_v2_params>(params);
+            CUDA_ARRAY3D_DESCRIPTOR shape{};
+            shape.Width = p.pAllocateArray->Width;
+            shape.Height = p.pAllocateArray->Height;
+            shape.Format = p.pAllocateArray->Format;
+            shape.NumChannels = p.pAllocateArray->NumChannels;
+            return array_created(*p.pHandle, shape, gpu);
+        }
+        case API_CUDA_cuArray3DCreate_v2: {
+            const auto& p = as<cuArray3DCreate_v2_params>(params);
+            return array_created(*p.pHandle, *p.pAllocateArray, gpu);
+        }
+        case API_CUDA_cuArrayDestroy: {
+            std::unique_lock lock(mutex_);
+            const auto found = arrays_.find(as<cuArrayDestroy_params>(params).hArray);
+            if (found == arrays_.end()) return;
+            memory_->array_destroyed(found->second.object);
+            arrays_.erase(found);
+            return;
+        }
+
+        case API_CUDA_cuMulticastCreate:
+            multicast_added(*as<cuMulticastCreate_params>(params).mcHandle, -1);
+            return;
+        case API_CUDA_cuMulticastAddDevice: {
+            const auto& p = as<cuMulticastAddDevice_params>(params);
+            return multicast_added(p.mcHandle, p.dev);
+        }
+        default:
+            return;
+    }
+}
+
+void MemoryEvents::add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectKind kind, CUcontext context) {
+    Object object;
+    object.address = address;
+    object.bytes = bytes;
+    object.owner = owner;
+    object.kind = kind;
+    object.context = reinterpret_cast<uint64_t>(context);
+    memory_->allocated(object);
+}
+
+// --- Owners ---
+
+uint8_t MemoryEvents::owner_at(CUdevice device) const {
+    if (device == CU_DEVICE_CPU) return kOwnerHost;
+    if (device >= 0 && static_cast<size_t>(device) < visible_gpus_) return static_cast<uint8_t>(device);
+    // A GPU that this process does not see: known only where there is just one of them.
+    return gpus_.size() == visible_gpus_ + 1 ? static_cast<uint8_t>(visible_gpus_) : kOwnerUnknown;
+}
+
+uint8_t MemoryEvents::owner_at(const CUmemLocation& location) const {
+    if (is_host(location)) return kOwnerHost;
+    return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? owner_at(location.id) : kOwnerUnknown;
+}
+
+uint8_t MemoryEvents::owner_by_uuid(const std::string& uuid) const {
+    for (size_t gpu = 0; gpu < gpus_.size(); ++gpu)
+        if (gpus_[gpu].uuid == uuid) return static_cast<uint8_t>(gpu);
+    return kOwnerUnknown;
+}
+
+void MemoryEvents::publish(const void* handle, size_t bytes, uint8_t owner) {
+    if (owner < gpus_.size()) exports_.publish({static_cast<const char*>(handle), bytes}, gpus_[owner].uuid);
+}
+
+uint8_t MemoryEvents::imported_owner(const void* handle, size_t bytes) const {
+    const auto uuid = exports_.find({static_cast<const char*>(handle), bytes});
+    return uuid ? owner_by_uuid(*uuid) : kOwnerUnknown;
+}
+
+// --- Pools and graphs ---
+
+uint8_t MemoryEvents::owner_of_pool(CUmemoryPool pool, CUdeviceptr allocated, int gpu) const {
+    {
+        std::unique_lock lock(mutex_);
+        const auto found = pools_.find(pool);
+        if (pool && found != pools_.end()) return found->second;
+    }
+    const OwnCalls own;
+    for (size_t device = 0; pool && device < visible_gpus_; ++device) {
+        CUmemoryPool usual = nullptr;
+        if (cuDeviceGetDefaultMemPool(&usual, static_cast<CUdevice>(device)) == CUDA_SUCCESS && usual == pool)
+            return static_cast<uint8_t>(device);
+    }
+    int device = -1;
+    if (allocated && cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, allocated) == CUDA_SUCCESS)
+        return owner_at(device);
+    return gpu < 0 ? kOwnerUnknown : static_cast<uint8_t>(gpu);
+}
+
+void MemoryEvents::from_pool(int gpu, CUdeviceptr address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+    const ObjectKind kind = capturing(stream) ? ObjectKind::graph : ObjectKind::pool;
+    add(address, bytes, owner_of_pool(pool, address, gpu), kind, nullptr);
+}
+
+void MemoryEvents::pool_access(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
+    const uint8_t owner = owner_of_pool(pool, 0, -1);
+    for (size_t i = 0; i < count; ++i) {
+        if (!allows(access[i])) continue;
+        if (owner < kMaxGpus) memory_->reach().grant(owner_at(access[i].location), owner);
+        for (size_t gpu = 0; owner == kOwnerUnknown && gpu < gpus_.size(); ++gpu)
+            memory_->reach().grant(owner_at(access[i].location), static_cast<uint8_t>(gpu));
+    }
+}
+
+void MemoryEvents::graph_allocated(const CUDA_MEM_ALLOC_NODE_PARAMS& node) {
+    add(node.dptr, node.bytesize, owner_at(node.poolProps.location), ObjectKind::graph, nullptr);
+    access_set(node.dptr, node.bytesize, node.accessDescs, node.accessDescCount);
+}
+
+// --- Mappings ---
+
+void MemoryEvents::mapped(const cuMemMap_params& call) {
+    uint8_t owner = kOwnerUnknown;
+    ObjectKind kind = ObjectKind::mapping;
+    if (const auto set = sets_.owner(call.handle)) {
+        owner = *set;
+        kind = ObjectKind::multicast;
+    } else {
+        // Asked now, while the handle lives: NVSHMEM and NCCL release it at once.
+        const OwnCalls own;
+        CUmemAllocationProp properties{};
+        if (cuMemGetAllocationPropertiesFromHandle(&properties, call.handle) == CUDA_SUCCESS) owner = owner_at(properties.location);
+        std::unique_lock lock(mutex_);
+        const auto found = imported_.find(call.handle);
+        if (found != imported_.end()) {
+            kind = ObjectKind::import;
+            if (owner == kOwnerUnknown) owner = found->second;
+        }
+    }
+    add(call.ptr, call.size, owner, kind, nullptr);
+}
+
+void MemoryEvents::access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count) {
+    const std::vector<Object> objects = memory_->map().objects_in(address, bytes);
+    for (size_t i = 0; access && i < count; ++i)
+        for (const Object& object : objects)
+            if (allows(access[i])) memory_->reach().grant(owner_at(access[i].location), object.owner);
+}
+
+// --- Other processes ---
+
+void MemoryEvents::imported(const cuMemImportFromShareableHandle_params& call) {
+    uint8_t owner = kOwnerUnknown;
+    if (call.shHandleType == CU_MEM_HANDLE_TYPE_FABRIC) owner = imported_owner(call.osHandle, sizeof(CUmemFabricHandle));
+    std::unique_lock lock(mutex_);
+    imported_[*call.handle] = owner;
+}
+
+void MemoryEvents::ipc_opened(CUcontext context, int gpu, CUdeviceptr address, const CUipcMemHandle& handle) {
+    CUdeviceptr base = address;
+    size_t bytes = 0;
+    {
+        const OwnCalls own;
+        if (cuMemGetAddressRange_v2(&base, &bytes, address) != CUDA_SUCCESS) bytes = 1ull << kPageBits;
+    }
+    const uint8_t owner = imported_owner(&handle, sizeof handle);
+    add(address, bytes - (address - base), owner, ObjectKind::import, context);
+    if (gpu >= 0) memory_->reach().grant(static_cast<uint8_t>(gpu), owner);
+}
+
+void MemoryEvents::pool_imported(int gpu, const cuMemPoolImportPointer_params& call) {
+    const OwnCalls own;
+    uint8_t owner = imported_owner(call.shareData, sizeof *call.shareData);
+    int device = -1;
+    // Of a pool on a GPU that this process does not see, the driver names the importer's own.
+    if (owner == kOwnerUnknown && visible_gpus_ == gpus_.size() &&
+        cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, *call.ptr_out) == CUDA_SUCCESS)
+        owner = owner_at(device);
+    CUdeviceptr base = *call.ptr_out;
+    size_t bytes = 0;
+    if (cuMemGetAddressRange_v2(&base, &bytes, *call.ptr_out) != CUDA_SUCCESS) bytes = 1ull << kPageBits;
+    add(*call.ptr_out, bytes - (*call.ptr_out - base), owner, ObjectKind::import, nullptr);
+    if (gpu >= 0) memory_->reach().grant(static_cast<uint8_t>(gpu), owner);
+}
+
+// --- Arrays and multicast objects ---
+
+void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, int gpu) {
+    const uint64_t bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
+    const auto owner = static_cast<uint8_t>(gpu < 0 ? kOwnerUnknown : gpu);
+    std::unique_lock lock(mutex_);
+    arrays_[array] = {memory_->array_created(bytes, owner), owner};
+}
+
+uint8_t MemoryEvents::owner_of_array(CUarray array) const {
+    std::unique_lock lock(mutex_);
+    const auto found = arrays_.find(array);
+    return found == arrays_.end() ? kOwnerUnknown : found->second.owner;
+}
+
+// A member joins the object, or with -1 the object is made. One that this process has not made was imported: it has members elsewhere.
+void MemoryEvents::multicast_added(CUmemGenericAllocationHandle handle, CUdevice device) {
+    bool is_new = false;
+    const auto owner = sets_.add(handle, &is_new);
+    if (!owner) return;
+    if (is_new && device >= 0) writer_->append(SetRow{*owner, kOwnerUnknown});
+    if (device >= 0) writer_->append(SetRow{*owner, owner_at(device)});
+}
+
+}  // namespace snoopie
