@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "collector.h"
@@ -28,7 +29,6 @@ std::once_flag started;
 
 // Of this thread's calls that are between entry and exit.
 thread_local std::vector<Launch> launches;
-thread_local std::vector<std::optional<snoopie::Object>> frees;
 
 // The driver loads tools from this variable only; with it a plain LD_PRELOAD is enough.
 __attribute__((constructor(101))) void name_the_tool_to_the_driver() {
@@ -60,6 +60,36 @@ CUstream stream_of(CUstream stream, bool per_thread) {
     return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
+// Cooperative launches have no such member.
+template <class Params>
+auto extra_of(const Params& params, int) -> decltype(params.extra) {
+    return params.extra;
+}
+template <class Params>
+void** extra_of(const Params&, long) {
+    return nullptr;
+}
+
+// What cuFuncSetBlockShape said last, for the launch calls of CUDA 3 and before.
+class BlockShapes {
+  public:
+    void set(CUfunction function, std::array<uint32_t, 3> shape) {
+        std::unique_lock lock(mutex_);
+        shapes_[function] = shape;
+    }
+    std::array<uint32_t, 3> get(CUfunction function) {
+        std::unique_lock lock(mutex_);
+        const auto found = shapes_.find(function);
+        return found == shapes_.end() ? std::array<uint32_t, 3>{1, 1, 1} : found->second;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::unordered_map<CUfunction, std::array<uint32_t, 3>> shapes_;
+};
+
+BlockShapes block_shapes;
+
 template <class Params>
 LaunchCall plain_launch(const void* params, bool per_thread) {
     const auto* p = static_cast<const Params*>(params);
@@ -67,7 +97,14 @@ LaunchCall plain_launch(const void* params, bool per_thread) {
             stream_of(p->hStream, per_thread),
             {p->gridDimX, p->gridDimY, p->gridDimZ},
             {p->blockDimX, p->blockDimY, p->blockDimZ},
-            p->sharedMemBytes};
+            p->sharedMemBytes,
+            p->kernelParams,
+            extra_of(*p, 0)};
+}
+
+// cuFuncSetBlockShape and cuParamSet say the rest, one call before another.
+LaunchCall ancient_launch(CUfunction function, CUstream stream, int width, int height) {
+    return {function, stream, {static_cast<uint32_t>(width), static_cast<uint32_t>(height), 1}, block_shapes.get(function)};
 }
 
 LaunchCall extended_launch(const void* params, bool per_thread) {
@@ -77,7 +114,9 @@ LaunchCall extended_launch(const void* params, bool per_thread) {
             stream_of(c.hStream, per_thread),
             {c.gridDimX, c.gridDimY, c.gridDimZ},
             {c.blockDimX, c.blockDimY, c.blockDimZ},
-            c.sharedMemBytes};
+            c.sharedMemBytes,
+            p->kernelParams,
+            p->extra};
 }
 
 std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params) {
@@ -90,6 +129,16 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
             return plain_launch<cuLaunchCooperativeKernel_params>(params, false);
         case API_CUDA_cuLaunchCooperativeKernel_ptsz:
             return plain_launch<cuLaunchCooperativeKernel_params>(params, true);
+        case API_CUDA_cuLaunch:
+            return ancient_launch(static_cast<const cuLaunch_params*>(params)->f, CU_STREAM_LEGACY, 1, 1);
+        case API_CUDA_cuLaunchGrid: {
+            const auto* p = static_cast<const cuLaunchGrid_params*>(params);
+            return ancient_launch(p->f, CU_STREAM_LEGACY, p->grid_width, p->grid_height);
+        }
+        case API_CUDA_cuLaunchGridAsync: {
+            const auto* p = static_cast<const cuLaunchGridAsync_params*>(params);
+            return ancient_launch(p->f, stream_of(p->hStream, false), p->grid_width, p->grid_height);
+        }
         case API_CUDA_cuLaunchKernelEx:
             return extended_launch(params, false);
         case API_CUDA_cuLaunchKernelEx_ptsz:
@@ -112,7 +161,7 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         launches.pop_back();
         collector->after_launch(std::move(launch), succeeded);
     } else if (capturing(call.stream)) {
-        collector->into_graph(context, call.function);
+        collector->into_graph(context, call);
         launches.emplace_back();
     } else {
         launches.push_back(collector->before_launch(context, call));
@@ -127,58 +176,89 @@ void at_graph_launch(bool is_exit, bool succeeded) {
     for (Launch& node : nodes) collector->after_launch(std::move(node), succeeded);
 }
 
-void at_free(bool is_exit, CUdeviceptr address, bool succeeded) {
-    if (!is_exit) {
-        frees.push_back(collector->freeing(address));
-    } else if (!frees.empty()) {
-        if (frees.back()) collector->freed(*frees.back(), succeeded);
-        frees.pop_back();
+// One launch a device, each in the context of its stream.
+void at_multi_device_launch(bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& p, bool succeeded) {
+    if (is_exit) {
+        std::vector<Launch> parts;
+        parts.swap(launches);
+        for (Launch& part : parts) collector->after_launch(std::move(part), succeeded);
+        return;
+    }
+    for (unsigned i = 0; i < p.numDevices; ++i) {
+        const CUDA_LAUNCH_PARAMS& l = p.launchParamsList[i];
+        CUcontext context = nullptr;
+        {
+            const OwnCalls own;
+            cuStreamGetCtx(l.hStream, &context);
+        }
+        const LaunchCall call{
+            l.function,     l.hStream, {l.gridDimX, l.gridDimY, l.gridDimZ}, {l.blockDimX, l.blockDimY, l.blockDimZ}, l.sharedMemBytes,
+            l.kernelParams, nullptr};
+        launches.push_back(collector->before_launch(context, call));
     }
 }
 
-void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
+// A node of an explicit graph: instrumented now, counted when the graph is launched.
+template <class Node>
+void at_kernel_node(CUcontext context, const Node& node) {
+    CUfunction function = node.func;
+    const OwnCalls own;
+    if (!function && node.kern) cuKernelGetFunction(&function, node.kern);
+    if (!function) return;
+    collector->into_graph(context,
+                          {function, nullptr, {node.gridDimX, node.gridDimY, node.gridDimZ}, {}, 0, node.kernelParams, node.extra});
+}
+
+void at_graph_node(CUcontext context, const CUgraphNodeParams& node) {
+    if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) at_kernel_node(context, node.kernel);
+    if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) collector->not_followed("conditional graph nodes");
+}
+
+void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, void* params, bool succeeded) {
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
+    if (snoopie::MemoryEvents* memory = collector->memory_events()) {
+        if (is_exit)
+            memory->after(context, collector->gpu(context), cbid, params, succeeded);
+        else
+            memory->before(cbid, params);
+    }
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
         case API_CUDA_cuGraphLaunch_ptsz:
             return at_graph_launch(is_exit, succeeded);
-        case API_CUDA_cuGraphAddKernelNode:
-            if (!is_exit) collector->into_graph(context, static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams->func);
+        case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
+            return at_multi_device_launch(is_exit, *static_cast<cuLaunchCooperativeKernelMultiDevice_params*>(params), succeeded);
+        case API_CUDA_cuFuncSetBlockShape: {
+            const auto* p = static_cast<cuFuncSetBlockShape_params*>(params);
+            if (succeeded)
+                block_shapes.set(p->hfunc, {static_cast<uint32_t>(p->x), static_cast<uint32_t>(p->y), static_cast<uint32_t>(p->z)});
             return;
+        }
+        case API_CUDA_cuGraphAddKernelNode: {
+            const CUDA_KERNEL_NODE_PARAMS_v1& node = *static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams;
+            if (!is_exit)
+                collector->into_graph(
+                    context, {node.func, nullptr, {node.gridDimX, node.gridDimY, node.gridDimZ}, {}, 0, node.kernelParams, node.extra});
+            return;
+        }
         case API_CUDA_cuGraphAddKernelNode_v2:
-            if (!is_exit) collector->into_graph(context, static_cast<cuGraphAddKernelNode_v2_params*>(params)->nodeParams->func);
+            if (!is_exit) at_kernel_node(context, *static_cast<cuGraphAddKernelNode_v2_params*>(params)->nodeParams);
             return;
-        case API_CUDA_cuMemAlloc_v2: {
-            const auto* p = static_cast<cuMemAlloc_v2_params*>(params);
-            if (succeeded) collector->allocated(context, *p->dptr, p->bytesize);
+        case API_CUDA_cuGraphAddNode:
+            if (!is_exit) at_graph_node(context, *static_cast<cuGraphAddNode_params*>(params)->nodeParams);
             return;
-        }
-        case API_CUDA_cuMemAllocPitch_v2: {
-            const auto* p = static_cast<cuMemAllocPitch_v2_params*>(params);
-            if (succeeded) collector->allocated(context, *p->dptr, *p->pPitch * p->Height);
+        case API_CUDA_cuGraphAddNode_v2:
+            if (!is_exit) at_graph_node(context, *static_cast<cuGraphAddNode_v2_params*>(params)->nodeParams);
             return;
-        }
-        case API_CUDA_cuMemFree_v2:
-            return at_free(is_exit, static_cast<cuMemFree_v2_params*>(params)->dptr, succeeded);
-        case API_CUDA_cuCtxEnablePeerAccess:
-            if (succeeded) collector->peer_access(context, static_cast<cuCtxEnablePeerAccess_params*>(params)->peerContext, true);
+        case API_CUDA_cuTensorMapEncodeTiled:
+            if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));
             return;
-        case API_CUDA_cuMemMap:
         case API_CUDA_cuMemMapArrayAsync:
         case API_CUDA_cuMemMapArrayAsync_ptsz:
-        case API_CUDA_cuIpcOpenMemHandle:
-        case API_CUDA_cuIpcOpenMemHandle_v2:
-        case API_CUDA_cuMemPoolImportPointer:
-            if (succeeded) collector->not_followed(name, true);
+            if (succeeded) collector->not_followed("sparse arrays");
             return;
-        case API_CUDA_cuMemAllocManaged:
-        case API_CUDA_cuMemAllocAsync:
-        case API_CUDA_cuMemAllocAsync_ptsz:
-        case API_CUDA_cuMemAllocFromPoolAsync:
-        case API_CUDA_cuMemAllocFromPoolAsync_ptsz:
-        case API_CUDA_cuGraphAddMemAllocNode:
-        case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
-            if (succeeded) collector->not_followed(name, false);
+        case API_CUDA_cuCtxEnablePeerAccess:
+            if (succeeded) collector->peer_access(context, static_cast<cuCtxEnablePeerAccess_params*>(params)->peerContext, true);
             return;
         case API_CUDA_cuCtxDisablePeerAccess:
             if (succeeded) collector->peer_access(context, static_cast<cuCtxDisablePeerAccess_params*>(params)->peerContext, false);
@@ -234,8 +314,8 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
     guarded([&] { launches.push_back(collector->before_graph_node(context, call, launch_handle)); });
 }
 
-void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
+void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char*, void* params, CUresult* status) {
     if (!collector || OwnCalls::active()) return;
     const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
-    guarded([&] { at_event(context, is_exit != 0, cbid, name, params, succeeded); });
+    guarded([&] { at_event(context, is_exit != 0, cbid, params, succeeded); });
 }

@@ -3,10 +3,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "nvbit.h"
 #include "output_path.h"
+#include "tensor_map.h"
 
 namespace snoopie {
 
@@ -54,10 +56,14 @@ void Collector::open_trace(void (*on_thread)()) {
                                             on_thread);
     catalog_ = std::make_unique<Catalog>(writer_.get());
     instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_.code_attribution, [this](const auto& text) { notice(text); });
-    drain_ = std::make_unique<Drain>(writer_.get(), on_thread);
+    drain_ = std::make_unique<Drain>(writer_.get(), on_thread, std::chrono::seconds(options_.patience),
+                                     [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
+    memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
+    memory_events_ = std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_);
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
-    say("recording accesses to other GPUs' memory by " + kernels + " on " + plural(gpus_.size(), "GPU") + " (" + content(options_) +
-        ") to " + path_);
+    const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
+    say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
+        content(options_) + ") to " + path_);
 }
 
 void Collector::notice(const std::string& text) { writer_->append(NoticeRow{now_ns(), text}); }
@@ -78,19 +84,15 @@ void Collector::context_created(CUcontext handle) {
 
 void Collector::context_ready(CUcontext handle) {
     Context* context = find(handle);
-    if (!context || gpus_.size() < 2) return;
+    if (!context) return;
     const CurrentContext current(handle);
-    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), static_cast<uint32_t>(gpus_.size()), options_.sample_size);
+    const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
+    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, options_.sample_size, options_.blocks);
     if (!memory) {
         notice("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;
     }
-    {
-        // Under the lock from here on no change is missed: it is either in pages() or published to this context.
-        std::unique_lock lock(publishing_);
-        memory->set_pages(map_.pages());
-        context->give_memory(std::move(memory));
-    }
+    memory_->attach(context, std::move(memory));
     drain_->add(context);
 }
 
@@ -106,18 +108,7 @@ void Collector::context_ending(CUcontext handle) {
     }
     const OwnCalls own;
     drain_->close(context.get());
-    {
-        std::unique_lock lock(publishing_);
-        std::vector<PageRange> changed;
-        for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(handle), &changed))
-            writer_->append(FreeRow{object.id, now_ns()});
-        publish(changed);
-    }
-    {
-        std::unique_lock lock(peers_mutex_);
-        peers_[context->gpu()].clear();
-        for (std::set<uint8_t>& owners : peers_) owners.erase(context->gpu());
-    }
+    memory_->detach(context.get());
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }
@@ -131,68 +122,42 @@ Context* Collector::find(CUcontext handle) {
 
 // --- Memory ---
 
-void Collector::allocated(CUcontext handle, CUdeviceptr address, size_t bytes) {
-    const Context* context = find(handle);
-    if (!context) return;
-    std::unique_lock lock(publishing_);
-    std::vector<PageRange> changed;
-    const Object object = map_.add(address, bytes, context->gpu(), reinterpret_cast<uint64_t>(handle), &changed);
-    publish(changed);
-    writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(ObjectKind::device), now_ns()});
-}
-
-std::optional<Object> Collector::freeing(CUdeviceptr address) {
-    if (!recording()) return std::nullopt;
-    return map_.begin_free(address);
-}
-
-void Collector::freed(const Object& object, bool succeeded) {
-    if (!recording()) return;
-    std::unique_lock lock(publishing_);
-    std::vector<PageRange> changed;
-    map_.end_free(object, succeeded, &changed);
-    publish(changed);
-    if (succeeded) writer_->append(FreeRow{object.id, now_ns()});
-}
-
-void Collector::publish(const std::vector<PageRange>& changed) {
-    if (changed.empty()) return;
-    std::shared_lock lock(contexts_mutex_);
-    for (const auto& [handle, context] : contexts_) {
-        if (!context->memory()) continue;
-        const CurrentContext current(handle);
-        if (!context->memory()->set_pages(changed))
-            notice("GPU " + std::to_string(context->gpu()) + " learned late of an allocation: accesses to it may be missing");
-    }
-}
-
-void Collector::not_followed(const char* call, bool matters_alone) {
-    if (!recording() || (gpus_.size() < 2 && !matters_alone)) return;
-    {
-        std::unique_lock lock(peers_mutex_);
-        if (!not_followed_.insert(call).second) return;
-    }
-    notice(std::string("the program calls ") + call +
-           ": accesses to other GPUs' memory that come from it are not measured by this version");
+int Collector::gpu(CUcontext handle) {
+    const Context* context = handle ? find(handle) : nullptr;
+    return context ? context->gpu() : -1;
 }
 
 void Collector::peer_access(CUcontext issuer, CUcontext owner, bool enabled) {
-    const Context* from = find(issuer);
-    const Context* to = find(owner);
-    if (!from || !to) return;
-    std::unique_lock lock(peers_mutex_);
-    if (enabled) {
-        peers_[from->gpu()].insert(to->gpu());
-    } else {
-        peers_[from->gpu()].erase(to->gpu());
-    }
+    const int from = gpu(issuer);
+    const int to = gpu(owner);
+    if (from >= 0 && to >= 0) memory_->reach().enable_peer(static_cast<uint8_t>(from), static_cast<uint8_t>(to), enabled);
 }
 
-bool Collector::reaches_foreign_memory(const Context& context) {
-    std::unique_lock lock(peers_mutex_);
-    for (const uint8_t owner : peers_[context.gpu()])
-        if (map_.any_of(owner)) return true;
-    return false;
+void Collector::tensor_map_made(const cuTensorMapEncodeTiled_params& call) {
+    if (!recording() || call.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE) return;
+    TensorMap expected;
+    expected.address = reinterpret_cast<uint64_t>(call.globalAddress);
+    expected.rank = call.tensorRank;
+    for (uint32_t k = 0; k < call.tensorRank && k < kMaxRank; ++k) {
+        expected.size[k] = call.globalDim[k];
+        if (k > 0) expected.stride[k] = call.globalStrides[k - 1];
+        expected.box[k] = call.boxDim[k];
+        expected.step[k] = call.elementStrides[k];
+    }
+    const TensorMap decoded = decode_tensor_map(reinterpret_cast<const uint64_t*>(call.tensorMap));
+    // A type of packed small elements is not decoded, and then not measured; that is not a surprise.
+    if (decoded.rank == 0 || same_tensor(decoded, expected)) return;
+    instrumenter_->distrust_tensor_maps();
+    not_followed("tensor maps, whose layout this driver has changed,");
+}
+
+void Collector::not_followed(const char* what) {
+    if (!recording()) return;
+    {
+        std::unique_lock lock(notes_mutex_);
+        if (!not_followed_.insert(what).second) return;
+    }
+    notice(std::string("the program uses ") + what + " whose traffic is not measured");
 }
 
 // --- Launches ---
@@ -200,14 +165,14 @@ bool Collector::reaches_foreign_memory(const Context& context) {
 ContextFunction& Collector::decided(Context& context, CUfunction handle) {
     ContextFunction& function = context.function(handle);
     std::call_once(function.decision, [&] {
-        function.selected =
-            filter_.selects(nvbit_get_func_name(context.handle(), handle, false), nvbit_get_func_name(context.handle(), handle, true));
+        function.name = nvbit_get_func_name(context.handle(), handle, false);
+        function.selected = filter_.selects(function.name, nvbit_get_func_name(context.handle(), handle, true));
     });
     return function;
 }
 
 std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call) {
-    if (!function.instrumented) instrumenter_->instrument(context, call.function, &function);
+    instrumenter_->prepare(context, call, &function);
     if (function.last_site == 0) return std::nullopt;
     const uint32_t launch = ++last_launch_;
     std::optional<Flight> flight;
@@ -235,7 +200,7 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    if (reaches_foreign_memory(*context)) launch.flight = board(*context, function, call);
+    if (memory_->reaches_foreign(context->gpu())) launch.flight = board(*context, function, call);
     if (function.instrumented) {
         nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted);
         nvbit_enable_instrumented(handle, call.function, launch.flight.has_value());
@@ -258,16 +223,16 @@ void Collector::after_launch(Launch launch, bool succeeded) {
     }
 }
 
-void Collector::into_graph(CUcontext handle, CUfunction kernel) {
+void Collector::into_graph(CUcontext handle, const LaunchCall& call) {
     Context* context = find(handle);
     if (!context || !context->memory()) return;
     const OwnCalls own;
-    ContextFunction& function = decided(*context, kernel);
+    ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return;
     const std::unique_lock lock(function.launching);
-    if (!function.instrumented) instrumenter_->instrument(*context, kernel, &function);
-    nvbit_set_at_launch(handle, kernel, kLaunchUncounted);
-    nvbit_enable_instrumented(handle, kernel, function.last_site != 0);
+    instrumenter_->prepare(*context, call, &function);
+    nvbit_set_at_launch(handle, call.function, kLaunchUncounted);
+    nvbit_enable_instrumented(handle, call.function, function.last_site != 0);
 }
 
 Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, uint64_t launch_handle) {
@@ -290,6 +255,36 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, ui
 
 // --- The end ---
 
+Totals Collector::totals() const {
+    Totals totals;
+    totals.launches_seen = launches_seen_;
+    totals.launches_measured = drain_->launches_measured();
+    totals.launches_lost = launches_lost_ + launches_unfollowed_ + drain_->launches_lost();
+    totals.launches_native = launches_seen_ - launches_boarded_ - launches_lost_;
+    totals.accesses = drain_->accesses();
+    totals.records_written = drain_->records_written();
+    totals.records_dropped = drain_->records_dropped();
+    totals.unresolved_accesses = drain_->unresolved();
+    totals.unmeasured_accesses = drain_->unmeasured();
+    totals.unmeasured_sites = catalog_->unmeasured_sites();
+    totals.errors = driver_errors;
+    return totals;
+}
+
+void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
+    const std::string kernel = flight.function->name.substr(0, flight.function->name.find('('));
+    const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
+                             std::to_string(since.count()) +
+                             " s: it waits for something that another kernel, process or the host must do; if it ends in time without the "
+                             "tool, leave it out with KERNEL_NAME";
+    say(text);
+    notice(text);
+    if (!options_.exit_on_stall || ending_.exchange(true)) return;
+    writer_->finish(footer_json(now_ns(), totals()));
+    say("ending the program because of STALL=exit; the trace is " + path_);
+    _exit(3);
+}
+
 void Collector::finish() {
     if (!writer_) return;
     if (getpid() != pid_) {
@@ -301,16 +296,8 @@ void Collector::finish() {
     drain_->stop();
     finished_ = true;
 
-    Totals totals;
-    totals.launches_seen = launches_seen_;
-    totals.launches_measured = drain_->launches_measured();
-    totals.launches_lost = launches_lost_ + launches_unfollowed_ + drain_->launches_lost();
-    totals.launches_native = launches_seen_ - launches_boarded_ - launches_lost_;
-    totals.accesses = drain_->accesses();
-    totals.records_written = drain_->records_written();
-    totals.records_dropped = drain_->records_dropped();
-    totals.unmeasured_sites = catalog_->unmeasured_sites();
-    totals.errors = driver_errors;
+    memory_events_->end();
+    const Totals totals = this->totals();
     writer_->finish(footer_json(now_ns(), totals));
 
     if (const std::string error = writer_->error(); !error.empty()) {

@@ -12,25 +12,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "address_map.h"
 #include "catalog.h"
 #include "context.h"
 #include "drain.h"
 #include "instrumenter.h"
 #include "kernel_filter.h"
+#include "memory.h"
+#include "memory_events.h"
 #include "options.h"
 #include "trace_writer.h"
 
 namespace snoopie {
-
-// A launch as its driver call describes it.
-struct LaunchCall {
-    CUfunction function = nullptr;
-    CUstream stream = nullptr;
-    std::array<uint32_t, 3> grid{1, 1, 1};
-    std::array<uint32_t, 3> block{1, 1, 1};
-    uint32_t shared_memory = 0;
-};
 
 // A launch between the entry and the exit of its call.
 struct Launch {
@@ -49,20 +41,22 @@ class Collector {
     void context_ready(CUcontext handle);  // before its first launch: the moment when NVBit allows allocations
     void context_ending(CUcontext handle);
 
-    // Driver calls that have succeeded.
-    void allocated(CUcontext handle, CUdeviceptr address, size_t bytes);
+    // The GPU of a context, -1 if it is not known.
+    int gpu(CUcontext handle);
+
+    // Null while nothing is recorded.
+    MemoryEvents* memory_events() { return recording() ? memory_events_.get() : nullptr; }
     void peer_access(CUcontext issuer, CUcontext owner, bool enabled);
-    // A call that can bring traffic this version does not see; `matters_alone`: also in a process with one GPU. Noted once in the trace.
-    void not_followed(const char* call, bool matters_alone);
-    // A free, at its entry and at its exit.
-    std::optional<Object> freeing(CUdeviceptr address);
-    void freed(const Object& object, bool succeeded);
+    // A tensor map was made: checks that it can be decoded.
+    void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
+    // A call that brings traffic which is not measured. Noted once in the trace.
+    void not_followed(const char* call);
 
     Launch before_launch(CUcontext handle, const LaunchCall& call);
     void after_launch(Launch launch, bool succeeded);
 
     // A kernel becomes part of a graph: its code is instrumented now, its launches are followed when the graph is launched.
-    void into_graph(CUcontext handle, CUfunction function);
+    void into_graph(CUcontext handle, const LaunchCall& call);
     Launch before_graph_node(CUcontext handle, const LaunchCall& call, uint64_t launch_handle);
 
     // Collects what is left, closes the trace and prints the last line. After it, and in a forked child, nothing is recorded.
@@ -75,9 +69,8 @@ class Collector {
     void notice(const std::string& text);
     bool recording() const;
     Context* find(CUcontext handle);
-    // Tells every device of the changed pages. The caller holds publishing_.
-    void publish(const std::vector<PageRange>& changed);
-    bool reaches_foreign_memory(const Context& context);
+    Totals totals() const;
+    void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
     ContextFunction& decided(Context& context, CUfunction handle);
     // Instruments if necessary and boards the launch; none if it cannot be measured.
     std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call);
@@ -92,6 +85,8 @@ class Collector {
     std::unique_ptr<Catalog> catalog_;
     std::unique_ptr<Instrumenter> instrumenter_;
     std::unique_ptr<Drain> drain_;
+    std::unique_ptr<Memory> memory_;
+    std::unique_ptr<MemoryEvents> memory_events_;
     std::atomic<bool> ending_{false};    // no more launches are measured
     std::atomic<bool> finished_{false};  // the trace is closed
 
@@ -99,12 +94,7 @@ class Collector {
     std::unordered_map<CUcontext, std::unique_ptr<Context>> contexts_;
     std::vector<std::unique_ptr<Context>> ended_;  // kept: launches under way may still look at them
 
-    // Held while a change of the map is made and brought to the devices, so that these see changes in the map's order.
-    std::mutex publishing_;
-    AddressMap map_;
-
-    std::mutex peers_mutex_;
-    std::array<std::set<uint8_t>, kMaxGpus> peers_;  // by issuer: the GPUs whose memory it may access
+    std::mutex notes_mutex_;
     std::set<std::string> not_followed_;
 
     std::atomic<uint32_t> last_launch_{0};

@@ -31,7 +31,7 @@ std::optional<Flight> Context::board(uint32_t launch, const ContextFunction& fun
     const auto slot = static_cast<uint16_t>(next_slot_);
     slots_[slot] = launch;
     next_slot_ = (next_slot_ + 1) % kSlots;
-    return Flight{launch, slot, *counters, nullptr};
+    return Flight{launch, slot, *counters, nullptr, &function, std::chrono::steady_clock::now()};
 }
 
 void Context::cancel(const Flight& flight) {
@@ -75,6 +75,14 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
         stream = queue.empty() ? flights_.erase(stream) : std::next(stream);
     }
     return ended;
+}
+
+std::optional<Flight> Context::oldest() const {
+    std::unique_lock lock(mutex_);
+    const Flight* oldest = nullptr;
+    for (const auto& [stream, queue] : flights_)
+        if (!queue.empty() && (!oldest || queue.front().begin < oldest->begin)) oldest = &queue.front();
+    return oldest ? std::optional(*oldest) : std::nullopt;
 }
 
 void Context::disembark(const Flight& flight) {

@@ -1,11 +1,15 @@
 // One CUDA context: its GPU's probe memory, its instrumented functions, and the launches in flight.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -14,15 +18,30 @@
 
 namespace snoopie {
 
+// A launch as its driver call describes it.
+struct LaunchCall {
+    CUfunction function = nullptr;
+    CUstream stream = nullptr;
+    std::array<uint32_t, 3> grid{1, 1, 1};
+    std::array<uint32_t, 3> block{1, 1, 1};
+    uint32_t shared_memory = 0;
+    // The kernel's arguments in either of the two forms of the call, or null.
+    void** parameters = nullptr;
+    void** extra = nullptr;
+};
+
 // A kernel or device function as this context knows it.
 struct ContextFunction {
     // Held from the launch's entry to its exit for selected kernels: NVBit keeps launch value and on/off switch per function.
     std::mutex launching;
     std::once_flag decision;
     bool selected = false;
+    std::string name;
     bool instrumented = false;
-    uint32_t id = 0;          // in the trace
-    uint32_t first_site = 0;  // ids that a launch of it can reach; 0 = none to measure
+    bool by_table = false;            // it calls through a table,
+    std::set<uint32_t> table_places;  // whose functions at these places are instrumented
+    uint32_t id = 0;                  // in the trace
+    uint32_t first_site = 0;          // ids that a launch of it can reach; 0 = none to measure
     uint32_t last_site = 0;
 };
 
@@ -32,6 +51,8 @@ struct Flight {
     uint16_t slot = 0;
     ProbeMemory::Counters counters;
     CUevent event = nullptr;  // after the launch, in its stream
+    const ContextFunction* function = nullptr;
+    std::chrono::steady_clock::time_point begin;
 };
 
 class Context {
@@ -61,6 +82,8 @@ class Context {
     size_t in_flight() const;
     // Those whose launches have ended, at most `limit`. On an error of the context everything in flight goes to *lost.
     std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
+    // The launch that has been in flight longest, if any.
+    std::optional<Flight> oldest() const;
     uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
     // Counts are collected and records taken: slot, counters and event are free again.
     void disembark(const Flight& flight);

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <limits>
+#include <numeric>
 
 namespace snoopie {
 
@@ -17,13 +18,15 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 
 }  // namespace
 
-Drain::Drain(TraceWriter* writer, void (*on_thread)()) : writer_(writer), on_thread_(on_thread) {
+Drain::Drain(TraceWriter* writer, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
+    : writer_(writer), on_thread_(on_thread), patience_(patience), on_stall_(std::move(on_stall)) {
     thread_ = std::thread([this] { run(); });
 }
 
 void Drain::add(Context* context) {
     std::unique_lock lock(mutex_);
-    members_.push_back(std::make_unique<Member>(Member{context, 0, false, false, {}}));
+    members_.push_back(std::make_unique<Member>());
+    members_.back()->context = context;
 }
 
 void Drain::wake() {
@@ -76,6 +79,7 @@ void Drain::run() {
             const bool last = member.closing;
             lock.unlock();
             const bool more = serve(member);
+            if (more) watch(member);
             lock.lock();
             busy |= more;
             closing |= member.closing;
@@ -129,6 +133,29 @@ bool Drain::serve(Member& member) {
     return context.in_flight() > 0;
 }
 
+// A kernel that waits for another can run long; what it counts tells whether it moves on.
+void Drain::watch(Member& member) {
+    if (patience_.count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < member.next_look) return;
+    member.next_look = now + std::min<std::chrono::steady_clock::duration>(patience_ / 2, std::chrono::seconds(10));
+    const std::optional<Flight> oldest = member.context->oldest();
+    if (!oldest || now - oldest->begin < patience_) return;
+    const CurrentContext current(member.context->handle());
+    if (!member.context->memory()->peek(oldest->counters, &values_)) return;
+    const uint64_t sum = std::accumulate(values_.begin(), values_.end(), uint64_t{0});
+    if (member.watched != oldest->launch || member.sum != sum) {
+        member.watched = oldest->launch;
+        member.sum = sum;
+        member.since = now;
+        member.told = false;
+        return;
+    }
+    if (member.told || now - member.since < patience_) return;
+    member.told = true;
+    on_stall_(*member.context, *oldest, std::chrono::duration_cast<std::chrono::seconds>(now - member.since));
+}
+
 // Takes what is finished; when `until` is a place, waits for every record before it (their warps are past the reservation, so the wait is
 // short unless the GPU has failed).
 void Drain::take_records(Context& context, uint64_t until) {
@@ -155,49 +182,67 @@ void Drain::append(Context& context, const RawRecord& record) {
         row.launch = context.launch_in(record.tags.slot);
         row.site = record.site;
         row.issuer = context.gpu();
-        row.owner = record.tags.owner;
+        row.owner = context.memory()->slots().owner(record.tags.owner);
         row.time = record.time;
         row.block = record.block;
         row.warp = record.tags.warp;
         row.mask = record.mask;
         return row;
     };
-    if (record.tags.scattered) {
-        ScatteredRow row = fill(ScatteredRow{});
-        for (size_t lane = 0; lane < row.addresses.size(); ++lane) row.addresses[lane] = record.addresses[lane];
-        scattered_.push_back(row);
-    } else {
-        RecordRow row = fill(RecordRow{});
-        row.base = record.base;
-        row.stride = record.stride;
-        strided_.push_back(row);
+    switch (record.tags.shape) {
+        case RecordShape::strided: {
+            RecordRow row = fill(RecordRow{});
+            row.base = record.base;
+            row.stride = record.stride;
+            strided_.push_back(row);
+            break;
+        }
+        case RecordShape::scattered: {
+            ScatteredRow row = fill(ScatteredRow{});
+            for (size_t lane = 0; lane < row.addresses.size(); ++lane) row.addresses[lane] = record.addresses[lane];
+            scattered_.push_back(row);
+            break;
+        }
+        case RecordShape::bulk: {
+            BulkRow row = fill(BulkRow{});
+            row.base = record.base;
+            row.bytes = static_cast<u8>(record.stride);
+            bulk_.push_back(row);
+            break;
+        }
     }
-    if (strided_.size() + scattered_.size() >= kRowsAtOnce) {
+    if (strided_.size() + scattered_.size() + bulk_.size() >= kRowsAtOnce) {
         flush_records();
         context.memory()->ring()->publish();
     }
 }
 
 void Drain::flush_records() {
-    if (strided_.empty() && scattered_.empty()) return;
+    const size_t rows = strided_.size() + scattered_.size() + bulk_.size();
+    if (rows == 0) return;
     writer_->wait_for_room();
-    records_ += strided_.size() + scattered_.size();
+    records_ += rows;
     writer_->append(strided_);
     writer_->append(scattered_);
+    writer_->append(bulk_);
     strided_.clear();
     scattered_.clear();
+    bulk_.clear();
 }
 
 void Drain::write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values) {
     std::vector<CountRow> rows;
-    const uint32_t owners = context.memory()->owners();
+    const OwnerSlots& slots = context.memory()->slots();
+    const uint32_t owners = slots.count();
     for (size_t i = 0; i + kCounters <= values.size(); i += kCounters) {
         const uint64_t* counter = &values[i];
         if (counter[kAccesses] == 0) continue;
         const size_t pair = i / kCounters;
-        rows.push_back({flight.launch, flight.counters.first_site + static_cast<uint32_t>(pair / owners), static_cast<u1>(pair % owners),
+        rows.push_back({flight.launch, flight.counters.first_site + static_cast<uint32_t>(pair / owners), slots.owner(pair % owners),
                         counter[kAccesses], counter[kLanes], counter[kSectors]});
-        accesses_ += counter[kAccesses];
+        // A site that is not measured has no sectors: it only ran.
+        (counter[kSectors] ? accesses_ : unmeasured_) += counter[kAccesses];
+        if (counter[kSectors] && rows.back().owner == kOwnerUnknown) unresolved_ += counter[kAccesses];
     }
     writer_->append(rows);
 }

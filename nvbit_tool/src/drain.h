@@ -2,8 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,7 +18,10 @@ namespace snoopie {
 
 class Drain {
   public:
-    Drain(TraceWriter* writer, void (*on_thread)());
+    // Called on the thread when a launch in flight has counted nothing new for `patience`, once for each time; 0 s = never.
+    using OnStall = std::function<void(const Context&, const Flight&, std::chrono::seconds)>;
+
+    Drain(TraceWriter* writer, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall);
     ~Drain() { stop(); }
 
     void add(Context* context);
@@ -29,6 +35,8 @@ class Drain {
     uint64_t launches_measured() const { return measured_; }
     uint64_t launches_lost() const { return lost_; }
     uint64_t accesses() const { return accesses_; }
+    uint64_t unresolved() const { return unresolved_; }
+    uint64_t unmeasured() const { return unmeasured_; }
     uint64_t records_written() const { return records_; }
     uint64_t records_dropped() const { return dropped_; }
 
@@ -36,15 +44,22 @@ class Drain {
 
   private:
     struct Member {
-        Context* context;
+        Context* context = nullptr;
         uint64_t dropped = 0;
         bool closing = false;
         bool closed = false;
         std::chrono::steady_clock::time_point deadline;
+        // Of the launch that has been in flight longest: what it had counted, and since when.
+        uint32_t watched = 0;
+        uint64_t sum = 0;
+        std::chrono::steady_clock::time_point since;
+        std::chrono::steady_clock::time_point next_look;
+        bool told = false;
     };
 
     void run();
     bool serve(Member& member);
+    void watch(Member& member);
     void take_records(Context& context, uint64_t until);
     void append(Context& context, const RawRecord& record);
     void write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values);
@@ -52,6 +67,8 @@ class Drain {
 
     TraceWriter* const writer_;
     void (*const on_thread_)();
+    const std::chrono::seconds patience_;
+    const OnStall on_stall_;
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -63,12 +80,15 @@ class Drain {
     std::atomic<uint64_t> measured_{0};
     std::atomic<uint64_t> lost_{0};
     std::atomic<uint64_t> accesses_{0};
+    std::atomic<uint64_t> unresolved_{0};
+    std::atomic<uint64_t> unmeasured_{0};
     std::atomic<uint64_t> records_{0};
     std::atomic<uint64_t> dropped_{0};
 
     // Of the thread alone.
     std::vector<RecordRow> strided_;
     std::vector<ScatteredRow> scattered_;
+    std::vector<BulkRow> bulk_;
     std::vector<uint64_t> values_;
 
     std::thread thread_;

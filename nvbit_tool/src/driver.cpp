@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
+
+#include "owners.h"
 
 namespace snoopie {
 
@@ -40,6 +43,12 @@ class Nvml {
         shutdown_ = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlShutdown"));
         by_pci_ = reinterpret_cast<int (*)(const char*, void**)>(dlsym(library_, "nvmlDeviceGetHandleByPciBusId_v2"));
         link_state_ = reinterpret_cast<int (*)(void*, unsigned, unsigned*)>(dlsym(library_, "nvmlDeviceGetNvLinkState"));
+        count_ = reinterpret_cast<int (*)(unsigned*)>(dlsym(library_, "nvmlDeviceGetCount_v2"));
+        by_index_ = reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library_, "nvmlDeviceGetHandleByIndex_v2"));
+        uuid_ = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library_, "nvmlDeviceGetUUID"));
+        name_ = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library_, "nvmlDeviceGetName"));
+        pci_ = reinterpret_cast<int (*)(void*, Pci*)>(dlsym(library_, "nvmlDeviceGetPciInfo_v3"));
+        capability_ = reinterpret_cast<int (*)(void*, int*, int*)>(dlsym(library_, "nvmlDeviceGetCudaComputeCapability"));
         ready_ = init && shutdown_ && by_pci_ && link_state_ && init() == 0;
     }
     ~Nvml() {
@@ -52,6 +61,42 @@ class Nvml {
     int nvlinks(const std::string& pci) const {
         void* device = nullptr;
         if (!ready_ || by_pci_(pci.c_str(), &device) != 0) return -1;
+        return nvlinks(device);
+    }
+
+    // All GPUs of the machine, also those that CUDA does not show to this process.
+    std::vector<GpuInfo> gpus() const {
+        std::vector<GpuInfo> found;
+        unsigned count = 0;
+        if (!ready_ || !count_ || !by_index_ || !uuid_ || !name_ || !pci_ || !capability_ || count_(&count) != 0) return found;
+        for (unsigned i = 0; i < count; ++i) {
+            void* device = nullptr;
+            char text[96] = "";
+            Pci pci{};
+            int major = 0;
+            int minor = 0;
+            GpuInfo gpu;
+            if (by_index_(i, &device) != 0 || uuid_(device, text, sizeof text) != 0) continue;
+            gpu.uuid = text;
+            if (name_(device, text, sizeof text) == 0) gpu.name = text;
+            if (pci_(device, &pci) == 0) gpu.pci = pci.bus_id;
+            if (capability_(device, &major, &minor) == 0) gpu.sm = major * 10 + minor;
+            gpu.nvlinks = nvlinks(device);
+            gpu.visible = false;
+            found.push_back(gpu);
+        }
+        return found;
+    }
+
+  private:
+    // nvmlPciInfo_t.
+    struct Pci {
+        char bus_id_legacy[16];
+        unsigned domain, bus, device, device_id, subsystem_id;
+        char bus_id[32];
+    };
+
+    int nvlinks(void* device) const {
         constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
         int active = 0;
         for (unsigned link = 0; link < kMaxLinks; ++link) {
@@ -61,12 +106,17 @@ class Nvml {
         return active;
     }
 
-  private:
     void* library_;
     bool ready_ = false;
     int (*shutdown_)() = nullptr;
     int (*by_pci_)(const char*, void**) = nullptr;
     int (*link_state_)(void*, unsigned, unsigned*) = nullptr;
+    int (*count_)(unsigned*) = nullptr;
+    int (*by_index_)(unsigned, void**) = nullptr;
+    int (*uuid_)(void*, char*, unsigned) = nullptr;
+    int (*name_)(void*, char*, unsigned) = nullptr;
+    int (*pci_)(void*, Pci*) = nullptr;
+    int (*capability_)(void*, int*, int*) = nullptr;
 };
 
 }  // namespace
@@ -95,6 +145,10 @@ std::vector<GpuInfo> find_gpus() {
         gpu.sm = major * 10 + minor;
         gpu.nvlinks = nvml.nvlinks(gpu.pci);
         gpus.push_back(gpu);
+    }
+    for (const GpuInfo& gpu : nvml.gpus()) {
+        const bool known = std::any_of(gpus.begin(), gpus.end(), [&](const GpuInfo& seen) { return seen.uuid == gpu.uuid; });
+        if (!known && gpus.size() < kMaxGpus) gpus.push_back(gpu);
     }
     return gpus;
 }
@@ -125,6 +179,13 @@ std::string driver_version() {
     int version = 0;
     succeeded(cuDriverGetVersion(&version));
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+bool multicast_supported(CUcontext context) {
+    const int device = gpu_of(context);
+    int supported = 0;
+    const OwnCalls own;
+    return device >= 0 && cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, device) == CUDA_SUCCESS && supported;
 }
 
 int gpu_of(CUcontext context) {

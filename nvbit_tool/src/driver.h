@@ -53,10 +53,13 @@ class CurrentContext {
     bool pushed_;
 };
 
-// All GPUs that this process sees, in the order of their ordinals.
+// All GPUs that this process sees, in the order of their ordinals, and behind them the machine's others.
 std::vector<GpuInfo> find_gpus();
 std::vector<LinkInfo> find_links();
 std::string driver_version();
+
+// Whether the context's GPU can have multicast objects.
+bool multicast_supported(CUcontext context);
 
 // The ordinal of a context's GPU, -1 if it cannot be told.
 int gpu_of(CUcontext context);

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <set>
 #include <string_view>
 #include <vector>
 
+#include "nccl_kernels.h"
 #include "nvbit.h"
 #include "probe_plan.h"
+#include "tensor_map.h"
 
 namespace snoopie {
 
@@ -38,30 +42,63 @@ Instruction describe(Instr* instr) {
     instruction.touches_memory = may_be_foreign(instr->getMemorySpace());
     for (int i = 0; i < instr->getNumOperands(); ++i) {
         const InstrType::operand_t* operand = instr->getOperand(i);
+        if (operand->type == InstrType::OperandType::UREG) instruction.uniform_registers.push_back(operand->u.reg.num);
         if (operand->type != InstrType::OperandType::MREF) continue;
         const auto& mref = operand->u.mref;
         MemoryReference reference;
         // A descriptor (desc[UR4]) is a caching policy and adds nothing to the address; a uniform register outside it does.
         reference.register_pair =
             mref.has_ra && mref.ra_mod == InstrType::RegModifierType::U64 && mref.ra_num != InstrType::RZ && !mref.has_ur;
-        reference.reg = mref.ra_num;
+        reference.uniform = mref.has_ur && !mref.has_ra;
+        reference.reg = reference.uniform ? mref.ur_num : mref.ra_num;
         reference.immediate = mref.has_imm ? mref.imm : 0;
         instruction.references.push_back(reference);
     }
     return instruction;
 }
 
-void inject(Instr* instr, const MemoryReference& reference, size_t index, uint32_t site_word, uint64_t state) {
-    if (reference.register_pair) {
-        nvbit_insert_call(instr, "snoopie_probe_registers", IPOINT_BEFORE);
-        nvbit_add_call_arg_guard_pred_val(instr);
-        nvbit_add_call_arg_reg_val(instr, reference.reg);
-        nvbit_add_call_arg_reg_val(instr, reference.reg + 1);
-        nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference.immediate));
-    } else {
-        nvbit_insert_call(instr, "snoopie_probe_address", IPOINT_BEFORE);
-        nvbit_add_call_arg_guard_pred_val(instr);
-        nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(index));
+// `guarded`: what is counted is this instruction, if its guard lets it run, and not the arrival at it.
+void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word, uint64_t state,
+            bool guarded) {
+    const auto begin = [&](const char* function) {
+        nvbit_insert_call(instr, function, IPOINT_BEFORE);
+        if (guarded)
+            nvbit_add_call_arg_guard_pred_val(instr);
+        else
+            nvbit_add_call_arg_const_val32(instr, 1);
+    };
+    const MemoryReference* reference = references.empty() ? nullptr : &references[probe.reference];
+    switch (probe.kind) {
+        case Probe::Kind::registers:
+            begin("snoopie_probe_registers");
+            nvbit_add_call_arg_reg_val(instr, reference->reg);
+            nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            break;
+        case Probe::Kind::address:
+            begin("snoopie_probe_address");
+            nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
+            break;
+        case Probe::Kind::bulk:
+            begin("snoopie_probe_bulk");
+            nvbit_add_call_arg_ureg_val(instr, reference->reg);
+            nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_ureg_val(instr, probe.size_register);
+            break;
+        case Probe::Kind::tensor:
+            begin("snoopie_probe_tensor");
+            nvbit_add_call_arg_ureg_val(instr, reference->reg);
+            nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
+            for (int k = 0; k < static_cast<int>(kMaxRank); ++k) {
+                if (k < probe.rank)
+                    nvbit_add_call_arg_ureg_val(instr, probe.first_coordinate + k);
+                else
+                    nvbit_add_call_arg_const_val32(instr, 0);
+            }
+            break;
+        case Probe::Kind::executed:
+            begin("snoopie_probe_executed");
+            break;
     }
     nvbit_add_call_arg_const_val32(instr, site_word);
     nvbit_add_call_arg_const_val64(instr, state);
@@ -111,17 +148,41 @@ std::string read_module(CUcontext context, CUfunction function) {
     return bytes;
 }
 
+// The first argument of a kernel that has only one.
+struct Argument {
+    const void* data = nullptr;
+    size_t bytes = 0;
+};
+
+Argument only_argument(const Context& context, const LaunchCall& call) {
+    if (call.parameters) {
+        const std::vector<int> sizes = nvbit_get_kernel_argument_sizes(context.handle(), call.function);
+        if (sizes.size() == 1 && sizes[0] > 0) return {call.parameters[0], static_cast<size_t>(sizes[0])};
+    }
+    Argument argument;
+    for (void** extra = call.extra; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) argument.data = extra[1];
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) argument.bytes = *static_cast<size_t*>(extra[1]);
+    }
+    return argument;
+}
+
+// Functions of the device's runtime through which a kernel launches another.
+bool launches_kernels(const std::string& mangled) {
+    return mangled.rfind("__cudaCDP2LaunchDevice", 0) == 0 || mangled.rfind("cudaLaunchDevice", 0) == 0 ||
+           mangled.rfind("__cudaCDP2GraphLaunch", 0) == 0 || mangled.rfind("cudaGraphLaunch", 0) == 0;
+}
+
 }  // namespace
 
-void Instrumenter::instrument(const Context& context, CUfunction kernel, ContextFunction* function) {
+void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
+    if (function->instrumented && !function->by_table) return;
     std::unique_lock lock(mutex_);
-    std::vector<CUfunction> functions = nvbit_get_related_functions(context.handle(), kernel);
-    functions.push_back(kernel);
-    for (const CUfunction one : functions) {
+    for (const CUfunction one : reachable(context, call, function)) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
         if (is_new) slot->second = instrument_one(context, one);
         const Catalog::Entry& entry = slot->second;
-        if (one == kernel) function->id = entry.function;
+        if (one == call.function) function->id = entry.function;
         if (entry.sites == 0) continue;
         const uint32_t last = entry.first_site + entry.sites - 1;
         function->first_site = function->first_site ? std::min(function->first_site, entry.first_site) : entry.first_site;
@@ -130,12 +191,61 @@ void Instrumenter::instrument(const Context& context, CUfunction kernel, Context
     function->instrumented = true;
 }
 
+// Those that need a look for this launch: none for one whose functions are all known.
+std::vector<CUfunction> Instrumenter::reachable(const Context& context, const LaunchCall& call, ContextFunction* function) {
+    std::set<uint32_t> wanted;
+    const CallTable* table = nullptr;
+    if (has_nccl_work(nvbit_get_func_name(context.handle(), call.function, false))) {
+        table = call_table(context, call.function);
+        const Argument argument = only_argument(context, call);
+        const auto places = table ? nccl_functions(argument.data, argument.bytes, call.grid[0], table->size()) : std::nullopt;
+        if (places) {
+            function->by_table = true;
+            std::set_difference(places->begin(), places->end(), function->table_places.begin(), function->table_places.end(),
+                                std::inserter(wanted, wanted.end()));
+            if (function->instrumented && wanted.empty()) return {};
+            function->table_places.insert(wanted.begin(), wanted.end());
+        } else {
+            notify_(
+                "the work of an NCCL kernel is not laid out as expected: all functions that it could call are instrumented, which takes "
+                "minutes");
+            table = nullptr;
+        }
+    }
+    if (function->instrumented && !table) return {};
+    std::set<uint64_t> left_out;
+    if (table) {
+        left_out.insert(table->begin(), table->end());
+        for (const uint32_t place : wanted) left_out.erase((*table)[place]);
+    }
+    std::vector<CUfunction> functions{call.function};
+    for (const CUfunction one : nvbit_get_related_functions(context.handle(), call.function))
+        if (left_out.count(context.identity(one)) == 0) functions.push_back(one);
+    return functions;
+}
+
+const Instrumenter::CallTable* Instrumenter::call_table(const Context& context, CUfunction kernel) {
+    CUmodule module = nullptr;
+    if (!succeeded(cuFuncGetModule(&module, kernel))) return nullptr;
+    std::unique_ptr<CallTable>& table = call_tables_[{&context, module}];
+    if (!table) {
+        table = std::make_unique<CallTable>();
+        CUdeviceptr address = 0;
+        size_t bytes = 0;
+        if (cuModuleGetGlobal_v2(&address, &bytes, module, kNcclTable) == CUDA_SUCCESS) {
+            table->resize(bytes / sizeof(uint64_t));
+            if (!context.memory()->read(address, table->data(), table->size() * sizeof(uint64_t))) table->clear();
+        }
+    }
+    return table->empty() ? nullptr : table.get();
+}
+
 Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction function) {
     const CUcontext handle = context.handle();
     const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
     std::vector<Instruction> instructions;
     for (Instr* instr : instrs) instructions.push_back(describe(instr));
-    const ProbePlan plan = plan_probes(instructions);
+    const ProbePlan plan = plan_probes(instructions, tensor_maps_);
 
     FunctionDescription description;
     description.name = nvbit_get_func_name(handle, function, false);
@@ -150,18 +260,25 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
         if (description.has_lines) site.lines = chain_of(*lines, description.mangled, instruction.offset);
         description.sites.push_back(site);
     }
+    const bool launches = !instrs.empty() && launches_kernels(description.mangled);
+    if (launches) description.sites.push_back({0, instructions[0].sass, "LAUNCH", Operation::load, 0, false, {}});
     const Catalog::Entry entry = catalog_->add(description);
 
+    if (launches) inject(instrs[0], Probe(), {}, pack_site(entry.first_site + entry.sites - 1, 0), context.memory()->state(), false);
     for (const Probe& probe : plan.probes) {
         const PlannedSite& site = plan.sites[probe.site];
         const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of(site.opcode.width));
-        inject(instrs[site.instruction], instructions[site.instruction].references[probe.reference], probe.reference, word,
-               context.memory()->state());
+        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, context.memory()->state(), true);
     }
     return entry;
 }
 
 const LineTable* Instrumenter::line_table(CUcontext context, CUfunction function) {
+    // A module can be 100 MB: it is read once.
+    CUmodule handle = nullptr;
+    cuFuncGetModule(&handle, function);
+    const LineTable*& known = tables_of_modules_[{context, handle}];
+    if (known && handle) return known;
     const std::string module = read_module(context, function);
     std::unique_ptr<LineTable>& table = tables_[std::hash<std::string_view>{}(module)];
     if (!table) {
@@ -173,7 +290,7 @@ const LineTable* Instrumenter::line_table(CUcontext context, CUfunction function
         }
         table = std::make_unique<LineTable>(std::move(*parsed));
     }
-    return table.get();
+    return known = table.get();
 }
 
 }  // namespace snoopie

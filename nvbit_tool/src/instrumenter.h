@@ -1,6 +1,7 @@
 // Reads a function's code through NVBit, puts its probes in and its sites into the catalog.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "catalog.h"
 #include "context.h"
@@ -22,11 +24,19 @@ class Instrumenter {
     // `lines`: whether source lines are looked up. `notify` gets remarks for whoever reads the trace.
     Instrumenter(Catalog* catalog, bool lines, Notify notify) : catalog_(catalog), lines_(lines), notify_(std::move(notify)) {}
 
-    // Instruments the kernel, and the device functions it can call, in this context; fills in what `function` says of them.
-    // The caller holds the function's lock.
-    void instrument(const Context& context, CUfunction kernel, ContextFunction* function);
+    // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
+    // them. Does nothing if it has been done. The caller holds the function's lock.
+    void prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
+
+    // Tensor maps have another layout than expected: tensor copies are not measured from now on.
+    void distrust_tensor_maps() { tensor_maps_ = false; }
 
   private:
+    // The functions of a module's table, by their place.
+    using CallTable = std::vector<uint64_t>;
+
+    std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
+    const CallTable* call_table(const Context& context, CUfunction kernel);
     Catalog::Entry instrument_one(const Context& context, CUfunction function);
     // The line table of the module that holds the function; null if it cannot be read.
     const LineTable* line_table(CUcontext context, CUfunction function);
@@ -35,9 +45,13 @@ class Instrumenter {
     const bool lines_;
     const Notify notify_;
 
+    std::atomic<bool> tensor_maps_{true};
+
     std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity
-    std::unordered_map<size_t, std::unique_ptr<LineTable>> tables_;       // by a hash of the module
+    std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
+    std::map<std::pair<CUcontext, CUmodule>, const LineTable*> tables_of_modules_;
+    std::unordered_map<size_t, std::unique_ptr<LineTable>> tables_;  // by a hash of the module's code
 };
 
 }  // namespace snoopie

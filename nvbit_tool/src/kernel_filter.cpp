@@ -95,6 +95,18 @@ std::string KernelFilter::parse(const std::string& text, std::vector<std::string
     return "";
 }
 
+KernelFilter::KernelFilter(const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) {
+        if (pattern == "nccl") {
+            patterns_.insert(patterns_.end(), {"ncclDevKernel*", "ncclKernel*", "ncclSymk*"});
+        } else if (pattern == "nvshmem") {
+            patterns_.insert(patterns_.end(), {"*nvshmem*"});
+        } else {
+            patterns_.push_back(pattern);
+        }
+    }
+}
+
 bool KernelFilter::selects(const std::string& demangled, const std::string& mangled) const {
     if (patterns_.empty()) return true;
     std::vector<std::string> names = spellings(demangled);

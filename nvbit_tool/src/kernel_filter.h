@@ -11,8 +11,8 @@ class KernelFilter {
     // Splits KERNEL_NAME at the commas that separate patterns (those inside <> or () belong to a name). Returns "" or what is allowed.
     static std::string parse(const std::string& text, std::vector<std::string>* patterns);
 
-    // No patterns = every kernel.
-    explicit KernelFilter(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
+    // No patterns = every kernel. nccl and nvshmem stand for the kernels of these libraries.
+    explicit KernelFilter(const std::vector<std::string>& patterns);
 
     // Whether a pattern matches the demangled name: as it is, without its argument list, without its template list and return type,
     // or, for a plain word, without its namespaces; or the mangled name.

@@ -17,18 +17,18 @@ struct Known {
 };
 
 constexpr std::array kKnown = {
-    Known{"LDG", Kind::addressed, Operation::load, 0},           Known{"LD", Kind::addressed, Operation::load, 0},
-    Known{"STG", Kind::addressed, Operation::store, 0},          Known{"ST", Kind::addressed, Operation::store, 0},
-    Known{"ATOM", Kind::addressed, Operation::atomic, 0},        Known{"ATOMG", Kind::addressed, Operation::atomic, 0},
-    Known{"RED", Kind::addressed, Operation::reduction, 0},      Known{"REDG", Kind::addressed, Operation::reduction, 0},
+    Known{"LDG", Kind::addressed, Operation::load, 0},       Known{"LD", Kind::addressed, Operation::load, 0},
+    Known{"STG", Kind::addressed, Operation::store, 0},      Known{"ST", Kind::addressed, Operation::store, 0},
+    Known{"ATOM", Kind::addressed, Operation::atomic, 0},    Known{"ATOMG", Kind::addressed, Operation::atomic, 0},
+    Known{"RED", Kind::addressed, Operation::reduction, 0},  Known{"REDG", Kind::addressed, Operation::reduction, 0},
     Known{"LDGSTS", Kind::addressed, Operation::load, 1},  // [0] is the shared destination
-    Known{"LDGMC", Kind::unmeasured, Operation::load, 0},        Known{"UBLKCP", Kind::unmeasured, Operation::load, 0},
-    Known{"UBLKRED", Kind::unmeasured, Operation::reduction, 0}, Known{"UTMALDG", Kind::unmeasured, Operation::load, 0},
-    Known{"UTMASTG", Kind::unmeasured, Operation::store, 0},     Known{"UTMAREDG", Kind::unmeasured, Operation::reduction, 0},
-    Known{"TEX", Kind::unmeasured, Operation::load, 0},          Known{"TLD", Kind::unmeasured, Operation::load, 0},
-    Known{"TLD4", Kind::unmeasured, Operation::load, 0},         Known{"TXD", Kind::unmeasured, Operation::load, 0},
-    Known{"SULD", Kind::unmeasured, Operation::load, 0},         Known{"SUST", Kind::unmeasured, Operation::store, 0},
-    Known{"SUATOM", Kind::unmeasured, Operation::atomic, 0},     Known{"SURED", Kind::unmeasured, Operation::reduction, 0},
+    Known{"LDGMC", Kind::addressed, Operation::load, 0},     Known{"UBLKCP", Kind::bulk, Operation::load, 0},
+    Known{"UBLKRED", Kind::bulk, Operation::reduction, 0},   Known{"UTMALDG", Kind::tensor, Operation::load, 1},
+    Known{"UTMASTG", Kind::tensor, Operation::store, 1},     Known{"UTMAREDG", Kind::tensor, Operation::reduction, 1},
+    Known{"TEX", Kind::unmeasured, Operation::load, 0},      Known{"TLD", Kind::unmeasured, Operation::load, 0},
+    Known{"TLD4", Kind::unmeasured, Operation::load, 0},     Known{"TXD", Kind::unmeasured, Operation::load, 0},
+    Known{"SULD", Kind::unmeasured, Operation::load, 0},     Known{"SUST", Kind::unmeasured, Operation::store, 0},
+    Known{"SUATOM", Kind::unmeasured, Operation::atomic, 0}, Known{"SURED", Kind::unmeasured, Operation::reduction, 0},
 };
 
 // These are filed under a memory space but move no data to or from another GPU's memory: prefetches, cache control, queries,
@@ -64,6 +64,38 @@ uint8_t width_of(std::string_view modifiers) {
     return width;
 }
 
+bool has_modifier(std::string_view modifiers, std::string_view wanted) {
+    for (size_t at = modifiers.find(wanted); at != std::string_view::npos; at = modifiers.find(wanted, at + 1)) {
+        const size_t end = at + wanted.size();
+        if ((at == 0 || modifiers[at - 1] == '.') && (end == modifiers.size() || modifiers[end] == '.')) return true;
+    }
+    return false;
+}
+
+// UBLKCP.S.G, UBLKCP.G.S, UBLKRED.G.S: where to and where from, S = shared, G = global.
+void decode_bulk(std::string_view modifiers, Opcode* opcode) {
+    opcode->width = 16;
+    if (modifiers.rfind("G.S", 0) == 0) {
+        if (opcode->operation == Operation::load) opcode->operation = Operation::store;
+    } else if (modifiers.rfind("S.G", 0) == 0) {
+        opcode->reference = 1;
+    } else {
+        opcode->kind = modifiers.rfind("S.S", 0) == 0 ? Kind::local : Kind::unmeasured;
+    }
+}
+
+// UTMALDG.2D [UR8], [UR4]: UR4 holds the tensor map's address; UR8 the place in shared memory, of a load then its barrier, and then the
+// coordinates. Other forms than plain tiles have other boxes.
+void decode_tensor(std::string_view modifiers, Opcode* opcode) {
+    opcode->width = 1;
+    opcode->coordinates = opcode->operation == Operation::load ? 2 : 1;
+    if (modifiers.size() >= 2 && modifiers[0] >= '1' && modifiers[0] <= '5' && modifiers[1] == 'D')
+        opcode->rank = static_cast<uint8_t>(modifiers[0] - '0');
+    bool plain = opcode->rank > 0;
+    for (const std::string_view other : {"IM2COL", "W", "W128", "GATHER4", "SCATTER4"}) plain = plain && !has_modifier(modifiers, other);
+    if (!plain) opcode->kind = Kind::unmeasured;
+}
+
 }  // namespace
 
 Opcode decode_opcode(std::string_view full_opcode, bool touches_memory) {
@@ -71,8 +103,14 @@ Opcode decode_opcode(std::string_view full_opcode, bool touches_memory) {
     const std::string_view name = full_opcode.substr(0, dot);
     for (const Known& known : kKnown) {
         if (known.name != name) continue;
-        Opcode opcode{known.kind, known.operation, 0, known.reference};
-        if (known.kind == Kind::addressed) opcode.width = width_of(full_opcode.substr(std::min(dot + 1, full_opcode.size())));
+        const std::string_view modifiers = full_opcode.substr(std::min(dot + 1, full_opcode.size()));
+        Opcode opcode;
+        opcode.kind = known.kind;
+        opcode.operation = known.operation;
+        opcode.reference = known.reference;
+        if (known.kind == Kind::addressed) opcode.width = width_of(modifiers);
+        if (known.kind == Kind::bulk) decode_bulk(modifiers, &opcode);
+        if (known.kind == Kind::tensor) decode_tensor(modifiers, &opcode);
         return opcode;
     }
     Opcode opcode;

@@ -1,7 +1,9 @@
 #include "options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <string_view>
 
 #include "kernel_filter.h"
 #include "output_path.h"
@@ -18,6 +20,52 @@ std::string trim(const std::string& text) {
 
 OptionError refuse(const char* name, const std::string& value, const std::string& allowed) {
     return {std::string(name) + "=" + value + " is not understood: " + allowed};
+}
+
+constexpr const char* kBlocksAllowed =
+    "write all, numbers and ranges of linear block indices as in 0-7,12, or ranges by axis as in x:0-3;y:1,3 (at most 32 an axis)";
+
+// "0-7,12" into ranges; false if it is not understood.
+bool read_ranges(std::string_view text, BlockRange* ranges, uint32_t* count) {
+    while (true) {
+        const size_t comma = std::min(text.find(','), text.size());
+        std::string_view item = text.substr(0, comma);
+        BlockRange range{};
+        const auto number = [&](uint64_t* value) {
+            const auto [stop, error] = std::from_chars(item.data(), item.data() + item.size(), *value);
+            if (error != std::errc()) return false;
+            item.remove_prefix(static_cast<size_t>(stop - item.data()));
+            return true;
+        };
+        if (!number(&range.first)) return false;
+        range.last = range.first;
+        if (!item.empty() && item[0] == '-') {
+            item.remove_prefix(1);
+            if (!number(&range.last)) return false;
+        }
+        if (!item.empty() || range.last < range.first || *count == BlockFilter::kMaxRanges) return false;
+        ranges[(*count)++] = range;
+        if (comma == text.size()) return true;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+bool read_blocks(std::string_view text, BlockFilter* filter) {
+    if (text == "all") return true;
+    if (text.find(':') == std::string_view::npos) {
+        filter->shape = BlockFilter::kLinear;
+        return read_ranges(text, filter->ranges[0], &filter->counts[0]);
+    }
+    filter->shape = BlockFilter::kAxes;
+    while (true) {
+        const size_t end = std::min(text.find(';'), text.size());
+        const std::string_view part = text.substr(0, end);
+        if (part.size() < 2 || part[0] < 'x' || part[0] > 'z' || part[1] != ':') return false;
+        const int axis = part[0] - 'x';
+        if (filter->counts[axis] != 0 || !read_ranges(part.substr(2), filter->ranges[axis], &filter->counts[axis])) return false;
+        if (end == text.size()) return true;
+        text.remove_prefix(end + 1);
+    }
 }
 
 }  // namespace
@@ -50,6 +98,26 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
         if (error != std::errc() || stop != end)
             return refuse("SAMPLE_SIZE", value,
                           "a whole number n from 0 to 4294967295 records 1 of n accesses (1, all of them, is the default; 0 records none)");
+    }
+    if (const std::string value = get("BLOCKS"); !value.empty()) {
+        if (!read_blocks(value, &options.blocks)) return refuse("BLOCKS", value, kBlocksAllowed);
+        options.blocks_text = value;
+    }
+    if (const std::string value = get("HOST_MEMORY"); !value.empty()) {
+        if (value != "0" && value != "1")
+            return refuse("HOST_MEMORY", value, "1 measures accesses to the host's memory (the default), 0 does not");
+        options.host_memory = value == "1";
+    }
+    if (const std::string value = get("PATIENCE"); !value.empty()) {
+        const char* end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, options.patience);
+        if (error != std::errc() || stop != end)
+            return refuse("PATIENCE", value, "a whole number of seconds after which a kernel without progress is reported (60; 0 = never)");
+    }
+    if (const std::string value = get("STALL"); !value.empty()) {
+        if (value != "report" && value != "exit")
+            return refuse("STALL", value, "report says that a kernel makes no progress (the default), exit also ends the program");
+        options.exit_on_stall = value == "exit";
     }
     options.output = get("SNOOPIE_OUTPUT");
     if (const std::string error = check_output_pattern(options.output); !error.empty())

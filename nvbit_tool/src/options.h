@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "probe_abi.h"
+
 namespace snoopie {
 
 struct Options {
@@ -14,6 +16,11 @@ struct Options {
     bool code_attribution = true;      // CODE_ATTRIBUTION
     uint32_t sample_size = 1;          // SAMPLE_SIZE: records of 1 in so many accesses; 0 = no records, counts only
     std::string output;                // SNOOPIE_OUTPUT; empty = the default
+    std::string blocks_text = "all";   // BLOCKS as given
+    BlockFilter blocks;                // BLOCKS: the thread blocks that are measured
+    bool host_memory = true;           // HOST_MEMORY: whether accesses to the host's memory are measured
+    uint32_t patience = 60;            // PATIENCE: seconds until a kernel without progress is reported; 0 = never
+    bool exit_on_stall = false;        // STALL: whether such a kernel ends the process
 
     std::string kernels_text() const;
 };

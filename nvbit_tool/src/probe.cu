@@ -2,6 +2,7 @@
 //
 // No __global__ in this file: ptxas refuses kernels with the options that injected functions need.
 #include "probe_logic.h"
+#include "tensor_map.h"
 
 namespace snoopie {
 namespace {
@@ -52,55 +53,92 @@ __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint6
     return true;
 }
 
-__device__ __forceinline__ void write_record(ProbeState* state, const DeviceWarp& warp, uint32_t group, uint64_t address, uint32_t site,
-                                             uint16_t slot, uint8_t owner) {
+__device__ __forceinline__ uint64_t linear_block() {
+    return blockIdx.x + static_cast<uint64_t>(gridDim.x) * (blockIdx.y + static_cast<uint64_t>(gridDim.y) * blockIdx.z);
+}
+
+// What is counted and recorded: of which site, in which launch, on whose memory.
+struct Place {
+    ProbeState* state;
+    uint64_t launch;
+    uint32_t site;
+    uint8_t owner;  // slot
+};
+
+// By one lane. Returns how many accesses of this launch, site and owner came before.
+__device__ __forceinline__ uint64_t count(const Place& place, uint64_t lanes, uint64_t sectors) {
+    auto* counters = reinterpret_cast<unsigned long long*>(place.state->counters) + launch_site_zero(place.launch) +
+                     counter_index(place.site, place.state->owners, place.owner);
+    const unsigned long long ordinal = atomicAdd(counters + kAccesses, 1ull);
+    atomicAdd(counters + kLanes, static_cast<unsigned long long>(lanes));
+    atomicAdd(counters + kSectors, static_cast<unsigned long long>(sectors));
+    return ordinal;
+}
+
+// The first unit of a record, by one lane, after any other units.
+__device__ __forceinline__ void write_unit(const Place& place, uint64_t at, RecordShape shape, uint32_t mask, uint64_t base,
+                                           int64_t stride) {
+    ProbeState* state = place.state;
+    const uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    uint64_t time;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    volatile uint64_t* record = state->ring + (at & (state->ring_units - 1)) * kWordsPerUnit;
+    record[kWordTime] = time;
+    record[kWordBase] = base;
+    record[kWordStride] = static_cast<uint64_t>(stride);
+    record[kWordBlock] = linear_block();
+    record[kWordSiteMask] = static_cast<uint64_t>(place.site) << 32 | mask;
+    record[kWordTags] = pack_tags({launch_slot(place.launch), place.owner, static_cast<uint8_t>(thread / 32), shape});
+    __threadfence_system();
+    record[kWordStamp] = at + 1;  // from here on the host may take it
+}
+
+__device__ __forceinline__ void write_record(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address) {
+    ProbeState* state = place.state;
     const Shape shape = shape_of(warp, group, static_cast<unsigned long long>(address));
     const uint32_t leader = lowest_lane(group);
-    uint64_t place = 0;
+    uint64_t at = 0;
     bool reserved = false;
-    if (warp.lane == leader) reserved = reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &place);
+    if (warp.lane == leader) reserved = reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &at);
     if (!__shfl_sync(group, static_cast<int>(reserved), leader)) return;
-    place = __shfl_sync(group, static_cast<unsigned long long>(place), leader);
+    at = __shfl_sync(group, static_cast<unsigned long long>(at), leader);
 
-    const uint64_t unit_mask = state->ring_units - 1;
     if (!shape.strided) {
-        const uint64_t unit = (place + 1 + warp.lane / kWordsPerUnit) & unit_mask;
+        const uint64_t unit = (at + 1 + warp.lane / kWordsPerUnit) & (state->ring_units - 1);
         state->ring[unit * kWordsPerUnit + warp.lane % kWordsPerUnit] = address;
         __threadfence_system();
         __syncwarp(group);
     }
-    if (warp.lane != leader) return;
+    if (warp.lane == leader)
+        write_unit(place, at, shape.strided ? RecordShape::strided : RecordShape::scattered, group, shape.base, shape.stride);
+}
 
-    const uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    const uint64_t block = blockIdx.x + static_cast<uint64_t>(gridDim.x) * (blockIdx.y + static_cast<uint64_t>(gridDim.y) * blockIdx.z);
-    uint64_t time;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-    const uint64_t tags = pack_tags({slot, owner, static_cast<uint8_t>(thread / 32), !shape.strided});
-    volatile uint64_t* record = state->ring + (place & unit_mask) * kWordsPerUnit;
-    record[kWordTime] = time;
-    record[kWordBase] = shape.base;
-    record[kWordStride] = static_cast<uint64_t>(shape.stride);
-    record[kWordBlock] = block;
-    record[kWordSiteMask] = static_cast<uint64_t>(site) << 32 | group;
-    record[kWordTags] = tags;
-    __threadfence_system();
-    record[kWordStamp] = place + 1;  // from here on the host may take it
+// The lanes that arrive here together are the lanes of one execution of the instruction.
+__device__ __forceinline__ DeviceWarp this_warp() {
+    DeviceWarp warp;
+    asm("mov.u32 %0, %%laneid;" : "=r"(warp.lane));
+    return warp;
+}
+
+__device__ __forceinline__ bool measured(const ProbeState* state, uint64_t launch) {
+    if (launch == kLaunchUncounted) return false;
+    if (!state->blocks) return true;
+    return block_selected(*state->blocks, blockIdx.x, blockIdx.y, blockIdx.z, linear_block());
+}
+
+__device__ __forceinline__ uint32_t page_byte_of(const ProbeState* state, uint64_t address) {
+    return address >> 47 == 0 ? reinterpret_cast<const uint8_t*>(state + 1)[address >> 21] : 0;
 }
 
 __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t site_word, uint64_t state_address, uint64_t launch) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const auto* pages = reinterpret_cast<const uint8_t*>(state + 1);
-    // All lanes that arrive here together are the lanes of one execution of the instruction; those with a false guard do not access.
     const uint32_t arrived = __activemask();
-    uint32_t page_byte = 0;
-    if (executes && address >> 47 == 0) page_byte = pages[address >> 21];
-    if (launch == kLaunchUncounted) page_byte = 0;
+    // Lanes with a false guard do not access.
+    uint32_t page_byte = executes ? page_byte_of(state, address) : 0;
     uint32_t remaining = __ballot_sync(arrived, page_byte != 0);
-    if (page_byte == 0) return;
+    if (page_byte == 0 || !measured(state, launch)) return;
 
-    DeviceWarp warp;
-    asm("mov.u32 %0, %%laneid;" : "=r"(warp.lane));
-    const uint32_t site = site_id(site_word);
+    const DeviceWarp warp = this_warp();
     // One turn per owner; nearly always there is one.
     while (remaining) {
         const uint32_t turn = __shfl_sync(remaining, page_byte, lowest_lane(remaining));
@@ -108,19 +146,12 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
         if (page_byte == turn) {
             const uint32_t sectors = distinct_sectors(warp, group, static_cast<unsigned long long>(address));
             const uint32_t leader = lowest_lane(group);
-            const uint8_t owner = static_cast<uint8_t>(turn - 1);
-            unsigned long long* counters = reinterpret_cast<unsigned long long*>(state->counters) + launch_site_zero(launch) +
-                                           counter_index(site, state->owners, owner);
+            const Place place{state, launch, site_id(site_word), static_cast<uint8_t>(turn - 1)};
             unsigned long long ordinal = 0;
-            if (warp.lane == leader) {
-                ordinal = atomicAdd(counters + kAccesses, 1ull);
-                atomicAdd(counters + kLanes, static_cast<unsigned long long>(count_bits(group)));
-                atomicAdd(counters + kSectors, static_cast<unsigned long long>(sectors));
-            }
+            if (warp.lane == leader) ordinal = count(place, count_bits(group), sectors);
             if (state->ring) {
                 if (state->sample_size > 1) ordinal = __shfl_sync(group, ordinal, leader);
-                if (sampled(ordinal, launch_slot(launch), site, state->sample_size))
-                    write_record(state, warp, group, address, site, launch_slot(launch), owner);
+                if (sampled(ordinal, launch_slot(launch), place.site, state->sample_size)) write_record(place, warp, group, address);
             }
             return;
         }
@@ -128,18 +159,90 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
     }
 }
 
+// Bulk and tensor instructions are executed once by a warp, whatever lanes are active: the lowest one stands for it.
+__device__ __forceinline__ bool stands_for_warp(int executes, const DeviceWarp& warp) {
+    const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
+    return lanes != 0 && executes && warp.lane == lowest_lane(lanes);
+}
+
+__device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t sectors, uint64_t base,
+                                         uint64_t bytes) {
+    const uint64_t ordinal = count(place, lanes, sectors);
+    uint64_t at;
+    if (place.state->ring && sampled(ordinal, launch_slot(place.launch), place.site, place.state->sample_size) &&
+        reserve(place.state, kUnitsStrided, &at))
+        write_unit(place, at, RecordShape::bulk, 1u << warp.lane, base, static_cast<int64_t>(bytes));
+}
+
 }  // namespace
 }  // namespace snoopie
+
+using namespace snoopie;
 
 // The address as the two registers of a pair and an immediate: cheaper than NVBit's own address argument.
 extern "C" __device__ __noinline__ void snoopie_probe_registers(int executes, uint32_t low, uint32_t high, int immediate,
                                                                 uint32_t site_word, uint64_t state, uint64_t launch) {
     const uint64_t address = (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(immediate);
-    snoopie::probe(executes, address, site_word, state, launch);
+    probe(executes, address, site_word, state, launch);
 }
 
 // The address as NVBit computes it, for every other form of operand.
 extern "C" __device__ __noinline__ void snoopie_probe_address(int executes, uint64_t address, uint32_t site_word, uint64_t state,
                                                               uint64_t launch) {
-    snoopie::probe(executes, address, site_word, state, launch);
+    probe(executes, address, site_word, state, launch);
+}
+
+// A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
+extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,
+                                                           uint64_t state_address, uint64_t launch) {
+    auto* state = reinterpret_cast<ProbeState*>(state_address);
+    const DeviceWarp warp = this_warp();
+    if (!stands_for_warp(executes, warp)) return;
+    uint64_t address = static_cast<uint64_t>(high) << 32 | low;
+    const uint64_t end = address + (size & 0xffff) * kBulkUnit;
+    if ((page_byte_of(state, address) | page_byte_of(state, end - 1)) == 0 || !measured(state, launch)) return;
+    // A copy may run over the border of two pages of different owners.
+    while (address < end) {
+        const uint64_t border = ((address >> 21) + 1) << 21;
+        const uint64_t stop = border < end && page_byte_of(state, address) != page_byte_of(state, border) ? border : end;
+        const uint32_t page_byte = page_byte_of(state, address);
+        if (page_byte)
+            one_bulk({state, launch, site_id(site_word), static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
+                     ((stop - 1) >> 5) - (address >> 5) + 1, address, stop - address);
+        address = stop;
+    }
+}
+
+// A tensor copy: the address of its tensor map and the coordinates of its box.
+extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2, int c3,
+                                                             int c4, uint32_t site_word, uint64_t state_address, uint64_t launch) {
+    auto* state = reinterpret_cast<ProbeState*>(state_address);
+    const DeviceWarp warp = this_warp();
+    if (!stands_for_warp(executes, warp) || !measured(state, launch)) return;
+    uint64_t words[kTensorWords];
+    const auto* map_words = reinterpret_cast<const volatile uint64_t*>(static_cast<uint64_t>(high) << 32 | low);
+    for (int i = 0; i < kTensorWords; ++i) words[i] = map_words[i];
+    const TensorMap map = decode_tensor_map(words);
+    const Place unknown{state, launch, site_id(site_word), static_cast<uint8_t>(state->unknown)};
+    if (map.rank == 0) {
+        count(unknown, 1, 0);
+        return;
+    }
+    const int32_t start[kMaxRank] = {c0, c1, c2, c3, c4};
+    const TensorBox box = tensor_box(map, start);
+    const uint32_t first = page_byte_of(state, box.first);
+    const uint32_t last = page_byte_of(state, box.last);
+    if (box.bytes == 0 || (first | last) == 0) return;
+    Place place = unknown;
+    if (first == last) place.owner = static_cast<uint8_t>(first - 1);
+    one_bulk(place, warp, box.bytes, box.sectors, box.first, box.bytes);
+}
+
+// An instruction whose addresses cannot be had: how often it runs.
+extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state_address, uint64_t launch) {
+    auto* state = reinterpret_cast<ProbeState*>(state_address);
+    const DeviceWarp warp = this_warp();
+    const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
+    if (lanes == 0 || warp.lane != lowest_lane(lanes) || !measured(state, launch)) return;
+    count({state, launch, site_id(site_word), static_cast<uint8_t>(state->unknown)}, count_bits(lanes), 0);
 }

@@ -76,4 +76,18 @@ SNOOPIE_BOTH bool sampled(uint64_t ordinal, uint32_t launch_slot, uint32_t site,
     return (h >> 32) * sample_size >> 32 == 0;
 }
 
+// Whether a block is to be measured.
+SNOOPIE_BOTH bool place_selected(const BlockFilter& filter, uint32_t axis, uint64_t place) {
+    const uint32_t count = filter.counts[axis];
+    SNOOPIE_ROLL
+    for (uint32_t i = 0; i < count; ++i)
+        if (filter.ranges[axis][i].first <= place && place <= filter.ranges[axis][i].last) return true;
+    return count == 0;
+}
+
+SNOOPIE_BOTH bool block_selected(const BlockFilter& filter, uint32_t x, uint32_t y, uint32_t z, uint64_t linear) {
+    if (filter.shape == BlockFilter::kLinear) return place_selected(filter, 0, linear);
+    return place_selected(filter, 0, x) && place_selected(filter, 1, y) && place_selected(filter, 2, z);
+}
+
 }  // namespace snoopie

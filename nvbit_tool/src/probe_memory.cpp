@@ -16,11 +16,11 @@ constexpr uint64_t kInlineCopyBytes = 64 << 10;
 
 }  // namespace
 
-std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, uint32_t owners, uint32_t sample_size) {
-    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners));
+std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, uint32_t sample_size, const BlockFilter& blocks) {
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, slots));
     void* pinned = nullptr;
     void* ring = nullptr;
-    const uint64_t table_bytes = sizeof(ProbeState) + kPages;
+    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter);
     const uint64_t counter_bytes = kArenaCounters * sizeof(uint64_t);
     const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
@@ -44,7 +44,11 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, uint32_t owners, u
 
     ProbeState state{};
     state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
-    state.owners = owners;
+    state.owners = slots.count();
+    state.unknown = slots.slot(kOwnerUnknown);
+    // Behind the page bytes.
+    const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
+    if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
     state.sample_size = std::max(sample_size, 1u);
     if (ring) {
         std::memset(ring, 0, ring_bytes);
@@ -59,6 +63,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, uint32_t owners, u
     const bool filled = succeeded(cuMemsetD8Async(memory->state_, 0, table_bytes, memory->page_stream_)) &&
                         succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
                         succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
+                        succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
                         memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
     return filled ? std::move(memory) : nullptr;
 }
@@ -77,7 +82,7 @@ bool ProbeMemory::set_pages(const std::vector<PageRange>& ranges) {
     bool ok = true;
     for (const PageRange& range : ranges) {
         // Own memory stays 0: to a probe it is like memory that nothing is known of.
-        const uint8_t byte = range.owner && *range.owner != gpu_ ? static_cast<uint8_t>(*range.owner + 1) : 0;
+        const uint8_t byte = range.owner && *range.owner != gpu_ ? static_cast<uint8_t>(slots_.slot(*range.owner) + 1) : 0;
         const std::vector<uint8_t> bytes(std::min(range.count, kInlineCopyBytes), byte);
         for (uint64_t done = 0; done < range.count; done += bytes.size()) {
             const uint64_t count = std::min<uint64_t>(bytes.size(), range.count - done);
@@ -87,8 +92,12 @@ bool ProbeMemory::set_pages(const std::vector<PageRange>& ranges) {
     return wait(page_stream_, kPageWaitMilliseconds) && ok;
 }
 
+bool ProbeMemory::read(CUdeviceptr from, void* to, size_t bytes) {
+    return succeeded(cuMemcpyDtoHAsync_v2(to, from, bytes, page_stream_)) && wait(page_stream_, kPageWaitMilliseconds);
+}
+
 std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
-    const uint64_t size = static_cast<uint64_t>(sites) * owners_ * kCounters;
+    const uint64_t size = static_cast<uint64_t>(sites) * slots_.count() * kCounters;
     const std::optional<uint64_t> place = arena_.allocate(size);
     if (!place) return std::nullopt;
     return Counters{*place, size, first_site};
@@ -102,7 +111,11 @@ std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
     return Progress{staging_[0], staging_[1]};
 }
 
-bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) {
+bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }
+
+bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, true); }
+
+bool ProbeMemory::copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero) {
     values->resize(counters.size);
     constexpr uint64_t kStep = kStagingBytes / sizeof(uint64_t);
     for (uint64_t done = 0; done < counters.size; done += kStep) {
@@ -110,7 +123,7 @@ bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* value
         const CUdeviceptr source = counters_ + (counters.place + done) * sizeof(uint64_t);
         // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
         const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, source, count * sizeof(uint64_t), drain_stream_)) &&
-                        succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_)) &&
+                        (!zero || succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_))) &&
                         succeeded(cuStreamSynchronize(drain_stream_));
         if (!ok) return false;
         std::memcpy(values->data() + done, staging_, count * sizeof(uint64_t));

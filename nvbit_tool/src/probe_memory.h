@@ -16,15 +16,18 @@ namespace snoopie {
 class ProbeMemory {
   public:
     // Allocates in the current context; null if that fails. `records`: whether there is a ring.
-    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, uint32_t owners, uint32_t sample_size);
+    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots slots, uint32_t sample_size, const BlockFilter& blocks);
 
     // What probes get as `state`.
     uint64_t state() const { return state_; }
-    uint32_t owners() const { return owners_; }
+    const OwnerSlots& slots() const { return slots_; }
 
     // Makes the device know the pages' owners. Waits for the copies on a stream of its own, which depend on no kernel; should they take
     // longer than kPageWaitMilliseconds nevertheless, goes on and returns false. Context current; one thread at a time.
     bool set_pages(const std::vector<PageRange>& ranges);
+
+    // Copies from the device's memory; false if that fails or takes too long. Waits as set_pages does.
+    bool read(CUdeviceptr from, void* to, size_t bytes);
 
     struct Counters {
         uint64_t place = 0;  // in the arena
@@ -36,7 +39,7 @@ class ProbeMemory {
     void release(const Counters& counters) { arena_.release(counters.place, counters.size); }
     // Where site 0 would be: for pack_launch.
     int64_t site_zero(const Counters& counters) const {
-        return static_cast<int64_t>(counters.place) - counter_index(counters.first_site, owners_, 0);
+        return static_cast<int64_t>(counters.place) - counter_index(counters.first_site, slots_.count(), 0);
     }
 
     // For the draining thread, context current:
@@ -45,7 +48,9 @@ class ProbeMemory {
         uint64_t dropped = 0;
     };
     std::optional<Progress> read_progress();
-    // Copies the counters out, and zeroes them on the device.
+    // Copies the counters out.
+    bool peek(const Counters& counters, std::vector<uint64_t>* values);
+    // The same, and zeroes them on the device.
     bool collect(const Counters& counters, std::vector<uint64_t>* values);
 
     RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
@@ -53,15 +58,16 @@ class ProbeMemory {
     static constexpr int kPageWaitMilliseconds = 2000;
 
   private:
-    ProbeMemory(uint8_t gpu, uint32_t owners) : gpu_(gpu), owners_(owners), arena_(kArenaCounters) {}
+    ProbeMemory(uint8_t gpu, OwnerSlots slots) : gpu_(gpu), slots_(slots), arena_(kArenaCounters) {}
     bool wait(CUstream stream, int milliseconds);
+    bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
 
-    // 16 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 19 KB.
-    static constexpr uint64_t kArenaCounters = 2 << 20;
+    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB.
+    static constexpr uint64_t kArenaCounters = 8 << 20;
     static constexpr uint64_t kRingUnits = 1 << 18;  // 16 MiB
 
     const uint8_t gpu_;
-    const uint32_t owners_;
+    const OwnerSlots slots_;
     CUdeviceptr state_ = 0;
     CUdeviceptr counters_ = 0;
     CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock

@@ -11,8 +11,10 @@
 namespace snoopie {
 
 // One memory operand. `register_pair`: the address is the 64-bit value of registers `reg` and `reg`+1 plus `immediate`, nothing else.
+// `uniform`: it is in uniform registers from `reg` on.
 struct MemoryReference {
     bool register_pair = false;
+    bool uniform = false;
     int reg = 0;
     int immediate = 0;
 };
@@ -23,6 +25,7 @@ struct Instruction {
     std::string opcode;
     bool touches_memory = false;  // the disassembler files it under a space that can be another GPU's
     std::vector<MemoryReference> references;
+    std::vector<int> uniform_registers;  // operands that are one
 };
 
 struct PlannedSite {
@@ -32,15 +35,27 @@ struct PlannedSite {
 };
 
 struct Probe {
+    enum class Kind {
+        registers,  // the address is a pair of registers and an immediate
+        address,    // NVBit computes the address
+        bulk,       // of a bulk copy: a pair of uniform registers and a uniform register with the size
+        tensor,     // of a tensor copy: a pair of uniform registers, and `rank` uniform registers with coordinates
+        executed,   // not measured: only how often it runs is counted
+    };
+    Kind kind = Kind::executed;
     size_t site = 0;       // index in ProbePlan::sites
     size_t reference = 0;  // index in Instruction::references
+    int size_register = 0;
+    int first_coordinate = 0;
+    int rank = 0;
 };
 
 struct ProbePlan {
     std::vector<PlannedSite> sites;  // every instruction that can touch another GPU's memory, in order
-    std::vector<Probe> probes;       // one for each measured site
+    std::vector<Probe> probes;       // one for each site
 };
 
-ProbePlan plan_probes(const std::vector<Instruction>& instructions);
+// `tensor_maps`: whether tensor maps can be decoded on this driver and GPU.
+ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps);
 
 }  // namespace snoopie

@@ -12,11 +12,11 @@ struct RawRecord {
     RecordTags tags;
     uint64_t time;
     uint64_t base;
-    int64_t stride;
+    int64_t stride;  // of a bulk record, the bytes moved
     uint64_t block;
     uint32_t site;
     uint32_t mask;
-    uint64_t addresses[32];  // when tags.scattered, of the lanes in the mask
+    uint64_t addresses[32];  // of a scattered record, of the lanes in the mask
 };
 
 class RecordRing {
@@ -38,8 +38,9 @@ class RecordRing {
         record->site = static_cast<uint32_t>(first[kWordSiteMask] >> 32);
         record->mask = static_cast<uint32_t>(first[kWordSiteMask]);
         record->tags = unpack_tags(first[kWordTags]);
-        const uint32_t units = record->tags.scattered ? kUnitsScattered : kUnitsStrided;
-        if (record->tags.scattered)
+        const bool scattered = record->tags.shape == RecordShape::scattered;
+        const uint32_t units = scattered ? kUnitsScattered : kUnitsStrided;
+        if (scattered)
             for (uint32_t lane = 0; lane < 32; ++lane)
                 record->addresses[lane] = record->mask >> lane & 1 ? unit(head_ + 1 + lane / kWordsPerUnit)[lane % kWordsPerUnit] : 0;
         for (uint32_t i = 0; i < units; ++i) unit(head_ + i)[kWordStamp] = 0;

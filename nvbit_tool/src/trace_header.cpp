@@ -20,7 +20,7 @@ namespace {
 
 // Variables that change which GPUs a process sees or how its libraries communicate.
 constexpr std::array kEnvironmentPrefixes = {
-    "CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=", "SNOOPIE_"};
+    "CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=", "BLOCKS=", "HOST_MEMORY=", "SNOOPIE_"};
 
 // Where launchers put ranks.
 constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
@@ -86,7 +86,8 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.member("version", tool.version).member("nvbit", tool.nvbit).member("cuda", tool.cuda).member("driver", tool.driver).end_object();
     json.key("settings").begin_object();
     json.member("kernels", options.kernels_text()).member("sample_size", options.sample_size);
-    json.member("code_attribution", options.code_attribution).member("output", output).end_object();
+    json.member("code_attribution", options.code_attribution).member("output", output);
+    json.member("blocks", options.blocks_text).member("host_memory", options.host_memory).end_object();
     json.key("process").begin_object();
     json.member("host", process.host).member("pid", process.pid).member("program", process.program);
     json.key("command").begin_array();
@@ -102,7 +103,7 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.key("gpus").begin_array();
     for (const GpuInfo& gpu : gpus) {
         json.begin_object().member("uuid", gpu.uuid).member("name", gpu.name).member("pci", gpu.pci).member("memory", gpu.memory);
-        json.member("sm", gpu.sm).member("nvlinks", gpu.nvlinks).end_object();
+        json.member("sm", gpu.sm).member("nvlinks", gpu.nvlinks).member("visible", gpu.visible).end_object();
     }
     json.end_array();
     json.key("links").begin_array();
@@ -133,6 +134,7 @@ std::string footer_json(uint64_t end_ns, const Totals& totals) {
     json.member("launches_seen", totals.launches_seen).member("launches_native", totals.launches_native);
     json.member("launches_measured", totals.launches_measured).member("launches_lost", totals.launches_lost);
     json.member("accesses", totals.accesses);
+    json.member("unresolved_accesses", totals.unresolved_accesses).member("unmeasured_accesses", totals.unmeasured_accesses);
     json.member("records_written", totals.records_written).member("records_dropped", totals.records_dropped);
     json.member("unmeasured_sites", totals.unmeasured_sites).member("errors", totals.errors);
     return json.end_object().end_object().text();

@@ -16,7 +16,8 @@ struct GpuInfo {
     std::string pci;
     uint64_t memory = 0;
     int sm = 0;
-    int nvlinks = -1;  // -1: not known
+    int nvlinks = -1;     // -1: not known
+    bool visible = true;  // to this process; one that is not can still own memory that it imports
 };
 
 struct LinkInfo {
@@ -56,7 +57,9 @@ struct Totals {
     uint64_t launches_native = 0;
     uint64_t launches_measured = 0;
     uint64_t launches_lost = 0;
-    uint64_t accesses = 0;
+    uint64_t accesses = 0;             // of the measured sites,
+    uint64_t unresolved_accesses = 0;  // of these, to memory of an unknown owner
+    uint64_t unmeasured_accesses = 0;  // how often the other sites ran
     uint64_t records_written = 0;
     uint64_t records_dropped = 0;
     uint64_t unmeasured_sites = 0;

@@ -171,8 +171,8 @@ void packing() {
     }
     CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
     CHECK_EQ(site_width(pack_site(3, 5)), 32u);
-    const RecordTags tags = unpack_tags(pack_tags({0xABCD, 63, 31, true}));
-    CHECK(tags.slot == 0xABCD && tags.owner == 63 && tags.warp == 31 && tags.scattered);
+    const RecordTags tags = unpack_tags(pack_tags({0xABCD, 63, 31, RecordShape::bulk}));
+    CHECK(tags.slot == 0xABCD && tags.owner == 63 && tags.warp == 31 && tags.shape == RecordShape::bulk);
     // Neighbouring owners and sites have neighbouring counters.
     CHECK_EQ(counter_index(4, 2, 1) - counter_index(4, 2, 0), int64_t{kCounters});
     CHECK_EQ(counter_index(5, 2, 0) - counter_index(4, 2, 1), int64_t{kCounters});
@@ -213,9 +213,17 @@ void opcodes() {
         {"REDG.E.ADD.BF16_V2.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 4},
         {"LDGSTS.E.BYPASS.LTC128B.128", Kind::addressed, Operation::load, 16},
         {"LDGSTS.E.64", Kind::addressed, Operation::load, 8},
-        {"LDGMC.E.ADD.F32x4.RN.STRONG.SYS", Kind::unmeasured, Operation::load, 0},
-        {"UBLKCP.S.G", Kind::unmeasured, Operation::load, 0},
-        {"UTMASTG.2D", Kind::unmeasured, Operation::store, 0},
+        {"LDGMC.E.ADD.F32x4.RN.STRONG.SYS", Kind::addressed, Operation::load, 16},
+        {"UBLKCP.S.G", Kind::bulk, Operation::load, 16},
+        {"UBLKCP.G.S", Kind::bulk, Operation::store, 16},
+        {"UBLKCP.S.S", Kind::local, Operation::load, 16},
+        {"UBLKRED.G.S.ADD", Kind::bulk, Operation::reduction, 16},
+        {"UBLKCP.NEW", Kind::unmeasured, Operation::load, 16},
+        {"UTMALDG.2D", Kind::tensor, Operation::load, 1},
+        {"UTMALDG.5D.MULTICAST", Kind::tensor, Operation::load, 1},
+        {"UTMALDG.4D.IM2COL", Kind::unmeasured, Operation::load, 1},
+        {"UTMASTG.2D", Kind::tensor, Operation::store, 1},
+        {"UTMAREDG.3D.ADD", Kind::tensor, Operation::reduction, 1},
         {"TEX.SCR.LL", Kind::unmeasured, Operation::load, 0},
         {"NEWMEM.E", Kind::unmeasured, Operation::load, 0},
         {"UTMAPF.L2", Kind::local, Operation::load, 0},
@@ -232,18 +240,46 @@ void opcodes() {
 }
 
 void plan() {
-    std::vector<Instruction> code(5);
-    code[0] = {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}};
-    code[1] = {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {{true, 2, 0x10}}};
-    code[2] = {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {{false, 5, 0}, {true, 2, 0}}};
-    code[3] = {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {}};
-    code[4] = {0x40, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}};  // its operand was not understood
-    const ProbePlan plan = plan_probes(code);
-    CHECK_EQ(plan.sites.size(), 4u);
-    CHECK_EQ(plan.probes.size(), 2u);
-    CHECK_EQ(plan.sites[plan.probes[0].site].instruction, 1u);
-    CHECK_EQ(plan.probes[1].reference, 1u);
-    CHECK(plan.sites[0].measured && plan.sites[1].measured && !plan.sites[2].measured && !plan.sites[3].measured);
+    using Kind = Probe::Kind;
+    const auto in_pair = [](int reg, int immediate) { return MemoryReference{true, false, reg, immediate}; };
+    const auto in_other = [](int reg) { return MemoryReference{false, false, reg, 0}; };
+    const auto in_uniform = [](int reg) { return MemoryReference{false, true, reg, 0}; };
+    const std::vector<Instruction> code = {
+        {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}, {}},
+        {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {in_pair(2, 0x10)}, {}},
+        {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {in_other(5), in_pair(2, 0)}, {}},
+        {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {6}},
+        {0x40, "UBLKRED.G.S.ADD [UR8], [UR4], UR7", "UBLKRED.G.S.ADD", true, {in_uniform(8), in_uniform(4)}, {7}},
+        {0x50, "UTMALDG.2D [UR8], [UR12]", "UTMALDG.2D", true, {in_uniform(8), in_uniform(12)}, {}},
+        {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}},
+        {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}},
+        // What was not understood is not measured, but counted.
+        {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}},
+        {0x90, "UBLKCP.S.G [UR8], [UR4]", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {}},
+        {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}},
+        {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}},
+    };
+    const ProbePlan plan = plan_probes(code, true);
+    CHECK_EQ(plan.sites.size(), code.size() - 1);
+    CHECK_EQ(plan.probes.size(), plan.sites.size());
+    for (size_t i = 0; i < plan.sites.size(); ++i) {
+        CHECK_EQ(plan.sites[i].instruction, i + 1);
+        CHECK_EQ(plan.probes[i].site, i);
+        CHECK(plan.sites[i].measured == (i < 7));
+        CHECK(plan.sites[i].measured == (plan.probes[i].kind != Kind::executed));
+    }
+    CHECK(plan.probes[0].kind == Kind::registers);
+    CHECK(plan.probes[1].kind == Kind::registers && plan.probes[1].reference == 1);
+    CHECK(plan.probes[2].kind == Kind::bulk && plan.probes[2].reference == 1 && plan.probes[2].size_register == 6);
+    CHECK(plan.probes[3].kind == Kind::bulk && plan.probes[3].reference == 0 && plan.probes[3].size_register == 7);
+    CHECK(plan.probes[4].kind == Kind::tensor && plan.probes[4].reference == 1 && plan.probes[4].first_coordinate == 10 &&
+          plan.probes[4].rank == 2);
+    CHECK(plan.probes[5].kind == Kind::tensor && plan.probes[5].reference == 1 && plan.probes[5].first_coordinate == 17 &&
+          plan.probes[5].rank == 3);
+    CHECK(plan.probes[6].kind == Kind::address);
+    // Without a known layout of tensor maps their copies are only counted.
+    const ProbePlan cautious = plan_probes(code, false);
+    CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
 }
 
 // The warp's end of the ring, as probe.cu does it.
@@ -264,7 +300,7 @@ class Producer {
         word(place, kWordStride) = static_cast<uint64_t>(-4);
         word(place, kWordBlock) = value + 1;
         word(place, kWordSiteMask) = uint64_t{7} << 32 | 0x80000001;
-        word(place, kWordTags) = pack_tags({9, 1, 2, scattered});
+        word(place, kWordTags) = pack_tags({9, 1, 2, scattered ? RecordShape::scattered : RecordShape::strided});
         word(place, kWordStamp) = place + 1;
     }
 
@@ -294,7 +330,7 @@ void ring() {
         CHECK(!ring.take(&record));  // the first is not finished
         warps.write(a, false, value);
         CHECK(ring.take(&record));
-        CHECK(!record.tags.scattered);
+        CHECK(record.tags.shape == RecordShape::strided);
         CHECK_EQ(record.time, value);
         CHECK_EQ(record.base, 2 * value);
         CHECK_EQ(record.stride, -4);
@@ -303,7 +339,7 @@ void ring() {
         CHECK_EQ(record.mask, 0x80000001u);
         CHECK_EQ(record.tags.slot, 9);
         CHECK(ring.take(&record));
-        CHECK(record.tags.scattered);
+        CHECK(record.tags.shape == RecordShape::scattered);
         CHECK_EQ(record.addresses[0], value + 1);
         CHECK_EQ(record.addresses[31], value + 32);
         CHECK_EQ(record.addresses[5], 0u);  // not in the mask

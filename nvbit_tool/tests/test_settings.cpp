@@ -9,6 +9,7 @@
 #include "kernel_filter.h"
 #include "options.h"
 #include "output_path.h"
+#include "probe_logic.h"
 
 using namespace snoopie;
 
@@ -49,11 +50,40 @@ void options() {
     CHECK(!good({{"CODE_ATTRIBUTION", "0"}}).code_attribution);
     CHECK_EQ(good({{"SNOOPIE_OUTPUT", "/tmp/%h-%p.zst"}}).output, "/tmp/%h-%p.zst");
 
+    CHECK(good({}).host_memory && !good({{"HOST_MEMORY", "0"}}).host_memory);
+    CHECK_EQ(good({{"PATIENCE", "5"}}).patience, 5u);
+    CHECK(!good({}).exit_on_stall && good({{"STALL", "exit"}}).exit_on_stall);
+
     CHECK(bad({{"SAMPLE_SIZE", "x"}}).find("SAMPLE_SIZE=x") == 0);
     for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
     for (const char* value : {"yes", "2", "01"}) CHECK(bad({{"CODE_ATTRIBUTION", value}}).find("1 records") != std::string::npos);
     for (const char* value : {"put,,get", ",", "put,", "[", "a]"}) CHECK(bad({{"KERNEL_NAME", value}}).find("commas") != std::string::npos);
+    for (const char* value : {"yes", "2"}) CHECK(bad({{"HOST_MEMORY", value}}).find("HOST_MEMORY=") == 0);
+    for (const char* value : {"-1", "soon"}) CHECK(bad({{"PATIENCE", value}}).find("seconds") != std::string::npos);
+    CHECK(bad({{"STALL", "kill"}}).find("report") != std::string::npos);
     for (const char* value : {"%x", "a%", "%"}) CHECK(bad({{"SNOOPIE_OUTPUT", value}}).find("%h") != std::string::npos);
+}
+
+bool selected(const BlockFilter& filter, uint32_t x, uint32_t y = 0, uint32_t z = 0, uint64_t linear = 0) {
+    return filter.shape == BlockFilter::kAll || block_selected(filter, x, y, z, linear);
+}
+
+void blocks() {
+    CHECK(good({}).blocks.shape == BlockFilter::kAll);
+    CHECK(good({{"BLOCKS", "all"}}).blocks.shape == BlockFilter::kAll);
+    const BlockFilter linear = good({{"BLOCKS", "0-7,12"}}).blocks;
+    for (uint64_t block = 0; block < 20; ++block) CHECK(selected(linear, 99, 99, 99, block) == (block <= 7 || block == 12));
+    const BlockFilter axes = good({{"BLOCKS", "x:0-3,6;z:1"}}).blocks;
+    for (uint32_t x = 0; x < 8; ++x)
+        for (uint32_t y = 0; y < 3; ++y)
+            for (uint32_t z = 0; z < 3; ++z) CHECK(selected(axes, x, y, z, 1000) == ((x <= 3 || x == 6) && z == 1));
+    CHECK(selected(good({{"BLOCKS", "4294967296-9999999999"}}).blocks, 0, 0, 0, 5000000000));
+    std::string many = "0";
+    for (int i = 1; i < 33; ++i) many += "," + std::to_string(2 * i);
+    for (const std::string& value : {std::string("7-0"), std::string("1,"), std::string(",1"), std::string("a"), std::string("1-"),
+                                     std::string("x:"), std::string("w:1"), std::string("x:1;x:2"), std::string("x:1;"), std::string("1;2"),
+                                     std::string("0x10"), std::string("-1"), std::string("99999999999999999999"), many})
+        CHECK(bad({{"BLOCKS", value}}).find("BLOCKS=" + value) == 0);
 }
 
 bool selects(const std::string& setting, const std::string& demangled, const std::string& mangled = "_Z1k") {
@@ -64,6 +94,10 @@ bool selects(const std::string& setting, const std::string& demangled, const std
 
 void kernel_filter() {
     CHECK(selects("all", "put(float*)"));
+    CHECK(selects("nccl", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
+    CHECK(selects("put,nccl", "ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)"));
+    CHECK(!selects("nccl", "put(float*)"));
+    CHECK(selects("nvshmem", "nvshmemi_barrier_all_kernel(int)"));
     CHECK(selects("put", "put(float*)"));
     CHECK(selects("put(float*)", "put(float*)"));
     CHECK(!selects("put", "put2(float*)"));
@@ -135,6 +169,7 @@ void output() {
 
 int main() {
     options();
+    blocks();
     kernel_filter();
     output();
     return test::summary("settings");
