@@ -73,7 +73,7 @@ def _from_tables(tables: Tables) -> list[str]:
     counts = tables.counts
     if unknown := int(counts.loc[counts["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
-    widths = tables.sites["width"].to_numpy()[tables.site_places.of(counts["site"].to_numpy())]
+    widths = tables.widths(counts["site"].to_numpy())
     if shapeless := int(counts.loc[widths == 0, "accesses"].sum()):
         sentences.append(
             f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."

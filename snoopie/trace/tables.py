@@ -240,8 +240,9 @@ class Process:
     def _known(self, values: Ints, what: str) -> NDArray[np.bool_]:
         header = self.header
         gpus = _within(values, len(header.gpus))
-        unknown = values == header.unknown_owner
-        sets = _within(values, header.host_owner) & (values >= header.first_set)
+        unknown: NDArray[np.bool_] = values == header.unknown_owner
+        host: NDArray[np.bool_] = values == header.host_owner
+        sets = _within(values, header.host_owner) & ~_within(values, header.first_set)
         match what:
             case "gpu":
                 return gpus
@@ -250,7 +251,7 @@ class Process:
             case "set":
                 return sets & ~unknown
             case "owner":
-                return gpus | sets | unknown | (values == header.host_owner)
+                return gpus | sets | unknown | host
         limits = {
             "operation": len(header.operations),
             "copy kind": len(header.copy_kinds),

@@ -15,7 +15,7 @@ from tests.support.encoder import OPERATIONS, START_NS, TraceBuilder
 
 TABLES = {
     "processes": "host pid program command start_ns ranks path complete version",
-    "gpus": "uuid name pci memory sm nvlinks host label",
+    "gpus": "uuid name pci memory sm nvlinks host label visible",
     "links": "issuer owner access native_atomics rank",
     "functions": "process name mangled kernel has_lines",
     "lines": "file line function inlined_at",
@@ -23,7 +23,10 @@ TABLES = {
     "launches": "process function kernel gpu stream thread time "
     "grid_x grid_y grid_z block_x block_y block_z shared_memory",
     "counts": "launch site issuer owner process accesses lanes sectors bytes wire_bytes",
-    "records": "launch site issuer owner process time block warp mask lanes shape base stride",
+    "copies": "process kind call source destination source_address destination_address bytes issuer stream thread "
+    "start end",
+    "sets": "process gpus others label",
+    "records": "launch site issuer owner process time block warp mask lanes shape base stride bytes",
     "objects": "process address bytes owner kind allocated freed",
     "notices": "process time text",
 }
@@ -34,6 +37,8 @@ INDEXES = {
     "lines": "line_id",
     "sites": "site",
     "launches": "launch",
+    "copies": "copy",
+    "sets": "owner",
     "objects": "object",
 }
 
