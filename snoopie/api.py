@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import accesses, copies, losses, pairs, selection, source, traffic, units
+from snoopie.analysis import accesses, collectives, copies, losses, pairs, selection, source, traffic, units
 from snoopie.analysis.reading import Initiated, Reading
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
@@ -29,7 +29,7 @@ class Trace:
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
     Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host), -2
     (unknown), or a place in ``sets`` (from -3 down). Sums are int64 and exact. `select` gives a view, which
-    ``launches``, ``counts``, ``records``, ``copies`` and all analyses follow.
+    ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class Trace:
 
     @property
     def processes(self) -> pd.DataFrame:
-        """process | host pid program command start_ns ranks path complete version end_ns (0 without a footer)"""
+        """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
+        version end_ns (0 without a footer)"""
         return self._tables.processes
 
     @property
@@ -122,13 +123,16 @@ class Trace:
 
     @cached_property
     def launches(self) -> pd.DataFrame:
-        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes)"""
+        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group.
+
+        ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
+        """
         launches = self._tables.launches
         return launches if self._selected is None else launches[self._selected.launches]
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals"""
+        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals, of measured sites"""
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
 
     @cached_property
@@ -141,6 +145,16 @@ class Trace:
         """
         copies = self._tables.copies
         return copies if self._selected is None else copies[self._selected.copies]
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        """collective | process operation reduction type count (elements) bytes (of the larger buffer) peer (-1 none)
+        communicator (hexadecimal) rank ranks issuer stream thread start end (host ns) group.
+
+        Calls of NCCL, one a rank. Those between ncclGroupStart and ncclGroupEnd share a ``group``.
+        """
+        collectives = self._tables.collectives
+        return collectives if self._selected is None else collectives[self._selected.collectives]
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -170,7 +184,8 @@ class Trace:
         nothing.
 
         A copy is kept for its issuer, and for the owner of either of its ends. It is no part of a kernel: to name
-        kernels, operations, launches or files excludes all copies.
+        kernels, operations, launches or files excludes all copies. A collective is kept for its issuer, and,
+        where kernels or launches are named, with those that carry it out.
         """
         base = self._selected or selection.everything(self._tables)
         chosen = selection.narrow(
@@ -243,6 +258,14 @@ class Trace:
         """operation, values"""
         return traffic.by_operation(self._traffic)
 
+    def by_collective(self) -> pd.DataFrame:
+        """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
+
+        What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
+        Launches whose calls the trace does not have are in a row with the operation "".
+        """
+        return collectives.by_collective(self._traffic, self.launches, self.collectives)
+
     def by_launch(self) -> pd.DataFrame:
         """launch kernel issuer (label) process time (ns), values; launches with traffic only"""
         return traffic.by_launch(self._traffic, self._tables.launches)
@@ -283,9 +306,16 @@ class Trace:
         return (block.table for block in self._record_blocks())
 
     def not_measured(self) -> pd.DataFrame:
-        """Sites that were not counted: site kernel (that holds it) file line offset opcode operation width sass"""
-        sites = self.sites if self._selected is None else self.sites[self._selected.sites]
-        return losses.not_measured(sites)
+        """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
+        operation width sass accesses lanes.
+
+        ``accesses`` says how often warps ran it, 0 = never, -1 = not known (format 1). What it moved is nowhere.
+        """
+        sites, counts = self.sites, self._tables.unmeasured_counts
+        if self._selected is not None:
+            sites = sites[self._selected.sites]
+            counts = counts[self._selected.launches[self._tables.launch_places.of(counts["launch"].to_numpy())]]
+        return losses.not_measured(self._tables, sites, counts)
 
     def losses(self) -> list[str]:
         """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
@@ -360,7 +390,7 @@ def load(source: Source, *, allow_truncated: bool = False) -> Trace:
     opened = [Process.open(path, allow_truncated=allow_truncated) for path in _distinct(_paths(source))]
     trace = Trace(Tables(_once(opened)))
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
-    _ = trace.counts, trace.copies
+    _ = trace.counts, trace.copies, trace.collectives
     return trace
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError
 from snoopie.trace.lines import own_lines
+from snoopie.trace.ranks import ranks_of
 from snoopie.trace.schema import GEOMETRY, Columns, Header
 from snoopie.trace.tables import RECORD_TABLES, Ints, Process
 
@@ -80,6 +81,10 @@ class Tables:
         for table in _WITH_IDS:
             highest = [int(source.column(table, "id").max(initial=0)) for source in self.sources]
             *self._offsets[table], self._last[table] = accumulate(highest, initial=0)
+        # Groups of collectives are numbers that two tables share.
+        groups = [("collectives", "group"), ("launches", "group")]
+        highest = [max(int(source.column(*column).max(initial=0)) for column in groups) for source in self.sources]
+        *self._offsets["groups"], self._last["groups"] = accumulate(highest, initial=0)
         # The values by which each process knows its multicast objects, and how many those before it have.
         self._set_codes = [np.unique(source.column("sets", "owner")) for source in self.sources]
         *self._set_offsets, self._set_count = accumulate(map(len, self._set_codes), initial=0)
@@ -139,6 +144,7 @@ class Tables:
     @cached_property
     def processes(self) -> pd.DataFrame:
         headers = [source.header for source in self.sources]
+        ranks = [ranks_of(header.ranks) for header in headers]
         return _frame(
             "process",
             np.arange(len(headers)),
@@ -147,7 +153,9 @@ class Tables:
             program=[header.program for header in headers],
             command=[shlex.join(header.command) for header in headers],
             start_ns=np.array([header.start_ns for header in headers], np.int64),
-            ranks=[" ".join(f"{name}={value}" for name, value in header.ranks.items()) for header in headers],
+            rank=np.array([own.rank for own in ranks], np.int64),
+            local_rank=np.array([own.local_rank for own in ranks], np.int64),
+            ranks=np.array([own.ranks for own in ranks], np.int64),
             path=[str(source.path) for source in self.sources],
             complete=np.array([source.complete for source in self.sources], np.bool_),
             version=[str(header.tool.get("version", "")) for header in headers],
@@ -281,6 +289,7 @@ class Tables:
             thread=self._raw("launches", "thread"),
             time=self._raw("launches", "time"),
             **{name: self._raw("launches", name) for name in GEOMETRY},
+            group=self._ids("launches", "group", "groups"),
         )
 
     @cached_property
@@ -289,6 +298,20 @@ class Tables:
 
     @cached_property
     def counts(self) -> pd.DataFrame:
+        """Of sites that were measured: the rows that say who moved what."""
+        counts = self._all_counts
+        measured = self.sites["measured"].to_numpy()[self.site_places.of(counts["site"].to_numpy())]
+        return counts if measured.all() else counts[measured].reset_index(drop=True)
+
+    @cached_property
+    def unmeasured_counts(self) -> pd.DataFrame:
+        """Of sites that were not: how often they ran, and no more."""
+        counts = self._all_counts
+        measured = self.sites["measured"].to_numpy()[self.site_places.of(counts["site"].to_numpy())]
+        return counts.loc[~measured, ["launch", "site", "process", "accesses", "lanes"]].reset_index(drop=True)
+
+    @cached_property
+    def _all_counts(self) -> pd.DataFrame:
         launches = self._ids("counts", "launch", "launches")
         sites = self._ids("counts", "site", "sites")
         width = self.widths(sites)
@@ -335,6 +358,31 @@ class Tables:
             thread=self._raw("copies", "thread"),
             start=start,
             end=end,
+        )
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        size = self._raw("collectives", "bytes")
+        self._check_sums("collectives", [size])
+        return _frame(
+            "collective",
+            self._ids("collectives", "id", "collectives"),
+            process=self._process("collectives"),
+            operation=self._text("collectives", "operation"),
+            reduction=self._text("collectives", "reduction"),
+            type=self._text("collectives", "type"),
+            count=self._raw("collectives", "count"),
+            bytes=size,
+            peer=self._raw("collectives", "peer"),
+            communicator=[f"{number:#018x}" for number in self._raw("collectives", "communicator").tolist()],
+            rank=self._raw("collectives", "rank"),
+            ranks=self._raw("collectives", "ranks"),
+            issuer=self._owners("collectives", "gpu"),
+            stream=self._raw("collectives", "stream"),
+            thread=self._raw("collectives", "thread"),
+            start=self._raw("collectives", "start"),
+            end=self._raw("collectives", "end"),
+            group=self._ids("collectives", "group", "groups"),
         )
 
     @cached_property

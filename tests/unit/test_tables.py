@@ -25,9 +25,9 @@ def read(data: bytes, *, allow_truncated: bool = False) -> Process:
 
 TABLES = (
     "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "counts", "records", "copies",
-    "objects", "notices",
+    "collectives", "objects", "notices",
 )  # fmt: skip
-ANALYSES = ("by_copy", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
+ANALYSES = ("by_copy", "by_collective", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
 
 
 def everything(process: Process) -> None:
@@ -200,11 +200,12 @@ def test_wrong_footers(footer: bytes) -> None:
         read(data)
     process = read(data, allow_truncated=True)
     assert process.footer is None
-    assert len(process.column("counts", "launch")) == 14
+    assert len(process.column("counts", "launch")) == 18
 
 
 @pytest.mark.parametrize(
-    ("table", "column"), [("counts", "lanes"), ("counts", "sectors"), ("copies", "bytes"), ("copies", "end")]
+    ("table", "column"),
+    [("counts", "lanes"), ("counts", "sectors"), ("copies", "bytes"), ("copies", "end"), ("collectives", "bytes")],
 )
 def test_sums_of_more_than_63_bits(table: str, column: str) -> None:
     trace = busy_builder()
