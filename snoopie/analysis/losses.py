@@ -72,6 +72,8 @@ def _from_tables(tables: Tables) -> list[str]:
     counts = tables.counts
     if unknown := int(counts.loc[counts["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
+    if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
+        sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory whose owner is not known.")
     widths = tables.widths(counts["site"].to_numpy())
     if shapeless := int(counts.loc[widths == 0, "accesses"].sum()):
         sentences.append(

@@ -146,9 +146,13 @@ def test_unknown_owners_and_widths(tmp_path: Path) -> None:
     trace = complete_builder()
     trace.count(1, 1, 255, 5, 5, 5)
     trace.count(1, trace.site(1, "ODD", "load", 0), 1, 6, 6, 6)
+    trace.copy(UNKNOWN, UNKNOWN, 4, gpu=0)
+    trace.copy(0, UNKNOWN, 4, gpu=0)
+    trace.copy(0, 254, 4, gpu=0)
     said = losses(trace, tmp_path)
     assert said[0] == "5 accesses touched memory whose owner is not known."
-    assert said[1].startswith("6 accesses have an unknown width")
+    assert said[1] == "2 copies have an end in memory whose owner is not known."
+    assert said[2].startswith("6 accesses have an unknown width")
 
 
 def test_notices(tmp_path: Path) -> None:
