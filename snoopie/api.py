@@ -12,11 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import accesses, losses, selection, source, traffic, units
+from snoopie.analysis import accesses, collectives, copies, losses, pairs, selection, source, traffic, units
+from snoopie.analysis.reading import Initiated, Reading
 from snoopie.analysis.selection import Names, Places
-from snoopie.analysis.traffic import Reading, Value
+from snoopie.analysis.traffic import Value
 from snoopie.errors import CorruptError, NotATraceError
-from snoopie.trace.merge import RecordBlock, Tables, label
+from snoopie.trace.merge import RecordBlock, Tables
 from snoopie.trace.tables import Process
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -26,9 +27,9 @@ class Trace:
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
-    Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host) or -2
-    (unknown). Sums are int64 and exact. `select` gives a view, which ``launches``, ``counts``, ``records`` and all
-    analyses follow.
+    Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host), -2
+    (unknown), or a place in ``sets`` (from -3 down). Sums are int64 and exact. `select` gives a view, which
+    ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
     """
 
     def __init__(
@@ -67,13 +68,25 @@ class Trace:
 
     @property
     def processes(self) -> pd.DataFrame:
-        """process | host pid program command start_ns ranks path complete version end_ns (0 without a footer)"""
+        """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
+        version end_ns (0 without a footer)"""
         return self._tables.processes
 
     @property
     def gpus(self) -> pd.DataFrame:
-        """gpu | uuid name pci memory (bytes) sm nvlinks (-1 unknown) host label; merged by UUID, by first appearance"""
+        """gpu | uuid name pci memory (bytes) sm nvlinks (-1 unknown) host label visible (to any of the processes).
+
+        Merged by UUID, in the order of first appearance.
+        """
         return self._tables.gpus
+
+    @property
+    def sets(self) -> pd.DataFrame:
+        """owner (-3, -4, …) | process gpus (labels) others (GPUs that other processes added: bool) label.
+
+        Multicast objects: a write to one reaches the memory of all its GPUs. One a process, even if others share it.
+        """
+        return self._tables.sets
 
     @property
     def links(self) -> pd.DataFrame:
@@ -110,20 +123,46 @@ class Trace:
 
     @cached_property
     def launches(self) -> pd.DataFrame:
-        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes)"""
+        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group.
+
+        ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
+        """
         launches = self._tables.launches
         return launches if self._selected is None else launches[self._selected.launches]
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals"""
+        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals, of measured sites"""
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
 
     @cached_property
-    def records(self) -> pd.DataFrame:
-        """One row a recorded access: launch site issuer owner process time block warp mask lanes shape base stride.
+    def copies(self) -> pd.DataFrame:
+        """copy | process kind call source destination source_address destination_address bytes issuer stream thread
+        start end (host ns).
 
-        A scattered access has the address of its lowest lane as base and stride 0; `lane_accesses` has all addresses.
+        Copies that the host started, between different GPUs or host and GPU. ``issuer`` carries it out; an
+        asynchronous one may go on after ``end``, when the call returned.
+        """
+        copies = self._tables.copies
+        return copies if self._selected is None else copies[self._selected.copies]
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        """collective | process operation reduction type count (elements) bytes (of the larger buffer) peer (-1 none)
+        communicator (hexadecimal) rank ranks issuer stream thread start end (host ns) group.
+
+        Calls of NCCL, one a rank. Those between ncclGroupStart and ncclGroupEnd share a ``group``.
+        """
+        collectives = self._tables.collectives
+        return collectives if self._selected is None else collectives[self._selected.collectives]
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """One row a recorded access: launch site issuer owner process time block warp mask lanes shape base stride
+        bytes.
+
+        ``shape`` is strided, scattered (base: the address of the lowest lane, stride 0; `lane_accesses` has all
+        addresses) or bulk (one thread moved ``bytes``, from base on).
         """
         return pd.concat([self._tables.no_records().table, *self.record_blocks()], ignore_index=True)
 
@@ -143,6 +182,10 @@ class Trace:
         ``kernels`` (of the launch), ``operations`` and ``files`` are names or, where nothing has that very name,
         patterns with * and ?. ``issuers`` and ``owners`` are places or labels ("GPU 0"). What is not there selects
         nothing.
+
+        A copy is kept for its issuer, and for the owner of either of its ends. It is no part of a kernel: to name
+        kernels, operations, launches or files excludes all copies. A collective is kept for its issuer, and,
+        where kernels or launches are named, with those that carry it out.
         """
         base = self._selected or selection.everything(self._tables)
         chosen = selection.narrow(
@@ -158,7 +201,10 @@ class Trace:
         return Trace(self._tables, chosen, self._parent or self)
 
     def summary(self) -> dict[str, int | float]:
-        """accesses lanes bytes sectors wire_bytes wire_efficiency launches kernels gpus records"""
+        """accesses lanes bytes sectors wire_bytes wire_efficiency launches kernels gpus records copies copy_bytes.
+
+        ``bytes`` are those of accesses alone.
+        """
         sums = traffic.totals(self._traffic)
         wire = sums["wire_bytes"]
         return {
@@ -168,18 +214,33 @@ class Trace:
             "kernels": int(self.launches["kernel"].nunique()),
             "gpus": len(self.gpus),
             "records": self._record_count,
+            **copies.totals(self.copies),
         }
 
-    def matrix(self, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
-        """A square over all GPUs (host and unknown too where the trace has them), zeros included; int64.
+    def matrix(
+        self, value: Value = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
+    ) -> pd.DataFrame:
+        """A square over all GPUs (host, unknown, multicast too where the trace has them), zeros included; int64.
 
         ``issued``: rows issuer, columns owner. ``flow``: rows from, columns to; an atomic counts once each way.
-        """
-        return traffic.matrix(self._traffic, self._nodes, value, reading)
 
-    def by_pair(self, reading: Reading = "issued") -> pd.DataFrame:
-        """issuer owner (``flow``: from to) as labels, values; the cells of `matrix` that are not zero, largest first"""
-        return traffic.by_pair(self._traffic, reading)
+        ``device``: instructions of kernels. ``host``: copies that the host started, bytes only; as issued, the column
+        is the end that is not the issuer, and a copy between two other ends counts once for each of them. ``both``:
+        the sum. UsageError for other values than bytes.
+        """
+        return pairs.matrix(self._pairs(reading, initiated), self._nodes(initiated), value, self.label)
+
+    def by_pair(self, reading: Reading = "issued", initiated: Initiated = "device") -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, values; the pairs of `matrix` with traffic, most bytes first.
+
+        ``host`` has the values copies, bytes and host_ns (time in the calls), ``both`` has bytes, device_bytes and
+        host_bytes.
+        """
+        return pairs.by_pair(self._pairs(reading, initiated), self.label)
+
+    def by_copy(self) -> pd.DataFrame:
+        """source destination (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
+        return copies.by_copy(self.copies, self.label)
 
     def by_kernel(self) -> pd.DataFrame:
         """kernel launches (with traffic), values"""
@@ -197,6 +258,14 @@ class Trace:
         """operation, values"""
         return traffic.by_operation(self._traffic)
 
+    def by_collective(self) -> pd.DataFrame:
+        """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
+
+        What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
+        Launches whose calls the trace does not have are in a row with the operation "".
+        """
+        return collectives.by_collective(self._traffic, self.launches, self.collectives)
+
     def by_launch(self) -> pd.DataFrame:
         """launch kernel issuer (label) process time (ns), values; launches with traffic only"""
         return traffic.by_launch(self._traffic, self._tables.launches)
@@ -211,7 +280,8 @@ class Trace:
 
     def line_matrix(self, file: str, line: int, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""
-        return traffic.matrix(source.of_line(self._traffic, file, line), self._nodes, value, reading)
+        of_line = traffic.directed(source.of_line(self._traffic, file, line), reading)
+        return pairs.matrix(of_line, self._nodes("device"), value, self.label)
 
     def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
         """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
@@ -220,7 +290,8 @@ class Trace:
     def lane_accesses(self, limit: int | None = None) -> pd.DataFrame:
         """One row per lane access: launch site issuer owner process time block warp lane address width (bytes).
 
-        Without a limit this can be 32 rows a record: `lane_access_blocks` goes through them piece by piece.
+        A bulk access is one row, as wide as all that it moved. Without a limit this can be 32 rows a record:
+        `lane_access_blocks` goes through them piece by piece.
         """
         return pd.concat(
             [accesses.none(self._tables), *accesses.limited(self.lane_access_blocks(), limit)], ignore_index=True
@@ -235,17 +306,24 @@ class Trace:
         return (block.table for block in self._record_blocks())
 
     def not_measured(self) -> pd.DataFrame:
-        """Sites that were not counted: site kernel (that holds it) file line offset opcode operation width sass"""
-        sites = self.sites if self._selected is None else self.sites[self._selected.sites]
-        return losses.not_measured(sites)
+        """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
+        operation width sass accesses lanes.
+
+        ``accesses`` says how often warps ran it, 0 = never, -1 = not known (format 1). What it moved is nowhere.
+        """
+        sites, counts = self.sites, self._tables.unmeasured_counts
+        if self._selected is not None:
+            sites = sites[self._selected.sites]
+            counts = counts[self._selected.launches[self._tables.launch_places.of(counts["launch"].to_numpy())]]
+        return losses.not_measured(self._tables, sites, counts)
 
     def losses(self) -> list[str]:
         """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
         return losses.losses(self._tables)
 
     def label(self, place: int) -> str:
-        """The name for reading of an issuer or owner: "GPU 0", "host", "unknown"."""
-        return label(place)
+        """The name for reading of an issuer or owner: "GPU 0", "host", "unknown", "multicast 0 (GPU 0, GPU 1)"."""
+        return self._tables.label(place)
 
     # How it shows itself
 
@@ -274,9 +352,12 @@ class Trace:
             return traffic.joined(self._tables)
         return self._kept(self._parent._traffic)
 
-    @cached_property
-    def _nodes(self) -> list[int]:
-        return self._parent._nodes if self._parent else traffic.nodes(self._tables)
+    def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
+        return pairs.directed(self._traffic, self.copies, reading, initiated)
+
+    def _nodes(self, initiated: Initiated) -> list[int]:
+        # Of the whole trace also for a view: pictures of views can be compared.
+        return pairs.nodes(self._tables, initiated)
 
     @cached_property
     def _record_count(self) -> int:
@@ -296,8 +377,8 @@ class Trace:
                 continue
             kept = self._selected.rows(self._tables, block.table)
             if kept.any():
-                addresses = None if block.addresses is None else block.addresses[kept]
-                yield RecordBlock(block.table[kept].reset_index(drop=True), addresses)
+                part = block.part(kept)
+                yield RecordBlock(part.shape, part.table.reset_index(drop=True), part.addresses)
 
 
 def load(source: Source, *, allow_truncated: bool = False) -> Trace:
@@ -309,7 +390,7 @@ def load(source: Source, *, allow_truncated: bool = False) -> Trace:
     opened = [Process.open(path, allow_truncated=allow_truncated) for path in _distinct(_paths(source))]
     trace = Trace(Tables(_once(opened)))
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
-    _ = trace.counts
+    _ = trace.counts, trace.copies, trace.collectives
     return trace
 
 

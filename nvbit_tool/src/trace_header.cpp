@@ -22,13 +22,15 @@ namespace {
 constexpr std::array kEnvironmentPrefixes = {
     "CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=", "BLOCKS=", "HOST_MEMORY=", "SNOOPIE_"};
 
-// Where launchers put ranks.
+// Where launchers put ranks: Open MPI; MPICH, nvshmrun (Hydra) and Cray's PALS; PMIx; Slurm; torchrun.
 constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
                                "OMPI_COMM_WORLD_LOCAL_RANK",
                                "OMPI_COMM_WORLD_SIZE",
                                "PMI_RANK",
                                "PMI_SIZE",
+                               "PMI_LOCAL_RANK",
                                "MPI_LOCALRANKID",
+                               "PMIX_RANK",
                                "SLURM_PROCID",
                                "SLURM_LOCALID",
                                "SLURM_NTASKS",

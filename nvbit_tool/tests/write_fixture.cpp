@@ -1,5 +1,5 @@
 // Writes traces with the real writer, for the Python reader's tests:  write_fixture KIND FILE,  or  write_fixture schema
-//   small    a ring over two GPUs: every table has rows, about 2 KB
+//   small    a ring over two GPUs: every table has rows, about 3 KB
 //   blocks   the same with 200000 records, many blocks
 //   killed   `small` without its end, as a killed process leaves it
 //   empty    a process that recorded nothing
@@ -13,6 +13,7 @@
 
 #include "catalog.h"
 #include "output_path.h"
+#include "owners.h"
 #include "trace_header.h"
 #include "trace_writer.h"
 
@@ -45,7 +46,8 @@ FunctionDescription put() {
     function.sites.push_back({0x70, "LDG.E R4, desc[UR4][R2.64]", "LDG.E", Operation::load, 4, true, {{"/home/u/ring.cu", 11, ""}}});
     function.sites.push_back({0x90, "STG.E desc[UR4][R6.64], R5", "STG.E", Operation::store, 4, true, inlined});
     function.sites.push_back(
-        {0xb0, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", Operation::load, 0, false, {{"/home/u/ring.cu", 14, ""}}});
+        {0xb0, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", Operation::load, 16, true, {{"/home/u/ring.cu", 14, ""}}});
+    function.sites.push_back({0xd0, "UTMALDG.2D [UR8], [UR4]", "UTMALDG.2D", Operation::load, 0, false, {{"/home/u/ring.cu", 15, ""}}});
     return function;
 }
 
@@ -61,6 +63,9 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     const Catalog::Entry bump_entry = catalog.add(bump());
     for (uint32_t gpu = 0; gpu < 2; ++gpu)
         writer.append(ObjectRow{gpu + 1, 0x7f0000000000 + gpu * 0x200000ull, 4096, static_cast<u1>(gpu), 0, kStart + gpu});
+    writer.append(SetRow{kFirstSet, 0});
+    writer.append(SetRow{kFirstSet, 1});
+    writer.append(ObjectRow{3, 0x7f4000000000, 0x200000, kFirstSet, static_cast<u1>(ObjectKind::multicast), kStart + 2});
     uint32_t launch = 0;
     for (uint32_t gpu = 0; gpu < 2; ++gpu) {
         const u1 owner = static_cast<u1>(1 - gpu);
@@ -70,7 +75,14 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         for (uint32_t i = 0; i < records; ++i)
             writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF,
                                     target + i % 2 * 128, 4});
-        writer.append(LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0});
+        // A bulk copy of 64 × 16 bytes, and an instruction of which there is only how often it ran.
+        writer.append(CountRow{launch, put_entry.first_site + 2, owner, 1, 64, 32});
+        writer.append(BulkRow{launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 5500, 1, 2, 0b100, target + 256, 1024});
+        writer.append(CountRow{launch, put_entry.first_site + 3, kOwnerUnknown, 2, 2, 0});
+        writer.append(CollectiveRow{gpu + 1, 1, writer.intern("AllReduce"), writer.intern("sum"), writer.intern("float32"), 256, 1024, -1,
+                                    0xfeedfacecafebeef, gpu, 2, static_cast<u1>(gpu), 0x1000 + gpu, 4711, kStart + 10, kStart + 20});
+        writer.append(
+            LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0, 1});
         writer.append(CountRow{launch, bump_entry.first_site, owner, 1, 3, 2});
         ScatteredRow scattered{launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 6000, 0, 0, 0b1011, {}};
         scattered.addresses[0] = target;
@@ -78,6 +90,11 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         scattered.addresses[3] = target + 64;
         writer.append(scattered);
     }
+    const u4 memcpy_call = writer.intern("cuMemcpyHtoDAsync_v2"), graph_call = writer.intern("cuGraphLaunch");
+    writer.append(CopyRow{1, static_cast<u1>(CopyKind::linear), memcpy_call, kOwnerHost, 0, 0x5000, 0x7f0000000000, 4096, 0, 0x1000, 4711,
+                          kStart + 30, kStart + 40});
+    writer.append(CopyRow{2, static_cast<u1>(CopyKind::graph), graph_call, 0, 1, 0x7f0000000000, 0x7f0000200000, 512, 0, 0x1000, 4711,
+                          kStart + 50, kStart + 55});
     writer.append(FreeRow{1, kStart + 1000});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
 }
@@ -107,7 +124,7 @@ int main(int argc, char** argv) {
     const uint32_t records = kind == "blocks" ? 100000 : 2;
     if (kind != "empty") {
         write_rows(writer, catalog, records);
-        totals = {5, 1, 4, 0, 6, 2 * records + 2, 0, catalog.unmeasured_sites(), 0};
+        totals = {5, 1, 4, 0, 12, 2 * records + 4, 0, catalog.unmeasured_sites(), 0};
     }
     if (kind == "killed") {
         usleep(2000 * TraceWriter::kBlockMilliseconds);

@@ -17,31 +17,36 @@ _STEP = 1 << 15
 
 
 def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
-    """One row per lane access of a block; ``widths`` (bytes) has one value per record."""
+    """One row per lane access of a block; ``widths`` (bytes) has one value per record.
+
+    A bulk access is one row, as wide as all that it moved, of the lowest lane in its mask.
+    """
     table = block.table
     mask = table["mask"].to_numpy()
-    lanes_in = (mask[:, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
-    rows, lane = np.nonzero(lanes_in)
-    if block.addresses is None:
-        steps = lane - lowest_lane(mask)[rows]
-        # Address arithmetic is modulo 2^64, as on the device.
-        offset = (table["stride"].to_numpy()[rows] * steps).view(np.uint64)
-        address = table["base"].to_numpy()[rows] + offset
+    base = table["base"].to_numpy()
+    rows, lane = np.arange(len(mask)), lowest_lane(mask)
+    if block.shape == "bulk":
+        address, width = base, table["bytes"].to_numpy()
     else:
-        address = block.addresses[rows, lane]
+        lowest = lane
+        rows, lane = np.nonzero((mask[:, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1))
+        width = widths[rows]
+        if block.addresses is None:
+            # Address arithmetic is modulo 2^64, as on the device.
+            address = base[rows] + (table["stride"].to_numpy()[rows] * (lane - lowest[rows])).view(np.uint64)
+        else:
+            address = block.addresses[rows, lane]
     columns = {name: table[name].to_numpy()[rows] for name in COLUMNS[:8]}
-    return pd.DataFrame(columns | {"lane": lane.astype(np.int32), "address": address, "width": widths[rows]})
+    return pd.DataFrame(columns | {"lane": lane.astype(np.int32), "address": address, "width": width})
 
 
 def lane_accesses(tables: Tables, blocks: Iterable[RecordBlock]) -> Iterator[pd.DataFrame]:
     """Tables of COLUMNS, each of at most about a million rows."""
-    all_widths = tables.sites["width"].to_numpy()
     for block in blocks:
-        widths = all_widths[tables.site_places.of(block.table["site"].to_numpy())]
+        widths = tables.widths(block.table["site"].to_numpy())
         for start in range(0, len(block.table), _STEP):
             part = slice(start, start + _STEP)
-            addresses = None if block.addresses is None else block.addresses[part]
-            yield expand(RecordBlock(block.table.iloc[part], addresses), widths[part])
+            yield expand(block.part(part), widths[part])
 
 
 def none(tables: Tables) -> pd.DataFrame:

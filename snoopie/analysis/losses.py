@@ -12,6 +12,9 @@ from snoopie.analysis import units
 from snoopie.trace.merge import UNKNOWN, Tables
 from snoopie.trace.tables import Process
 
+# Of opcodes that were not measured, the sentence names this many.
+_KINDS = 5
+
 
 def losses(tables: Tables) -> list[str]:
     """Sentences on all that is missing from a trace, the gravest first."""
@@ -65,15 +68,13 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
 
 def _from_tables(tables: Tables) -> list[str]:
     sentences = []
-    if unmeasured := int((~tables.sites["measured"]).sum()):
-        sentences.append(
-            f"{_things(unmeasured, 'memory instruction', 'memory instructions')} cannot be measured by this version: "
-            "not_measured() names them."
-        )
+    sentences += _unmeasured(not_measured(tables, tables.sites, tables.unmeasured_counts))
     counts = tables.counts
     if unknown := int(counts.loc[counts["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
-    widths = tables.sites["width"].to_numpy()[tables.site_places.of(counts["site"].to_numpy())]
+    if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
+        sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory whose owner is not known.")
+    widths = tables.widths(counts["site"].to_numpy())
     if shapeless := int(counts.loc[widths == 0, "accesses"].sum()):
         sentences.append(
             f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."
@@ -121,7 +122,38 @@ def _things(number: int, one: str, many: str) -> str:
     return f"{units.count(number)} {one if number == 1 else many}"
 
 
-def not_measured(sites: pd.DataFrame) -> pd.DataFrame:
-    """The rows of ``sites`` that were not counted: site, kernel (the function that holds it), file, line, offset, …"""
+def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
+    """The rows of ``sites`` that were not measured: site, kernel (the function that holds it), file, line, …
+
+    With accesses and lanes, the sums over ``counts``: how often it ran, most often first. -1 where the trace does not
+    say (format 1).
+    """
     table = sites[~sites["measured"]].reset_index()
-    return table[["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass"]]
+    ran = counts.groupby("site")[["accesses", "lanes"]].sum().reindex(table["site"], fill_value=0)
+    told = np.array([source.header.version > 1 for source in tables.sources], np.bool_)[table["process"].to_numpy()]
+    for value in ("accesses", "lanes"):
+        table[value] = np.where(told, ran[value].to_numpy(), -1)
+    table = table.sort_values(["accesses", "site"], ascending=[False, True], ignore_index=True)
+    return table[
+        ["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass", "accesses", "lanes"]
+    ]
+
+
+def _unmeasured(sites: pd.DataFrame) -> list[str]:
+    sentences = []
+    ran = sites[sites["accesses"] > 0]
+    if len(ran):
+        kinds = list(dict.fromkeys(opcode.split(".")[0] for opcode in ran["opcode"]))
+        named = ", ".join(kinds[:_KINDS]) + (", …" if kinds[_KINDS:] else "")
+        which, what = ("a kind", "it moved") if len(ran) == 1 else ("kinds", "they moved")
+        sentences.append(
+            f"{_things(len(ran), 'instruction', 'instructions')} of {which} that cannot be measured ({named}) ran "
+            f"{_things(int(ran['accesses'].sum()), 'time', 'times')}: what {what} is not in this trace; "
+            "not_measured() names them."
+        )
+    if untold := int((sites["accesses"] < 0).sum()):
+        sentences.append(
+            f"{_things(untold, 'memory instruction', 'memory instructions')} cannot be measured by the version that "
+            "recorded this: not_measured() names them."
+        )
+    return sentences

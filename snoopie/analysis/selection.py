@@ -1,4 +1,4 @@
-"""What a view of a trace keeps: masks over launches, sites and owners."""
+"""What a view of a trace keeps: masks over launches, sites, owners, copies and collectives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from snoopie.trace.merge import Tables, label
+from snoopie.trace.merge import HOST, UNKNOWN, Tables
 
 Mask = NDArray[np.bool_]
 Names = str | Iterable[str] | None
@@ -19,11 +19,13 @@ Places = int | str | Iterable[int | str] | None
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Masks aligned with the rows of ``launches`` and ``sites``, and the kept owners (None: all)."""
+    """Masks aligned with the rows of the tables of their names, and the kept owners (None: all)."""
 
     launches: Mask
     sites: Mask
     owners: frozenset[int] | None
+    copies: Mask
+    collectives: Mask
 
     def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
         """Which rows of a table with the columns launch, site, owner are kept."""
@@ -36,7 +38,10 @@ class Selection:
 
 def everything(tables: Tables) -> Selection:
     """The selection that keeps all."""
-    return Selection(np.ones(len(tables.launches), np.bool_), np.ones(len(tables.sites), np.bool_), None)
+    launches, sites, copies, collectives = (
+        np.ones(len(table), np.bool_) for table in (tables.launches, tables.sites, tables.copies, tables.collectives)
+    )
+    return Selection(launches, sites, None, copies, collectives)
 
 
 def narrow(
@@ -52,21 +57,33 @@ def narrow(
 ) -> Selection:
     """A selection that keeps what the given one keeps and the arguments name; None names all."""
     launch_mask, site_mask, kept_owners = selection.launches.copy(), selection.sites.copy(), selection.owners
+    copy_mask, collective_mask = selection.copies.copy(), selection.collectives.copy()
+    if any(of_kernels is not None for of_kernels in (kernels, operations, launches, files)):
+        copy_mask[:] = False
     if kernels is not None:
         launch_mask &= _named(tables.launches["kernel"], kernels)
     if issuers is not None:
-        launch_mask &= np.isin(tables.launches["gpu"].to_numpy(), sorted(_places(tables, issuers)))
+        chosen = sorted(_places(tables, issuers))
+        launch_mask &= np.isin(tables.launches["gpu"].to_numpy(), chosen)
+        copy_mask &= np.isin(tables.copies["issuer"].to_numpy(), chosen)
+        collective_mask &= np.isin(tables.collectives["issuer"].to_numpy(), chosen)
     if launches is not None:
         wanted = [launches] if isinstance(launches, (int, np.integer)) else list(launches)
         launch_mask &= np.isin(tables.launches.index.to_numpy(), np.array(wanted, np.int64))
+    if kernels is not None or launches is not None:
+        kept = tables.launches[launch_mask & (tables.launches["group"] > 0).to_numpy()]
+        carried_out = pd.MultiIndex.from_frame(kept[["group", "gpu"]])
+        collective_mask &= pd.MultiIndex.from_frame(tables.collectives[["group", "issuer"]]).isin(carried_out)
     if operations is not None:
         site_mask &= _named(tables.sites["operation"], operations)
     if files is not None:
         site_mask &= _named(tables.sites["file"], files)
     if owners is not None:
-        chosen = _places(tables, owners)
-        kept_owners = chosen if kept_owners is None else kept_owners & chosen
-    return Selection(launch_mask, site_mask, kept_owners)
+        of_owners = _places(tables, owners)
+        kept_owners = of_owners if kept_owners is None else kept_owners & of_owners
+        ends = tables.copies[["source", "destination"]].to_numpy()
+        copy_mask &= np.isin(ends, sorted(of_owners)).any(axis=1)
+    return Selection(launch_mask, site_mask, kept_owners, copy_mask, collective_mask)
 
 
 def _named(column: pd.Series[str], names: Names) -> Mask:
@@ -88,6 +105,11 @@ def _places(tables: Tables, wanted: Places) -> frozenset[int]:
     if wanted is None:
         return frozenset()
     values = [wanted] if isinstance(wanted, (int, str, np.integer)) else list(wanted)
-    by_label = {label(place): place for place in (*range(len(tables.gpus)), -1, -2)}
-    # A label that no GPU has selects nothing.
-    return frozenset(by_label.get(value, -3) if isinstance(value, str) else int(value) for value in values)
+    places = (*range(len(tables.gpus)), HOST, UNKNOWN, *tables.sets.index.tolist())
+    by_label = {tables.label(place): place for place in places}
+    # A label that nothing has selects nothing.
+    return frozenset(
+        place
+        for value in values
+        if (place := by_label.get(value) if isinstance(value, str) else int(value)) is not None
+    )

@@ -1,4 +1,4 @@
-"""Counts → who moved how much, by GPU pair, kernel, line, site, operation or launch.
+"""Counts → who moved how much, by pair of places, kernel, line, site, operation or launch.
 
 Every analysis is ``summarise(block, keys)`` → a small table, and ``merge(tables, keys)``, which is associative: one
 core, many cores or many processes give the same sums. All sums are 64-bit integers, exact.
@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
-from snoopie.errors import UsageError
-from snoopie.trace.merge import HOST, UNKNOWN, Tables, label
+from snoopie.analysis.reading import Reading, ends
+from snoopie.trace.merge import Tables, label
 from snoopie.trace.tables import Ints
 
 Value = Literal["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
-Reading = Literal["issued", "flow"]
 
 VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_bytes")
-READINGS: tuple[Reading, ...] = ("issued", "flow")
 
 
 def joined(tables: Tables) -> pd.DataFrame:
@@ -81,45 +78,13 @@ def directed(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     Data flows issuer → owner on stores and reductions, owner → issuer on loads. An atomic returns a value: it counts
     once in each direction, so the sums of a flow can exceed those of the accesses.
     """
-    if reading not in READINGS:
-        raise UsageError(f"there is no reading {reading!r}", "use 'issued' or 'flow'")
+    first, second = ends(reading)
     if reading == "issued":
-        return summarise(traffic, ["issuer", "owner"])
+        return summarise(traffic, [first, second])
     pairs = summarise(traffic, ["issuer", "owner", "operation"])
-    out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": "from", "owner": "to"})
-    back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": "from", "issuer": "to"})
-    return merge([out, back], ["from", "to"])
-
-
-def by_pair(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """`directed`, with labels instead of places, most bytes first. Only pairs with traffic."""
-    pairs = directed(traffic, reading)
-    first, second = pairs.columns[:2]
-    order = pairs.sort_values(["bytes", first, second], ascending=[False, True, True], ignore_index=True)
-    order["wire_efficiency"] = efficiency(order)
-    for key in (first, second):
-        order[key] = pd.Series([label(place) for place in order[key]], dtype="str")
-    return order
-
-
-def nodes(tables: Tables) -> list[int]:
-    """All GPUs, and host and unknown where the trace has traffic with them."""
-    present = set(tables.counts["owner"].unique().tolist())
-    return [*range(len(tables.gpus)), *(place for place in (HOST, UNKNOWN) if place in present)]
-
-
-def matrix(traffic: pd.DataFrame, places: Sequence[int], value: Value, reading: Reading) -> pd.DataFrame:
-    """A square over the places, zeros included: rows issuer or from, columns owner or to; int64, labels "GPU 0", …"""
-    if value not in VALUES:
-        raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}")
-    pairs = directed(traffic, reading)
-    first, second = pairs.columns[:2]
-    labels = [label(place) for place in places]
-    at = {place: row for row, place in enumerate(places)}
-    cells = np.zeros((len(places), len(places)), np.int64)
-    for row, column, amount in zip(pairs[first], pairs[second], pairs[value], strict=True):
-        cells[at[row], at[column]] = amount
-    return pd.DataFrame(cells, pd.Index(labels, name=first), pd.Index(labels, name=second))
+    out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": first, "owner": second})
+    back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": first, "issuer": second})
+    return merge([out, back], [first, second])
 
 
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from snoopie.analysis import units
 from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
-from snoopie.cli.traffic import sources
+from snoopie.cli.traffic import not_measured
 
 DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
 
@@ -27,7 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
     _section("Settings", _settings(trace))
     print("\nTotals")
     print_pairs_of_values(_totals(trace))
-    _section("Instructions that were not measured", _not_measured(trace))
+    _section("Instructions that were not measured", not_measured(trace))
     print("\nWhat the trace lacks")
     for sentence in trace.losses() or ["nothing"]:
         print(in_shell_words(sentence))
@@ -55,16 +55,10 @@ def _processes(trace: Trace) -> pd.DataFrame:
         for start, end in zip(table["start_ns"], table["end_ns"], strict=True)
     ]
     table["process"] = table.index
-    shown = ["process", "host", "pid", "started", "ran", "ranks", "command"]
-    if not table["ranks"].str.len().any():
-        shown.remove("ranks")
-    return table[shown]
-
-
-def _not_measured(trace: Trace) -> pd.DataFrame:
-    table = trace.not_measured()
-    table["source"] = sources(table)
-    return table[["source", "kernel", "opcode"]].drop_duplicates()
+    ranks = [name for name in ("rank", "local_rank", "ranks") if (table[name] >= 0).any()]
+    for name in ranks:
+        table[name] = [str(number) if number >= 0 else units.NOTHING for number in table[name]]
+    return table[["process", *ranks, "host", "pid", "started", "ran", "command"]]
 
 
 def _date(ns: int) -> str:
@@ -77,6 +71,8 @@ def _date(ns: int) -> str:
 def _gpus(trace: Trace) -> pd.DataFrame:
     table = trace.gpus[["label", "name", "sm", "memory", "nvlinks", "host", "pci", "uuid"]].copy()
     table["nvlinks"] = [str(links) if links >= 0 else "unknown" for links in table["nvlinks"]]
+    if not trace.gpus["visible"].all():
+        table["visible"] = trace.gpus["visible"]
     return table
 
 
@@ -103,4 +99,7 @@ def _totals(trace: Trace) -> list[tuple[str, str]]:
         ("wire bytes", f"{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
         ("wire efficiency", units.percent(amounts["wire_efficiency"])),
     ]
+    if amounts["copies"]:
+        size = f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
+        rows += [("copies by the host", f"{amounts['copies']:,}"), ("bytes of copies", size)]
     return rows + [(name.replace("_", " "), f"{value:,}") for name, value in trace.totals.items() if name != "accesses"]

@@ -19,7 +19,11 @@ _AMOUNTS: dict[str, Callable[[float], str]] = {
     "accesses": lambda value: f"{value:,}",
     "lanes": lambda value: f"{value:,}",
     "launches": lambda value: f"{value:,}",
+    "copies": lambda value: f"{value:,}",
+    "calls": lambda value: f"{value:,}",
     "bytes": units.bytes,
+    "call_bytes": units.bytes,
+    "host_ns": units.duration,
     "wire_bytes": units.bytes,
     "memory": units.bytes,
     "share": units.percent,
@@ -29,7 +33,13 @@ _REMEDIES = {
     "load(…, allow_truncated=True)": "--allow-truncated",
     "not_measured() names them": "snoopie info names them",
 }
-_HEADINGS = {"wire_bytes": "wire bytes", "wire_efficiency": "efficiency"}
+_HEADINGS = {
+    "wire_bytes": "wire bytes",
+    "wire_efficiency": "efficiency",
+    "call_bytes": "call bytes",
+    "host_ns": "host time",
+    "local_rank": "local rank",
+}
 # Of a path the end says most.
 _KEEP_END = frozenset({"source"})
 

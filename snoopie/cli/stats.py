@@ -1,4 +1,4 @@
-"""snoopie stats: traffic by pair of GPUs, kernel, source line or instruction."""
+"""snoopie stats: traffic by pair of GPUs, kernel, source line or instruction; copies and collectives."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from snoopie.analysis.names import choose_kernels
 from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.output import print_next
-from snoopie.cli.traffic import TABLES, print_losses, print_traffic
+from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
 
 DESCRIPTION = (
@@ -46,6 +46,8 @@ def main(arguments: argparse.Namespace) -> int:
         print()
         return 0
     print_traffic(trace, arguments.by, reading)
+    if arguments.by == "pair":
+        print_beside_traffic(trace)
     sys.stdout.flush()
     print_losses(trace)
     truncated = ["--allow-truncated"] if arguments.allow_truncated else []
@@ -54,7 +56,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
-    """What --json prints: `rows` as the table of `by`, amounts as integers, `null` where there is no number."""
+    """What --json prints: `rows` as the table of `by`, amounts as integers, `null` where there is no number.
+
+    `copies`, `collectives` and `not_measured` are there whatever `by` says.
+    """
     table = trace.by_pair(reading="flow") if reading == "flow" else TABLES[by](trace)
     gpus = trace.gpus.reset_index()
     return {
@@ -64,6 +69,9 @@ def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
         "summary": {name: _plain(value) for name, value in trace.summary().items()},
         "gpus": _rows(gpus[["label", "uuid", "name", "host"]]),
         "rows": _rows(table),
+        "copies": _rows(trace.by_copy()),
+        "collectives": _rows(trace.by_collective()),
+        "not_measured": _rows(trace.not_measured()),
         "losses": trace.losses(),
     }
 

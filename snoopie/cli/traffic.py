@@ -1,4 +1,4 @@
-"""Who moved how much, as a table for people."""
+"""Who moved how much, as tables for people."""
 
 import sys
 from collections.abc import Callable
@@ -16,14 +16,22 @@ TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
     "kernel": lambda trace: trace.by_kernel(),
     "line": lambda trace: trace.by_line(),
     "site": lambda trace: trace.by_site(),
-}
-_KEYS = {
-    "pair": ["issuer", "owner"],
-    "kernel": ["kernel", "launches"],
-    "line": ["source", "kernel"],
-    "site": ["site", "source", "kernel", "operation", "width", "sass"],
+    "copy": lambda trace: trace.by_copy(),
+    "collective": lambda trace: trace.by_collective(),
 }
 _AMOUNTS = ["accesses", "bytes", "share", "wire_bytes", "wire_efficiency"]
+_SHOWN = {
+    "pair": ["issuer", "owner", *_AMOUNTS],
+    "kernel": ["kernel", "launches", *_AMOUNTS],
+    "line": ["source", "kernel", *_AMOUNTS],
+    "site": ["site", "source", "kernel", "operation", "width", "sass", *_AMOUNTS],
+    "copy": ["source", "destination", "kind", "call", "copies", "bytes", "share", "host_ns"],
+    "collective": ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *_AMOUNTS],
+}
+_NOTHING = {
+    "copy": "no copy that the host started was recorded",
+    "collective": "no call of NCCL was recorded",
+}
 _UNKNOWN_SOURCE = "(source line unknown)"
 
 
@@ -32,21 +40,57 @@ def print_traffic(trace: Trace, by: str, reading: str = "issued", stream: TextIO
     stream = stream or sys.stdout
     flow = by == "pair" and reading == "flow"
     table = trace.by_pair(reading="flow") if flow else TABLES[by](trace)
-    total = trace.summary()
     if table.empty:
-        print("no access to another GPU's memory was measured", file=stream)
+        print(_NOTHING.get(by, "no access to another GPU's memory was measured"), file=stream)
         return
     # Of the table, not of the accesses: a flow counts an atomic in both directions.
     table["share"] = table["bytes"] / max(int(table["bytes"].sum()), 1)
+    # Copies have another source: where the data came from.
     if "file" in table:
         table["source"] = sources(table)
-    keys = ["from", "to"] if flow else _KEYS[by]
-    print_table(table[[*keys, *_AMOUNTS]], stream)
-    print(
+    print_table(table[["from", "to", *_AMOUNTS] if flow else _SHOWN[by]], stream)
+    print(_total(trace, by), file=stream)
+
+
+def _total(trace: Trace, by: str) -> str:
+    total = trace.summary()
+    if by == "copy":
+        return f"{total['copies']:,} {'copy' if total['copies'] == 1 else 'copies'}, {units.bytes(total['copy_bytes'])}"
+    if by == "collective":
+        return f"{len(trace.collectives):,} {'call' if len(trace.collectives) == 1 else 'calls'}"
+    return (
         f"{total['accesses']:,} accesses, {units.bytes(total['bytes'])}, "
-        f"{units.bytes(total['wire_bytes'])} on the wire ({units.percent(total['wire_efficiency'])} efficiency)",
-        file=stream,
+        f"{units.bytes(total['wire_bytes'])} on the wire ({units.percent(total['wire_efficiency'])} efficiency)"
     )
+
+
+def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
+    """Print what the accesses of kernels do not show, each under its title: copies, collectives, what was missed."""
+    stream = stream or sys.stdout
+    if len(trace.copies):
+        print("\nCopies that the host started", file=stream)
+        print_traffic(trace, "copy", stream=stream)
+    if len(trace.collectives):
+        print("\nCollectives, with the traffic of their kernels", file=stream)
+        print_traffic(trace, "collective", stream=stream)
+    missed = not_measured(trace, ran=True)
+    if len(missed):
+        print("\nInstructions that ran and were not measured", file=stream)
+        print_table(missed, stream)
+
+
+def not_measured(trace: Trace, *, ran: bool = False) -> pd.DataFrame:
+    """source, kernel, opcode and how often it ran; ``ran``: without those that are known never to have."""
+    table = trace.not_measured()
+    table["source"] = sources(table)
+    # A line can hold many of a kind; and of traces of format 1 nobody knows how often theirs ran.
+    by_line = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"]
+    times = by_line.agg(["sum", "min"]).reset_index()
+    times["ran"] = [
+        units.NOTHING if least < 0 else f"{units.count(total)} times"
+        for total, least in zip(times["sum"], times["min"], strict=True)
+    ]
+    return times.loc[(times["sum"] != 0) | (not ran), ["source", "kernel", "opcode", "ran"]]
 
 
 def sources(table: pd.DataFrame) -> list[str]:

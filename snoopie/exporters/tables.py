@@ -19,6 +19,7 @@ Pieces = Iterable[pd.DataFrame]
 TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "processes": lambda trace: [trace.processes],
     "gpus": lambda trace: [trace.gpus],
+    "sets": lambda trace: [trace.sets],
     "links": lambda trace: [trace.links],
     "functions": lambda trace: [trace.functions],
     "lines": lambda trace: [trace.lines],
@@ -26,8 +27,11 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "launches": lambda trace: [trace.launches],
     "counts": lambda trace: [trace.counts],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
+    "copies": lambda trace: [trace.copies],
+    "collectives": lambda trace: [trace.collectives],
     "objects": lambda trace: [trace.objects],
     "notices": lambda trace: [trace.notices],
+    "not_measured": lambda trace: [trace.not_measured()],
     "traffic_by_pair": lambda trace: [trace.by_pair()],
     "flow_by_pair": lambda trace: [trace.by_pair(reading="flow")],
     "traffic_by_kernel": lambda trace: [trace.by_kernel()],
@@ -35,6 +39,8 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "traffic_by_site": lambda trace: [trace.by_site()],
     "traffic_by_operation": lambda trace: [trace.by_operation()],
     "traffic_by_launch": lambda trace: [trace.by_launch()],
+    "traffic_by_collective": lambda trace: [trace.by_collective()],
+    "copies_by_call": lambda trace: [trace.by_copy()],
 }
 # The only table with the addresses of scattered accesses; up to 32 rows a record, so on request.
 LANES: dict[str, Callable[[Trace], Pieces]] = {

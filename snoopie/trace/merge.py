@@ -1,6 +1,7 @@
 """Several processes → one set of tables: GPUs by UUID, ids made unique, a `process` column.
 
-Within the merged tables an owner is a place in ``gpus``, or HOST, or UNKNOWN. Ids of the first process stay as they
+Within the merged tables an owner is a place in ``gpus``, or HOST, or UNKNOWN, or, from FIRST_SET down, a multicast
+object: two processes may mean the same one, but nothing in their traces says so. Ids of the first process stay as they
 are; those of later ones are moved up. 0 stays "none".
 """
 
@@ -19,17 +20,24 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError
 from snoopie.trace.lines import own_lines
+from snoopie.trace.ranks import ranks_of
 from snoopie.trace.schema import GEOMETRY, Columns, Header
-from snoopie.trace.tables import Ints, Process
+from snoopie.trace.tables import RECORD_TABLES, Ints, Process
 
 HOST = -1
 UNKNOWN = -2
+FIRST_SET = -3
+# A multicast object names its GPUs in its label, or, with more than these, says how many there are.
+_NAMED = 8
 
-SHAPES = ("strided", "scattered")
+SHAPES = ("strided", "scattered", "bulk")
+_SHAPE_OF = dict(zip(RECORD_TABLES, SHAPES, strict=True))
+# Sums stay below this, so that twice as much still fits 63 bits (a flow counts an atomic twice) and so does adding two.
+LIMIT = 1 << 61
 COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
 SECTOR = 32
 
-_WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "objects")
+_WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
 
 
 class Places:
@@ -50,10 +58,15 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class RecordBlock:
-    """Some recorded accesses. ``addresses`` (rows × 32, uint64) belongs to scattered ones, else None."""
+    """Some recorded accesses, all of one of SHAPES. ``addresses`` (rows × 32, uint64) of scattered ones, else None."""
 
+    shape: str
     table: pd.DataFrame
     addresses: NDArray[np.uint64] | None
+
+    def part(self, rows: slice | NDArray[np.bool_]) -> RecordBlock:
+        """Some of its rows."""
+        return RecordBlock(self.shape, self.table[rows], None if self.addresses is None else self.addresses[rows])
 
 
 class Tables:
@@ -68,6 +81,13 @@ class Tables:
         for table in _WITH_IDS:
             highest = [int(source.column(table, "id").max(initial=0)) for source in self.sources]
             *self._offsets[table], self._last[table] = accumulate(highest, initial=0)
+        # Groups of collectives are numbers that two tables share.
+        groups = [("collectives", "group"), ("launches", "group")]
+        highest = [max(int(source.column(*column).max(initial=0)) for column in groups) for source in self.sources]
+        *self._offsets["groups"], self._last["groups"] = accumulate(highest, initial=0)
+        # The values by which each process knows its multicast objects, and how many those before it have.
+        self._set_codes = [np.unique(source.column("sets", "owner")) for source in self.sources]
+        *self._set_offsets, self._set_count = accumulate(map(len, self._set_codes), initial=0)
 
     def _raw(self, table: str, column: str) -> NDArray[Any]:
         """A column of all processes, as it was written."""
@@ -91,13 +111,23 @@ class Tables:
         return np.concatenate(parts)
 
     def owner(self, process: int, codes: Ints) -> Ints:
-        """Owner codes of one process as places in ``gpus``, HOST or UNKNOWN."""
+        """Owner codes of one process as places in ``gpus``, HOST, UNKNOWN, or places of multicast objects.
+
+        A multicast object of which the trace does not say anything more (its end was lost) is UNKNOWN.
+        """
         places = self._gpu_of[process]
         header = self.sources[process].header
         result = np.where(codes == header.host_owner, HOST, UNKNOWN)
         is_gpu = codes < len(places)
         result[is_gpu] = places[codes[is_gpu]]
+        known = self._set_codes[process]
+        is_set = np.isin(codes, known)
+        result[is_set] = FIRST_SET - self._set_offsets[process] - np.searchsorted(known, codes[is_set])
         return result
+
+    def label(self, place: int) -> str:
+        """The name for reading of an issuer or owner: "GPU 0", "host", "unknown", "multicast 0 (GPU 0, GPU 1)"."""
+        return str(self.sets["label"].get(place)) if place in self.sets.index else label(place)
 
     @cached_property
     def _texts(self) -> tuple[Places, NDArray[Any]]:
@@ -114,6 +144,7 @@ class Tables:
     @cached_property
     def processes(self) -> pd.DataFrame:
         headers = [source.header for source in self.sources]
+        ranks = [ranks_of(header.ranks) for header in headers]
         return _frame(
             "process",
             np.arange(len(headers)),
@@ -122,7 +153,9 @@ class Tables:
             program=[header.program for header in headers],
             command=[shlex.join(header.command) for header in headers],
             start_ns=np.array([header.start_ns for header in headers], np.int64),
-            ranks=[" ".join(f"{name}={value}" for name, value in header.ranks.items()) for header in headers],
+            rank=np.array([own.rank for own in ranks], np.int64),
+            local_rank=np.array([own.local_rank for own in ranks], np.int64),
+            ranks=np.array([own.ranks for own in ranks], np.int64),
             path=[str(source.path) for source in self.sources],
             complete=np.array([source.complete for source in self.sources], np.bool_),
             version=[str(header.tool.get("version", "")) for header in headers],
@@ -143,6 +176,22 @@ class Tables:
             nvlinks=np.array([row["nvlinks"] for row in rows], np.int64),
             host=[row["host"] for row in rows],
             label=[label(place) for place in range(len(rows))],
+            visible=np.array([row["visible"] for row in rows], np.bool_),
+        )
+
+    @cached_property
+    def sets(self) -> pd.DataFrame:
+        places = np.arange(FIRST_SET, FIRST_SET - self._set_count, -1)
+        members: dict[int, set[int]] = {int(place): set() for place in places}
+        for place, gpu in zip(self._owners("sets"), self._owners("sets", "gpu"), strict=True):
+            members[int(place)].add(int(gpu))
+        return _frame(
+            "owner",
+            places,
+            process=np.repeat(np.arange(len(self._set_codes)), [len(codes) for codes in self._set_codes]),
+            gpus=[", ".join(label(gpu) for gpu in sorted(gpus) if gpu >= 0) for gpus in members.values()],
+            others=np.array([UNKNOWN in gpus for gpus in members.values()], np.bool_),
+            label=[_set_label(place, gpus) for place, gpus in members.items()],
         )
 
     @cached_property
@@ -221,6 +270,11 @@ class Tables:
     def site_places(self) -> Places:
         return Places(self.sites.index.to_numpy())
 
+    def widths(self, sites: Ints) -> Ints:
+        """The width of each site, in bytes; ids must be known."""
+        widths: Ints = self.sites["width"].to_numpy()[self.site_places.of(sites)]
+        return widths
+
     @cached_property
     def launches(self) -> pd.DataFrame:
         functions = self._ids("launches", "function", "functions")
@@ -235,6 +289,7 @@ class Tables:
             thread=self._raw("launches", "thread"),
             time=self._raw("launches", "time"),
             **{name: self._raw("launches", name) for name in GEOMETRY},
+            group=self._ids("launches", "group", "groups"),
         )
 
     @cached_property
@@ -243,11 +298,26 @@ class Tables:
 
     @cached_property
     def counts(self) -> pd.DataFrame:
+        """Of sites that were measured: the rows that say who moved what."""
+        counts = self._all_counts
+        measured = self.sites["measured"].to_numpy()[self.site_places.of(counts["site"].to_numpy())]
+        return counts if measured.all() else counts[measured].reset_index(drop=True)
+
+    @cached_property
+    def unmeasured_counts(self) -> pd.DataFrame:
+        """Of sites that were not: how often they ran, and no more."""
+        counts = self._all_counts
+        measured = self.sites["measured"].to_numpy()[self.site_places.of(counts["site"].to_numpy())]
+        return counts.loc[~measured, ["launch", "site", "process", "accesses", "lanes"]].reset_index(drop=True)
+
+    @cached_property
+    def _all_counts(self) -> pd.DataFrame:
         launches = self._ids("counts", "launch", "launches")
         sites = self._ids("counts", "site", "sites")
-        width = self.sites["width"].to_numpy()[self.site_places.of(sites)]
+        width = self.widths(sites)
         values = {name: self._raw("counts", name) for name in ("accesses", "lanes", "sectors")}
-        self._check_totals(values, width)
+        wide = values["lanes"].astype(np.float64) * width
+        self._check_sums("counts", [*values.values(), wide, values["sectors"].astype(np.float64) * SECTOR])
         return pd.DataFrame(
             {
                 "launch": launches,
@@ -261,14 +331,59 @@ class Tables:
             }
         )
 
-    def _check_totals(self, values: dict[str, Ints], width: Ints) -> None:
-        """Refuses counts whose sums would not fit 63 bits (half of that, since a flow counts an atomic twice)."""
-        sums = [float(column.sum(dtype=np.float64)) for column in values.values()]
-        sums.append(float((values["lanes"].astype(np.float64) * width).sum()))
-        sums.append(float(values["sectors"].sum(dtype=np.float64) * SECTOR))
-        if max(sums) >= 1 << 61 or any(len(column) and int(column.min()) < 0 for column in values.values()):
+    def _check_sums(self, what: str, columns: Sequence[NDArray[Any]]) -> None:
+        """Refuses columns with negative numbers, or whose sums reach LIMIT."""
+        if any(float(column.sum(dtype=np.float64)) >= LIMIT or column.min(initial=0) < 0 for column in columns):
             names = ", ".join(str(source.path) for source in self.sources)
-            raise CorruptError(f"the counts of {names} add up to more than any machine can move", "record it again")
+            raise CorruptError(f"the {what} of {names} add up to more than any machine can move", "record it again")
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        start, end = self._raw("copies", "start"), self._raw("copies", "end")
+        size = self._raw("copies", "bytes")
+        self._check_sums("copies", [size, np.maximum(end - start, 0)])
+        return _frame(
+            "copy",
+            self._ids("copies", "id", "copies"),
+            process=self._process("copies"),
+            kind=self._named("copies", "kind"),
+            call=self._text("copies", "call"),
+            source=self._owners("copies", "source"),
+            destination=self._owners("copies", "destination"),
+            source_address=self._raw("copies", "source_address"),
+            destination_address=self._raw("copies", "destination_address"),
+            bytes=size,
+            issuer=self._owners("copies", "gpu"),
+            stream=self._raw("copies", "stream"),
+            thread=self._raw("copies", "thread"),
+            start=start,
+            end=end,
+        )
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        size = self._raw("collectives", "bytes")
+        self._check_sums("collectives", [size])
+        return _frame(
+            "collective",
+            self._ids("collectives", "id", "collectives"),
+            process=self._process("collectives"),
+            operation=self._text("collectives", "operation"),
+            reduction=self._text("collectives", "reduction"),
+            type=self._text("collectives", "type"),
+            count=self._raw("collectives", "count"),
+            bytes=size,
+            peer=self._raw("collectives", "peer"),
+            communicator=[f"{number:#018x}" for number in self._raw("collectives", "communicator").tolist()],
+            rank=self._raw("collectives", "rank"),
+            ranks=self._raw("collectives", "ranks"),
+            issuer=self._owners("collectives", "gpu"),
+            stream=self._raw("collectives", "stream"),
+            thread=self._raw("collectives", "thread"),
+            start=self._raw("collectives", "start"),
+            end=self._raw("collectives", "end"),
+            group=self._ids("collectives", "group", "groups"),
+        )
 
     @cached_property
     def objects(self) -> pd.DataFrame:
@@ -304,14 +419,14 @@ class Tables:
     def records(self) -> Iterator[RecordBlock]:
         """The recorded accesses, block by block, in the order of the files. CorruptError on a bad block."""
         for number, source in enumerate(self.sources):
-            for _, columns in source.records():
-                yield self._record_block(number, columns)
+            for table, columns in source.records():
+                yield self._record_block(number, _SHAPE_OF[table], columns)
 
     def no_records(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""
         names = ("launch", "site", "issuer", "owner", "time", "block", "warp", "mask", "stride")
         empty: Columns = {name: np.empty(0, np.int64) for name in names}
-        return self._record_block(0, empty | {"base": np.empty(0, np.uint64)})
+        return self._record_block(0, "strided", empty | {"base": np.empty(0, np.uint64)})
 
     @cached_property
     def _record_ids(self) -> type[np.signedinteger[Any]]:
@@ -319,32 +434,35 @@ class Tables:
         last = max((self._last[table] for table in ("launches", "sites")), default=0)
         return np.int32 if last < 1 << 31 else np.int64
 
-    def _record_block(self, process: int, columns: Columns) -> RecordBlock:
-        ids = self._record_ids
+    @cached_property
+    def _record_places(self) -> type[np.signedinteger[Any]]:
+        return np.int16 if len(self._gpu_rows) + self._set_count < 1 << 14 else np.int32
+
+    def _record_block(self, process: int, shape: str, columns: Columns) -> RecordBlock:
+        ids, places = self._record_ids, self._record_places
         mask = columns["mask"].astype(np.uint32)
         rows = len(mask)
         addresses = columns.get("addresses")
-        if addresses is None:
-            base, stride = columns["base"], columns["stride"]
-        else:
-            base, stride = addresses[np.arange(rows), lowest_lane(mask)], np.zeros(rows, np.int64)
-        shape = np.full(rows, 0 if addresses is None else 1, np.int8)
+        base = columns["base"] if addresses is None else addresses[np.arange(rows), lowest_lane(mask)]
+        sites = columns["site"] + self._offsets["sites"][process]
+        lanes = lanes_of(mask)
         table = {
             "launch": (columns["launch"] + self._offsets["launches"][process]).astype(ids),
-            "site": (columns["site"] + self._offsets["sites"][process]).astype(ids),
-            "issuer": self.owner(process, columns["issuer"]).astype(np.int16),
-            "owner": self.owner(process, columns["owner"]).astype(np.int16),
+            "site": sites.astype(ids),
+            "issuer": self.owner(process, columns["issuer"]).astype(places),
+            "owner": self.owner(process, columns["owner"]).astype(places),
             "process": np.full(rows, process, np.int32),
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
             "mask": mask,
-            "lanes": lanes_of(mask),
-            "shape": pd.Categorical.from_codes(shape, pd.Index(SHAPES)),
+            "lanes": lanes,
+            "shape": pd.Categorical.from_codes(np.full(rows, SHAPES.index(shape), np.int8), pd.Index(SHAPES)),
             "base": base,
-            "stride": stride,
+            "stride": columns.get("stride", np.zeros(rows, np.int64)),
+            "bytes": columns["bytes"] if shape == "bulk" else lanes * self.widths(sites),
         }
-        return RecordBlock(pd.DataFrame(table), addresses)
+        return RecordBlock(shape, pd.DataFrame(table), addresses)
 
     @cached_property
     def record_rows(self) -> int:
@@ -354,7 +472,8 @@ class Tables:
         """A column of places in a list of the header, as the names there."""
         parts = []
         for source in self.sources:
-            names = source.header.operations if column == "operation" else source.header.object_kinds
+            header = source.header
+            names = {"sites": header.operations, "copies": header.copy_kinds, "objects": header.object_kinds}[table]
             parts.append(np.array([*names, ""], dtype=object)[source.column(table, column)])
         return np.concatenate(parts)
 
@@ -367,6 +486,14 @@ class Tables:
 def label(place: int) -> str:
     """The name for reading of an issuer or owner: "GPU 0", "host", "unknown"."""
     return {HOST: "host", UNKNOWN: "unknown"}.get(place, f"GPU {place}")
+
+
+def _set_label(place: int, members: set[int]) -> str:
+    gpus = sorted(gpu for gpu in members if gpu >= 0)
+    parts = [label(gpu) for gpu in gpus] if len(gpus) <= _NAMED else [f"{len(gpus)} GPUs"]
+    if UNKNOWN in members:
+        parts.append("those of other processes")
+    return f"multicast {FIRST_SET - place} ({', '.join(parts)})"
 
 
 def lanes_of(mask: NDArray[np.uint32]) -> NDArray[np.int32]:
@@ -404,10 +531,16 @@ def _merge_gpus(headers: Sequence[Header]) -> tuple[list[Ints], list[dict[str, A
                         "sm": gpu.sm,
                         "nvlinks": gpu.nvlinks,
                         "host": header.host,
+                        "visible": gpu.visible,
                     }
                 )
-            elif rows[places[key]]["nvlinks"] < 0:
-                rows[places[key]]["nvlinks"] = gpu.nvlinks
+            row = rows[places[key]]
+            row["visible"] |= gpu.visible
+            # One process may know what another could not read.
+            for fact in ("name", "pci", "memory", "sm"):
+                row[fact] = row[fact] or getattr(gpu, fact)
+            if row["nvlinks"] < 0:
+                row["nvlinks"] = gpu.nvlinks
             own.append(places[key])
         merged.append(np.array(own, np.int64))
     return merged, rows

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
 
-VERSION = 2
+# Version 1 has no bulk, copies, collectives and sets, and says nothing of how often unmeasured sites ran.
+VERSIONS = (1, 2)
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
 # A column is an array of rows values, of rows × n values, or of strings (dtype object).
@@ -24,26 +25,39 @@ _TYPE = re.compile(r"([uif])([1248])(?:\[([1-9][0-9]{0,3})\])?")
 
 GEOMETRY = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_memory")
 
+
+def _integers(names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), "i")
+
+
 # The columns that Snoopie reads: i an integer, s a string, a 32 addresses. The tables of _OPTIONAL may be undeclared.
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "strings": {"id": "i", "text": "s"},
-    "lines": dict.fromkeys(("id", "file", "line", "function", "inlined_at"), "i"),
-    "functions": dict.fromkeys(("id", "name", "mangled", "kernel", "has_lines"), "i"),
-    "sites": dict.fromkeys(
-        ("id", "function", "offset", "sass", "opcode", "operation", "width", "measured", "line"), "i"
+    "lines": _integers("id file line function inlined_at"),
+    "functions": _integers("id name mangled kernel has_lines"),
+    "sites": _integers("id function offset sass opcode operation width measured line"),
+    "launches": _integers("id function gpu stream thread time") | dict.fromkeys(GEOMETRY, "i"),
+    "counts": _integers("launch site owner accesses lanes sectors"),
+    "records": _integers("launch site issuer owner time block warp mask base stride"),
+    "scattered": _integers("launch site issuer owner time block warp mask") | {"addresses": "a"},
+    "bulk": _integers("launch site issuer owner time block warp mask base bytes"),
+    "copies": _integers(
+        "id kind call source destination source_address destination_address bytes gpu stream thread start end"
     ),
-    "launches": dict.fromkeys(("id", "function", "gpu", "stream", "thread", "time", *GEOMETRY), "i"),
-    "counts": dict.fromkeys(("launch", "site", "owner", "accesses", "lanes", "sectors"), "i"),
-    "records": dict.fromkeys(
-        ("launch", "site", "issuer", "owner", "time", "block", "warp", "mask", "base", "stride"), "i"
+    "collectives": _integers(
+        "id group operation reduction type count bytes peer communicator rank ranks gpu stream thread start end"
     ),
-    "scattered": dict.fromkeys(("launch", "site", "issuer", "owner", "time", "block", "warp", "mask"), "i")
-    | {"addresses": "a"},
-    "objects": dict.fromkeys(("id", "address", "bytes", "owner", "kind", "time"), "i"),
-    "frees": dict.fromkeys(("object", "time"), "i"),
+    "sets": _integers("owner gpu"),
+    "objects": _integers("id address bytes owner kind time"),
+    "frees": _integers("object time"),
     "notices": {"time": "i", "text": "s"},
 }
-_OPTIONAL = frozenset({"records", "scattered", "objects", "frees", "notices"})
+_OPTIONAL = frozenset({"records", "scattered", "bulk", "copies", "collectives", "sets", "objects", "frees", "notices"})
+# Columns that are read where they are declared, and are 0 where they are not.
+OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {"launches": {"group": "i"}}
+READ: Mapping[str, Mapping[str, str]] = {
+    table: {**columns, **OPTIONAL_COLUMNS.get(table, {})} for table, columns in NEEDED.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +111,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU as one process saw it. ``memory`` in bytes, ``nvlinks`` -1 where unknown."""
+    """One GPU as one process knew it. ``memory`` in bytes, ``nvlinks`` -1 where unknown.
+
+    A GPU that the process could not use itself (``visible`` False) can still own memory that it reaches.
+    """
 
     uuid: str
     name: str
@@ -105,6 +122,7 @@ class Gpu:
     memory: int
     sm: int
     nvlinks: int
+    visible: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +138,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The checked header of one process."""
+    """The checked header of one process. Owners from ``first_set`` up to ``host_owner`` are multicast objects."""
 
+    version: int
     tool: dict[str, Any]
     settings: dict[str, Any]
     host: str
@@ -135,7 +154,9 @@ class Header:
     links: tuple[Link, ...]
     host_owner: int
     unknown_owner: int
+    first_set: int
     operations: tuple[str, ...]
+    copy_kinds: tuple[str, ...]
     object_kinds: tuple[str, ...]
     tables: dict[int, Table]
     schema: dict[str, dict[str, Any]]
@@ -225,11 +246,12 @@ def parse_header(name: str, content: bytes) -> Header:
     if members.get("format") != "snoopie":
         raise NotATraceError(f"{name} is not a Snoopie trace (its format is another)", "give a trace of Snoopie")
     version = members.get("version")
-    if version != VERSION or isinstance(version, bool):
+    if not isinstance(version, int) or isinstance(version, bool) or version not in VERSIONS:
         shown = version if isinstance(version, int) and abs(version) < 1 << 32 else "?"
-        newer = isinstance(version, int) and version > VERSION
+        newer = isinstance(version, int) and version > VERSIONS[-1]
         remedy = "upgrade Snoopie" if newer else "record it again with this version"
-        raise VersionError(f"{name} has format version {shown}, and this Snoopie reads version {VERSION}", remedy)
+        readable = " and ".join(map(str, VERSIONS))
+        raise VersionError(f"{name} has format version {shown}, and this Snoopie reads versions {readable}", remedy)
     read = _Reader(name)
     process = read.get(members, "process", dict)
     owners = read.get(members, "owners", dict)
@@ -244,9 +266,13 @@ def parse_header(name: str, content: bytes) -> Header:
     host_owner, unknown_owner = read.get(owners, "host", int), read.get(owners, "unknown", int)
     if host_owner == unknown_owner or min(host_owner, unknown_owner) < len(gpus):
         raise read.fail("'owners' clash with the GPUs or with each other")
+    first_set = read.get(owners, "first_set", int, host_owner)
+    if first_set < len(gpus):
+        raise read.fail("'owners' have multicast objects that clash with the GPUs")
     tables = _tables(read, members)
     _check_needed(name, tables)
     return Header(
+        version=version,
         tool=read.get(members, "tool", dict, {}),
         settings=read.get(members, "settings", dict, {}),
         host=read.get(process, "host", str, ""),
@@ -260,7 +286,9 @@ def parse_header(name: str, content: bytes) -> Header:
         links=links,
         host_owner=host_owner,
         unknown_owner=unknown_owner,
+        first_set=first_set,
         operations=operations,
+        copy_kinds=read.strings(members, "copy_kinds"),
         object_kinds=read.strings(members, "object_kinds"),
         tables=tables,
         schema={table["name"]: table for table in members["schema"]},
@@ -275,6 +303,7 @@ def _gpu(read: _Reader, gpu: dict[str, Any]) -> Gpu:
         memory=read.get(gpu, "memory", int, 0),
         sm=read.get(gpu, "sm", int, 0),
         nvlinks=read.get(gpu, "nvlinks", int, -1),
+        visible=read.get(gpu, "visible", bool, True),
     )
 
 
@@ -333,11 +362,12 @@ def _check_needed(name: str, tables: Mapping[int, Table]) -> None:
             if table in _OPTIONAL:
                 continue
             raise MissingColumnError(f"{name} lacks the table {table!r}", remedy)
-        for key, kind in needed.items():
-            column = declared[table].get(key)
-            if column is None:
+        for key in needed:
+            if key not in declared[table]:
                 raise MissingColumnError(f"{name} lacks the column {key!r} of the table {table!r}", remedy)
-            if not _is_kind(column, kind):
+        for key, kind in READ[table].items():
+            column = declared[table].get(key)
+            if column is not None and not _is_kind(column, kind):
                 raise MissingColumnError(
                     f"{name} has the column {key!r} of the table {table!r} with the type {column.type!r}", remedy
                 )

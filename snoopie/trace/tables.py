@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
 from snoopie.trace.container import FOOTER, Block, Container
-from snoopie.trace.schema import NEEDED, Columns, Header, Table, parse_header, parse_json
+from snoopie.trace.schema import READ, Columns, Header, Table, parse_header, parse_json
 
 Ints = NDArray[np.int64]
 
 # Tables that are decoded block by block when asked for, because they can be larger than memory.
-RECORD_TABLES = ("records", "scattered")
+RECORD_TABLES = ("records", "scattered", "bulk")
 
 # The references that are checked, by table. functions.first_site is not: it points forward, and nothing here needs it.
 _REFERENCES: dict[str, dict[str, str]] = {
@@ -32,22 +32,40 @@ _REFERENCES: dict[str, dict[str, str]] = {
     "counts": {"launch": "launches", "site": "sites"},
     "records": {"launch": "launches", "site": "sites"},
     "scattered": {"launch": "launches", "site": "sites"},
+    "bulk": {"launch": "launches", "site": "sites"},
+    "copies": {"call": "strings"},
+    "collectives": {"operation": "strings", "reduction": "strings", "type": "strings"},
     "frees": {"object": "objects"},
 }
 # References that must not be 0: without them the row says nothing.
-_MUST = {"counts": ("launch", "site"), "records": ("launch", "site"), "scattered": ("launch", "site"),
+_ACCESS = ("launch", "site")
+_MUST = {"counts": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
          "frees": ("object",), "sites": ("function",), "launches": ("function",)}  # fmt: skip
-# Values that are places in a list of the header, or codes, by table.
+# Values that are places in a list of the header, codes, or numbers in a range, by table.
 _CODES: dict[str, dict[str, str]] = {
-    "sites": {"operation": "operation"},
-    "launches": {"gpu": "gpu"},
+    "sites": {"operation": "operation", "width": "u4"},
+    "launches": {"gpu": "gpu", "group": "u4"},
     "counts": {"owner": "owner"},
-    "records": {"issuer": "gpu", "owner": "owner", "mask": "mask"},
-    "scattered": {"issuer": "gpu", "owner": "owner", "mask": "mask"},
-    "objects": {"owner": "owner", "kind": "kind"},
+    "records": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
+    "scattered": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
+    "bulk": {"issuer": "gpu", "owner": "owner", "mask": "u4", "bytes": "amount"},
+    "copies": {
+        "kind": "copy kind",
+        "source": "owner",
+        "destination": "owner",
+        "gpu": "gpu or unknown",
+        "bytes": "amount",
+        "start": "amount",
+        "end": "amount",
+    },
+    "collectives": {"group": "u4", "gpu": "gpu or unknown", "bytes": "amount"},
+    "sets": {"owner": "set", "gpu": "gpu or unknown"},
+    "objects": {"owner": "owner", "kind": "object kind"},
 }
 # Addresses and handles use all 64 bits; everything else must fit a signed 64-bit number.
-_UNSIGNED = frozenset({"address", "stream", "base", "addresses"})
+_UNSIGNED = frozenset(
+    {"address", "stream", "base", "addresses", "source_address", "destination_address", "communicator"}
+)
 
 
 class _Ids:
@@ -120,7 +138,7 @@ class Process:
                 break
             self.blocks.append(block)
         self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in NEEDED[table]}
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in READ[table]}
             for table, blocks in parts.items()
         }
 
@@ -184,7 +202,7 @@ class Process:
                 raise self.container.corrupt(block, f"is not the size of {block.rows} rows of {table.name}")
             if try_records:
                 self._checked(block, table)
-        elif table.name in NEEDED:
+        elif table.name in READ:
             columns = self._checked(block, table)
             parts.setdefault(table.name, []).append(columns)
 
@@ -192,7 +210,12 @@ class Process:
         """The columns of a block as int64, uint64 or strings, with every id and reference checked."""
         try:
             columns = table.decode(self.container.decode(block), block.rows)
-            columns = {name: _widened(table.name, name, columns[name]) for name in NEEDED[table.name]}
+            columns = {
+                name: _widened(table.name, name, columns[name])
+                if name in columns
+                else np.zeros(block.rows, _kept_type(name))
+                for name in READ[table.name]
+            }
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
         self._check_ids(block, table.name, columns)
@@ -210,17 +233,33 @@ class Process:
             raise self.container.corrupt(block, "holds lines that are inlined at each other in a circle")
 
     def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
-        header = self.header
-        gpus = len(header.gpus)
         for name, what in _CODES.get(table, {}).items():
-            values = columns[name]
-            if what == "owner":
-                known = _within(values, gpus) | (values == header.host_owner) | (values == header.unknown_owner)
-            else:
-                limits = {"gpu": gpus, "operation": len(header.operations), "kind": len(header.object_kinds)}
-                known = _within(values, limits.get(what, 1 << 32))
-            if not known.all():
+            if not self._known(columns[name], what).all():
                 raise self.container.corrupt(block, f"has a value in {table}.{name} that means nothing")
+
+    def _known(self, values: Ints, what: str) -> NDArray[np.bool_]:
+        header = self.header
+        gpus = _within(values, len(header.gpus))
+        unknown: NDArray[np.bool_] = values == header.unknown_owner
+        host: NDArray[np.bool_] = values == header.host_owner
+        sets = _within(values, header.host_owner) & ~_within(values, header.first_set)
+        match what:
+            case "gpu":
+                return gpus
+            case "gpu or unknown":
+                return gpus | unknown
+            case "set":
+                return sets & ~unknown
+            case "owner":
+                return gpus | sets | unknown | host
+        limits = {
+            "operation": len(header.operations),
+            "copy kind": len(header.copy_kinds),
+            "object kind": len(header.object_kinds),
+            "u4": 1 << 32,
+            "amount": (1 << 63) - 1,
+        }
+        return _within(values, limits[what])
 
 
 def _within(values: Ints, limit: int) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from snoopie.trace.schema import NEEDED
+from snoopie.trace.schema import READ
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
 
@@ -48,5 +48,5 @@ def test_tables_document(writer: Path) -> None:
 
 def test_reader_needs_only_declared_columns(writer: Path) -> None:
     declared = {str(table["name"]): {column["name"] for column in table["columns"]} for table in schema(writer)}  # type: ignore[attr-defined]
-    for table, columns in NEEDED.items():
+    for table, columns in READ.items():
         assert set(columns) <= declared[table]

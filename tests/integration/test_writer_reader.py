@@ -30,10 +30,10 @@ def test_every_table(write: Write) -> None:
     assert functions["name"].tolist() == ["put(float*, int)", "bump(int*)"]
     assert functions["has_lines"].tolist() == [True, False]
     sites = trace.sites
-    assert sites["operation"].tolist() == ["load", "store", "load", "reduction"]
-    assert sites["measured"].tolist() == [True, True, False, True]
-    assert sites["offset"].tolist() == [0x70, 0x90, 0xB0, 0x50]
-    assert sites["line"].tolist() == [11, 7, 14, 0]
+    assert sites["operation"].tolist() == ["load", "store", "load", "load", "reduction"]
+    assert sites["measured"].tolist() == [True, True, True, False, True]
+    assert sites["offset"].tolist() == [0x70, 0x90, 0xB0, 0xD0, 0x50]
+    assert sites["line"].tolist() == [11, 7, 14, 15, 0]
     assert trace.line_chain(int(sites["line_id"].iloc[1])) == [
         ("/home/u/store.h", 7, "store"),
         ("/home/u/ring.cu", 12, ""),
@@ -45,40 +45,80 @@ def test_every_table(write: Write) -> None:
     assert launches["time"].tolist() == [START + 100 * (i + 1) for i in range(4)]
 
     counts = trace.counts
-    assert counts["issuer"].tolist() == [0, 0, 1, 1]
-    assert counts["owner"].tolist() == [1, 1, 0, 0]
-    assert counts["lanes"].tolist() == [64, 3, 64, 3]
-    assert counts["bytes"].tolist() == [256, 12, 256, 12]
-    assert counts["wire_bytes"].tolist() == [256, 64, 256, 64]
+    assert counts["issuer"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert counts["owner"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert counts["lanes"].tolist() == [64, 64, 3, 64, 64, 3]
+    assert counts["bytes"].tolist() == [256, 1024, 12, 256, 1024, 12]
+    assert counts["wire_bytes"].tolist() == [256, 1024, 64, 256, 1024, 64]
+    assert trace.not_measured()[["opcode", "accesses", "lanes"]].to_numpy(dtype=object).tolist() == [
+        ["UTMALDG.2D", 4, 4]
+    ]
 
-    assert trace.objects["address"].tolist() == MEMORY
-    assert trace.objects["freed"].tolist() == [START + 1000, 0]
+    assert trace.objects["address"].tolist() == [*MEMORY, 0x7F4000000000]
+    assert trace.objects["freed"].tolist() == [START + 1000, 0, 0]
+    assert trace.objects["kind"].tolist() == ["device", "device", "multicast"]
+    assert trace.label(trace.objects["owner"].iloc[2]) == "multicast 0 (GPU 0, GPU 1)"
     assert trace.notices["text"].tolist() == ["GPU 1 learned late of an allocation: accesses to it may be missing"]
+
+
+def test_copies(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    copies = trace.copies
+    assert copies["source_address"].tolist() == [0x5000, MEMORY[0]]
+    assert copies["destination_address"].tolist() == MEMORY
+    assert copies["end"].tolist() == [START + 40, START + 55]
+    assert trace.by_copy().to_numpy(dtype=object).tolist() == [
+        ["host", "GPU 0", "linear", "cuMemcpyHtoDAsync_v2", 1, 4096, 10],
+        ["GPU 0", "GPU 1", "graph", "cuGraphLaunch", 1, 512, 5],
+    ]
+
+
+def test_collectives(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    assert trace.processes.loc[0, "rank"] == 0
+    assert trace.launches["group"].tolist() == [0, 1, 0, 1]
+    assert trace.collectives["rank"].tolist() == [0, 1]
+    assert trace.collectives["peer"].tolist() == [-1, -1]
+    assert trace.collectives["communicator"].tolist() == ["0xfeedfacecafebeef"] * 2
+    columns = ["operation", "reduction", "type", "calls", "launches", "call_bytes", "bytes"]
+    assert trace.by_collective()[columns].to_numpy(dtype=object).tolist() == [
+        ["AllReduce", "sum", "float32", 2, 2, 2048, 24]
+    ]
+
+
+def test_nothing_is_missed(write: Write) -> None:
+    """What the footer tells is what the tables hold."""
+    assert [sentence for sentence in snoopie.load(write("small")).losses() if "footer" in sentence] == []
 
 
 def test_lane_accesses(write: Write) -> None:
     lanes = snoopie.load(write("small")).lane_accesses()
-    assert len(lanes) == 2 * (2 * 32 + 3)
+    assert len(lanes) == 2 * (2 * 32 + 3 + 1)
     for issuer in (0, 1):
         mine = lanes[lanes["issuer"] == issuer]
         stores = mine[mine["width"].eq(4) & mine["mask"].eq(0xFFFFFFFF)] if "mask" in mine else mine.iloc[:64]
         target = MEMORY[1 - issuer]
         assert sorted(stores["address"]) == [target + 4 * i for i in range(64)]
         scattered = mine[mine["time"] == 6000]
+        bulk = mine[mine["time"] == 5500]
+        assert bulk[["lane", "address", "width", "warp"]].to_numpy(dtype=object).tolist() == [
+            [2, target + 256, 1024, 2]
+        ]
         assert scattered["lane"].tolist() == [0, 1, 3]
         assert scattered["address"].tolist() == [target, target + 4, target + 64]
 
 
 def test_many_blocks(write: Write) -> None:
     trace = snoopie.load(write("blocks"))
-    assert len(trace.records) == 200002
-    assert int(trace.records["lanes"].sum()) == 200000 * 32 + 6
-    assert trace.totals["records_written"] == 200002
+    assert len(trace.records) == 200004
+    assert int(trace.records["lanes"].sum()) == 200000 * 32 + 6 + 2
+    assert int(trace.records["bytes"].sum()) == 200000 * 128 + 24 + 2048
+    assert trace.totals["records_written"] == 200004
 
 
 def test_matrix(write: Write) -> None:
     matrix = snoopie.load(write("small")).matrix()
-    assert matrix.to_numpy().tolist() == [[0, 268], [268, 0]]
+    assert matrix.to_numpy().tolist() == [[0, 1292], [1292, 0]]
 
 
 def test_nothing_recorded(write: Write) -> None:
@@ -95,7 +135,8 @@ def test_killed_process(write: Write) -> None:
     trace = snoopie.load(path, allow_truncated=True)
     assert not trace.complete
     # The writer had a second for everything.
-    assert trace.counts["lanes"].tolist() == [64, 3, 64, 3]
+    assert trace.counts["lanes"].tolist() == [64, 64, 3, 64, 64, 3]
+    assert trace.copies["bytes"].tolist() == [4096, 512]
 
 
 def test_standard_tool_decodes_the_file(write: Write) -> None:

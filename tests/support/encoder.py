@@ -19,12 +19,26 @@ from tests.support.schema import stored
 
 SCHEMA = stored()
 OPERATIONS = ["load", "store", "atomic", "reduction"]
+COPY_KINDS = ["linear", "2d", "3d", "batch", "graph", "prefetch"]
+OBJECT_KINDS = ["device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast"]
+HOST, UNKNOWN, FIRST_SET = 254, 255, 64
+RECORDS = ("records", "scattered", "bulk")
 HEADER, FOOTER = 0, 1
 START_NS = 1_790_000_000_000_000_000
 
 _PACK = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "f4": "f", "f8": "d"}
 
 Row = Mapping[str, Any]
+
+
+def format_1() -> list[dict[str, Any]]:
+    """The tables as format 1 declared them."""
+    later = ("bulk", "copies", "collectives", "sets")
+    tables = [dict(table) for table in SCHEMA if table["name"] not in later]
+    for table in tables:
+        if table["name"] == "launches":
+            table["columns"] = [column for column in table["columns"] if column["name"] != "group"]
+    return tables
 
 
 def compress(raw: bytes) -> bytes:
@@ -104,13 +118,16 @@ class TraceBuilder:
         host: str = "node1",
         ranks: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
-        schema: Sequence[Mapping[str, Any]] = SCHEMA,
+        schema: Sequence[Mapping[str, Any]] | None = None,
+        version: int = 2,
     ) -> None:
+        if schema is None:
+            schema = format_1() if version == 1 else SCHEMA
         numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
         self.schema = {table["name"]: table for table in schema}
         self.header: dict[str, Any] = {
             "format": "snoopie",
-            "version": 1,
+            "version": version,
             "tool": {"version": "0.1.0", "nvbit": "1.7.7.1", "cuda": "13.0", "driver": "13.0"},
             "settings": {"kernels": "all", "sample_size": 1, "code_attribution": True, "output": "trace.zst"}
             | dict(settings or {}),
@@ -131,11 +148,14 @@ class TraceBuilder:
                 for owner in range(len(numbers))
                 if issuer != owner
             ],
-            "owners": {"host": 254, "unknown": 255},
+            "owners": {"host": HOST, "unknown": UNKNOWN, "first_set": FIRST_SET},
             "operations": OPERATIONS,
-            "object_kinds": ["device"],
+            "copy_kinds": COPY_KINDS,
+            "object_kinds": OBJECT_KINDS,
             "schema": list(schema),
         }
+        if version == 1:
+            del self.header["owners"]["first_set"], self.header["copy_kinds"]
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.schema}
         self.totals: dict[str, int] = {}
         self.dropped = 0
@@ -213,17 +233,51 @@ class TraceBuilder:
         values = [addresses.get(lane, 0) for lane in range(32)]
         self.add("scattered", **self._access(launch, site, owner, {"mask": mask} | row), addresses=values)
 
+    def bulk(self, launch: int, site: int, owner: int, base: int, size: int, **row: Any) -> None:
+        """A bulk access of ``size`` bytes, by lane 0 unless ``mask`` says otherwise."""
+        self.add("bulk", **self._access(launch, site, owner, {"mask": 1} | row), base=base, bytes=size)
+
+    def copy(
+        self, source: int, destination: int, size: int, *, gpu: int, call: str = "cuMemcpyAsync", kind: str = "linear",
+        **row: Any,
+    ) -> int:  # fmt: skip
+        """A copy that the host started, 2 µs long."""
+        start = START_NS + 100_000 * self._next("copies")
+        defaults = {"source_address": 0x7F00_0000_0000, "destination_address": 0x7F40_0000_0000, "thread": 4711}
+        ends = {"source": source, "destination": destination, "start": start, "end": start + 2000}
+        named = {"kind": COPY_KINDS.index(kind), "call": self.string(call), "bytes": size, "gpu": gpu}
+        return self.add("copies", **(defaults | ends | named | row))
+
+    def collective(
+        self, group: int, operation: str, count: int, *, gpu: int, reduction: str = "", type: str = "float32",
+        communicator: int = 0xC0FFEE, **row: Any,
+    ) -> int:  # fmt: skip
+        """A call of NCCL on elements of 4 bytes."""
+        start = START_NS + 100_000 * self._next("collectives")
+        texts = {"operation": operation, "reduction": reduction, "type": type}
+        sizes = {"group": group, "count": count, "bytes": 4 * count, "communicator": communicator, "gpu": gpu}
+        rest = {"peer": -1, "rank": gpu, "ranks": 4, "thread": 4711, "start": start, "end": start + 3000}
+        return self.add(
+            "collectives", **{name: self.string(text) for name, text in texts.items()}, **(sizes | rest | row)
+        )
+
+    def set(self, owner: int, *members: int) -> int:
+        """A multicast object by its value in columns of owners; a member of 255 stands for those of other processes."""
+        for member in members:
+            self.add("sets", owner=owner, gpu=member)
+        return owner
+
     def notice(self, text: str) -> None:
         self.add("notices", time=START_NS, text=text)
 
     def _access(self, launch: int, site: int, owner: int, row: Mapping[str, Any]) -> dict[str, Any]:
         issuer = next((known["gpu"] for known in self.rows["launches"] if known["id"] == launch), 0)
-        time = START_NS + 500_000 + 10 * (self._next("records") + self._next("scattered"))
+        time = START_NS + 500_000 + 10 * (sum(map(self._next, RECORDS)))
         access = {"launch": launch, "site": site, "issuer": issuer, "owner": owner, "time": time, "mask": 0xFFFF_FFFF}
         return access | dict(row)
 
     def _next(self, table: str) -> int:
-        return len(self.rows[table]) + 1
+        return len(self.rows.get(table, ())) + 1
 
     def contents(self, block_rows: int | None = None) -> list[tuple[int, int, bytes]]:
         """(table, rows, content) of every block of rows, at most ``block_rows`` rows each."""
@@ -237,7 +291,7 @@ class TraceBuilder:
         return blocks
 
     def footer(self) -> dict[str, Any]:
-        records = len(self.rows.get("records", ())) + len(self.rows.get("scattered", ()))
+        records = sum(len(self.rows.get(table, ())) for table in RECORDS)
         launches = len(self.rows["launches"])
         totals = {
             "launches_seen": launches,

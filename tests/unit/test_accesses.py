@@ -27,10 +27,42 @@ def builder() -> TraceBuilder:
     return trace
 
 
+@pytest.fixture
+def bulk_builder(builder: TraceBuilder) -> TraceBuilder:
+    """Two more accesses, bulk: one of more bytes than 32 bits hold, one by no lane at all."""
+    copy = builder.site(1, "UBLKCP.S.G", "load", 16)
+    builder.bulk(1, copy, 0, 2**64 - 32, 2**40, mask=0b1000, time=START_NS + 5, block=7)
+    builder.bulk(1, copy, 254, 0x40, 16, mask=0, time=START_NS + 6)
+    return builder
+
+
+def test_bulk_accesses(bulk_builder: TraceBuilder, tmp_path: Path) -> None:
+    trace = snoopie.load(bulk_builder.write(tmp_path / "t.zst"))
+    bulk = trace.records.tail(2)
+    assert bulk["shape"].tolist() == ["bulk", "bulk"]
+    assert bulk["base"].tolist() == [2**64 - 32, 0x40]
+    assert bulk["stride"].tolist() == [0, 0]
+    assert bulk["lanes"].tolist() == [1, 0]
+    assert trace.records["bytes"].tolist() == [12, 24, 0, 24, 2**40, 16]
+    assert trace.summary()["records"] == 6
+    lanes = trace.lane_accesses()
+    assert lanes.tail(2)[["lane", "address", "width", "block", "owner"]].to_numpy(dtype=object).tolist() == [
+        [3, 2**64 - 32, 2**40, 7, 0],
+        [0, 0x40, 16, 0, -1],
+    ]
+    assert len(lanes) == 11
+    assert lanes["address"].dtype == "uint64"
+    assert lanes["width"].dtype == "int64"
+    view = trace.select(owners="host")
+    assert view.records["bytes"].tolist() == [0, 16]
+    assert view.lane_accesses()["width"].tolist() == [16]
+    assert trace.losses() == []
+
+
 def test_records(builder: TraceBuilder, tmp_path: Path) -> None:
     trace = snoopie.load(builder.write(tmp_path / "t.zst"))
     records = trace.records
-    columns = "launch site issuer owner process time block warp mask lanes shape base stride"
+    columns = "launch site issuer owner process time block warp mask lanes shape base stride bytes"
     assert records.columns.tolist() == columns.split()
     # In the order of the file: the strided ones are in an earlier block.
     assert records["shape"].tolist() == ["strided", "strided", "strided", "scattered"]
@@ -64,9 +96,9 @@ def test_lane_accesses(builder: TraceBuilder, tmp_path: Path) -> None:
     assert table["address"].dtype == "uint64"
 
 
-@pytest.mark.parametrize("limit", [0, 1, 6, 7, 9, 100])
-def test_limits(builder: TraceBuilder, tmp_path: Path, limit: int) -> None:
-    trace = snoopie.load(builder.write(tmp_path / "t.zst", block_rows=1))
+@pytest.mark.parametrize("limit", [0, 1, 6, 7, 9, 10, 100])
+def test_limits(bulk_builder: TraceBuilder, tmp_path: Path, limit: int) -> None:
+    trace = snoopie.load(bulk_builder.write(tmp_path / "t.zst", block_rows=1))
     whole = trace.lane_accesses()
     table = trace.lane_accesses(limit)
     assert table.equals(whole.head(limit))
@@ -87,6 +119,7 @@ def test_records_agree_with_counts_when_every_access_has_one(two_process_folder:
     trace = snoopie.load(two_process_folder)
     lanes = trace.lane_accesses()
     by_site = lanes.groupby("site")["width"].sum()
+    assert trace.records.groupby("site")["bytes"].sum().to_dict() == by_site.to_dict()
     assert by_site.to_dict() == trace.by_site().set_index("site")["bytes"].to_dict()
     # Distinct 32-byte sectors of each access; no access of the ring is wider than a sector.
     touched = lanes.assign(sector=lanes["address"] // 32, access=lanes["time"]).groupby(["process", "access"])["sector"]

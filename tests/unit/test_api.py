@@ -14,16 +14,21 @@ from tests.support import ring
 from tests.support.encoder import OPERATIONS, START_NS, TraceBuilder
 
 TABLES = {
-    "processes": "host pid program command start_ns ranks path complete version",
-    "gpus": "uuid name pci memory sm nvlinks host label",
+    "processes": "host pid program command start_ns rank local_rank ranks path complete version",
+    "gpus": "uuid name pci memory sm nvlinks host label visible",
     "links": "issuer owner access native_atomics rank",
     "functions": "process name mangled kernel has_lines",
     "lines": "file line function inlined_at",
     "sites": "process function offset sass opcode operation width measured line_id file line kernel",
     "launches": "process function kernel gpu stream thread time "
-    "grid_x grid_y grid_z block_x block_y block_z shared_memory",
+    "grid_x grid_y grid_z block_x block_y block_z shared_memory group",
     "counts": "launch site issuer owner process accesses lanes sectors bytes wire_bytes",
-    "records": "launch site issuer owner process time block warp mask lanes shape base stride",
+    "copies": "process kind call source destination source_address destination_address bytes issuer stream thread "
+    "start end",
+    "collectives": "process operation reduction type count bytes peer communicator rank ranks issuer stream thread "
+    "start end group",
+    "sets": "process gpus others label",
+    "records": "launch site issuer owner process time block warp mask lanes shape base stride bytes",
     "objects": "process address bytes owner kind allocated freed",
     "notices": "process time text",
 }
@@ -34,6 +39,9 @@ INDEXES = {
     "lines": "line_id",
     "sites": "site",
     "launches": "launch",
+    "copies": "copy",
+    "collectives": "collective",
+    "sets": "owner",
     "objects": "object",
 }
 
@@ -185,7 +193,7 @@ def test_it_shows_itself(trace: snoopie.Trace) -> None:
     )
     shown = trace._repr_html_()
     assert "10 KiB" in shown
-    assert "UBLKCP" not in shown
+    assert "UTMALDG.1D" not in shown
 
 
 def test_what_it_shows_is_escaped(tmp_path: Path) -> None:

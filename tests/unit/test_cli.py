@@ -48,13 +48,17 @@ def test_stats_by_pair_is_the_default(ring_path: Path, capsys: pytest.CaptureFix
         "GPU 1   GPU 0        32   4.1 KiB   7.8 %       1 KiB     406.2 %",
         "GPU 2   GPU 0        32   4.1 KiB   7.8 %       1 KiB     406.2 %",
         "224 accesses, 52.2 KiB, 99 KiB on the wire (52.7 % efficiency)",
+        "",
+        "Instructions that ran and were not measured",
+        "source                      kernel                                opcode      ran",
+        f"{ring.RING_CU}:6  {ring.PUT}  UTMALDG.1D  64 times",
     ]
     assert err.splitlines()[-1] == f"Next: snoopie view {ring_path}"
 
 
 def test_stats_flow_names_directions(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "stats", "--flow", ring_path)
-    heading, *rows = out.splitlines()
+    heading, *rows = out.split("\n\n")[0].splitlines()
     assert heading.split()[:2] == ["from", "to"]
     assert len(rows) - 1 == sum(1 for row in ring.FLOW_BYTES for value in row if value)
 
@@ -70,7 +74,8 @@ def test_stats_json_is_exact_and_alone_on_stdout(ring_path: Path, capsys: pytest
     status, out, err = run(capsys, "stats", "--json", ring_path)
     told = json.loads(out)
     assert (status, err) == (0, "")
-    assert list(told) == ["by", "reading", "complete", "summary", "gpus", "rows", "losses"]
+    assert list(told) == ["by", "reading", "complete", "summary", "gpus", "rows", "copies", "collectives",
+                          "not_measured", "losses"]  # fmt: skip
     assert {name: told["summary"][name] for name in ring.TOTALS} == ring.TOTALS
     labels = [gpu["label"] for gpu in told["gpus"]]
     assert labels == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
@@ -80,6 +85,63 @@ def test_stats_json_is_exact_and_alone_on_stdout(ring_path: Path, capsys: pytest
     }
     assert cells == expected
     assert all(type(row["bytes"]) is int for row in told["rows"])
+
+
+@pytest.fixture
+def busy_path(tmp_path: Path) -> Path:
+    """A store by a collective's kernel, and copies of two kinds."""
+    trace = TraceBuilder(2)
+    trace.header["gpus"][1]["visible"] = False
+    site = trace.site(trace.function("nccl()"), "STG.E", "store", 4)
+    trace.count(trace.launch(1, 0, group=3), site, 1, 1, 32, 4)
+    trace.collective(3, "AllReduce", 256, gpu=0, reduction="sum")
+    trace.copy(254, 0, 3 << 20, gpu=0, call="cuMemcpyHtoDAsync_v2")
+    trace.copy(0, 1, 1 << 20, gpu=0, call="cuMemcpyPeerAsync")
+    return trace.write(tmp_path / "busy.zst")
+
+
+def test_stats_of_copies_and_collectives(busy_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "stats", busy_path)
+    assert out.splitlines() == [
+        "issuer  owner  accesses  bytes  share  wire bytes  efficiency",
+        "GPU 0   GPU 1         1  128 B  100 %       128 B       100 %",
+        "1 accesses, 128 B, 128 B on the wire (100 % efficiency)",
+        "",
+        "Copies that the host started",
+        "source  destination  kind    call                  copies  bytes  share  host time",
+        "host    GPU 0        linear  cuMemcpyHtoDAsync_v2       1  3 MiB   75 %       2 µs",
+        "GPU 0   GPU 1        linear  cuMemcpyPeerAsync          1  1 MiB   25 %       2 µs",
+        "2 copies, 4 MiB",
+        "",
+        "Collectives, with the traffic of their kernels",
+        "operation  reduction  type     communicator        calls  launches  call bytes  accesses  bytes  share  "
+        "wire bytes  efficiency",
+        "AllReduce  sum        float32  0x0000000000c0ffee      1         1       1 KiB         1  128 B  100 %  "
+        "     128 B       100 %",
+        "1 call",
+    ]
+    copies, collectives = (run(capsys, "stats", "--by", by, busy_path)[1] for by in ("copy", "collective"))
+    assert copies.splitlines() == out.splitlines()[5:9]
+    assert collectives.splitlines() == out.splitlines()[11:]
+    # Kernels start no copies.
+    _, out, _ = run(capsys, "stats", "--by", "copy", "-k", "nccl", busy_path)
+    assert out == "no copy that the host started was recorded\n"
+
+
+def test_stats_json_of_copies_and_collectives(busy_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(run(capsys, "stats", "--json", "--by", "collective", busy_path)[1])
+    assert told["rows"] == told["collectives"]
+    assert [(row["operation"], row["call_bytes"], row["bytes"]) for row in told["rows"]] == [("AllReduce", 1024, 128)]
+    assert [(row["source"], row["bytes"]) for row in told["copies"]] == [("host", 3 << 20), ("GPU 0", 1 << 20)]
+    assert told["summary"]["copy_bytes"] == 4 << 20
+    assert told["not_measured"] == []
+
+
+def test_info_of_copies_and_hidden_gpus(busy_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "info", busy_path)
+    assert "bytes of copies     4 MiB (4,194,304)" in out.splitlines()
+    gpus = next(block for block in out.split("\n\n") if block.startswith("GPUs")).splitlines()
+    assert [line.split()[-1] for line in gpus[1:]] == ["visible", "yes", "no"]
 
 
 def test_stats_json_has_null_where_there_is_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,12 +259,15 @@ def test_info_tells_what_is_there_and_what_is_not(two_process_folder: Path, caps
     ]
     processes, gpus, links, settings, totals, not_measured, _ = sections
     assert len(processes) == 2 + 2
-    assert "OMPI_COMM_WORLD_RANK=1" in processes[3]
+    assert processes[1].split()[:3] == ["process", "rank", "host"]
+    assert [line.split()[1] for line in processes[2:]] == ["0", "1"]
     assert len(gpus) == 2 + 4
     assert len(links) == 2 + 12
     assert len(settings) == 2 + 1
     assert "bytes              52.2 KiB (53,440)" in totals
-    assert "UBLKCP.S.G" in not_measured[2]
+    # The same line and kernel in both processes.
+    assert len(not_measured) == 3
+    assert not_measured[2].split()[-3:] == ["UTMALDG.1D", "64", "times"]
 
 
 def test_info_shows_settings_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

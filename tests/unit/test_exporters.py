@@ -18,7 +18,7 @@ from tests.support.encoder import TraceBuilder
 def read(path: Path) -> pd.DataFrame:
     if path.suffix == ".parquet":
         return pd.read_parquet(path)
-    return pd.read_csv(path, keep_default_na=False, dtype={"base": "uint64", "address": "uint64"})
+    return pd.read_csv(path, keep_default_na=False, dtype={"base": "uint64", "address": "uint64", "stream": "uint64"})
 
 
 def same(read_back: pd.DataFrame, table: pd.DataFrame) -> None:
@@ -31,6 +31,13 @@ def same(read_back: pd.DataFrame, table: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_every_table_comes_back(two_process_folder: Path, tmp_path: Path, format: str) -> None:
+    more = ring.ring_builder(pid=4713)
+    more.set(64, 0, 2)
+    more.bulk(1, 1, 64, 2**63, 2**40)
+    more.copy(254, 1, 2**54 + 1, gpu=1, stream=2**64 - 1)
+    more.collective(1, "AllReduce", 2**53 + 1, gpu=0, reduction="sum")
+    more.rows["launches"][0]["group"] = 1
+    more.write(two_process_folder / "more.zst")
     trace = snoopie.load(two_process_folder)
     paths = export(trace, tmp_path / "out", format, lanes=True)
     assert set(paths) == {*TABLES, *LANES}
@@ -45,15 +52,21 @@ def test_every_table_comes_back(two_process_folder: Path, tmp_path: Path, format
         "launches",
         "counts",
         "records",
+        "sets",
+        "copies",
+        "collectives",
         "objects",
     ):
         same(read(paths[name]), getattr(trace, name))
     same(read(paths["lane_accesses"]), trace.lane_accesses())
-    for name in ("pair", "kernel", "line", "site", "operation", "launch"):
+    same(read(paths["copies_by_call"]), trace.by_copy())
+    same(read(paths["not_measured"]), trace.not_measured())
+    for name in ("pair", "kernel", "line", "site", "operation", "launch", "collective"):
         same(read(paths[f"traffic_by_{name}"]), getattr(trace, f"by_{name}")())
     same(read(paths["flow_by_pair"]), trace.by_pair(reading="flow"))
-    assert read(paths["counts"])["bytes"].sum() == ring.TOTALS["bytes"]
-    assert len(read(paths["lane_accesses"])) == ring.TOTALS["lanes"]
+    assert read(paths["counts"])["bytes"].sum() == 2 * ring.TOTALS["bytes"]
+    assert len(read(paths["lane_accesses"])) == 2 * ring.TOTALS["lanes"] + 1
+    assert read(paths["copies_by_call"])["bytes"].tolist() == [2**54 + 1]
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import snoopie
-from tests.support.encoder import START_NS, TraceBuilder
-from tests.support.ring import ring_builder
+from tests.support.encoder import START_NS, UNKNOWN, TraceBuilder
+from tests.support.ring import GET, ring_builder
 
 
 def complete_builder() -> TraceBuilder:
@@ -65,10 +65,65 @@ def test_settings(tmp_path: Path, settings: dict[str, object], sentence: str) ->
 def test_sites_that_were_not_measured(tmp_path: Path) -> None:
     trace = snoopie.load(ring_builder().write(tmp_path / "t.zst"))
     (said,) = trace.losses()
-    assert said.startswith("1 memory instruction cannot be measured")
-    assert trace.not_measured()[["site", "opcode", "line"]].to_numpy().tolist() == [[2, "UBLKCP.S.G", 6]]
+    assert said == (
+        "1 instruction of a kind that cannot be measured (UTMALDG) ran 64 times: what it moved is not in this trace; "
+        "not_measured() names them."
+    )
+    columns = ["site", "opcode", "line", "accesses", "lanes"]
+    assert trace.not_measured()[columns].to_numpy(dtype=object).tolist() == [[2, "UTMALDG.1D", 6, 64, 64]]
     assert trace.select(operations="load").not_measured()["site"].tolist() == [2]
     assert trace.select(operations="store").not_measured().empty
+    # A view by GPU counts the runs there; whose memory it was nobody knows, so owners do not matter.
+    assert trace.select(issuers=1).not_measured()["accesses"].tolist() == [16]
+    assert trace.select(owners=0).not_measured()["accesses"].tolist() == [64]
+    assert trace.select(kernels=GET).not_measured()["accesses"].tolist() == [0]
+
+
+def test_runs_that_were_not_measured_are_no_traffic(tmp_path: Path) -> None:
+    """Not even where the width is known and the row has an owner and sectors."""
+    trace = complete_builder()
+    skipped = trace.site(1, "UTMASTG.2D", "store", 16, measured=False)
+    trace.count(1, skipped, 1, 1000, 2000, 3000)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.counts["accesses"].tolist() == [1]
+    assert loaded.matrix().to_numpy().tolist() == [[0, 128], [0, 0]]
+    assert loaded.matrix().index.tolist() == ["GPU 0", "GPU 1"]
+    assert loaded.summary()["accesses"] == 1
+    for table in (loaded.by_pair(), loaded.by_kernel(), loaded.by_site(), loaded.by_line(), loaded.by_operation()):
+        assert table["bytes"].tolist() == [128]
+    assert loaded.not_measured()[["accesses", "lanes"]].to_numpy().tolist() == [[1000, 2000]]
+
+
+def test_kinds_that_were_not_measured(tmp_path: Path) -> None:
+    trace = complete_builder()
+    for number, opcode in enumerate(("TEX.B.LL", "UTMALDG.2D", "TEX", "SULD", "SUST.P", "TLD4", "TXD", "FUTURE")):
+        site = trace.site(1, opcode, "load", 0, measured=False)
+        for _ in range(2):
+            trace.count(1, site, UNKNOWN, number, 32 * number, 0)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.losses() == [
+        "7 instructions of kinds that cannot be measured (FUTURE, TXD, TLD4, SUST, SULD, …) ran 56 times: what they "
+        "moved is not in this trace; not_measured() names them."
+    ]
+    assert loaded.not_measured()["accesses"].tolist() == [14, 12, 10, 8, 6, 4, 2, 0]
+
+
+def test_what_never_ran_is_no_loss(tmp_path: Path) -> None:
+    trace = complete_builder()
+    trace.site(1, "TEX", "load", 0, measured=False)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.losses() == []
+    assert loaded.not_measured()["accesses"].tolist() == [0]
+
+
+def test_format_1_does_not_say_how_often_they_ran(tmp_path: Path) -> None:
+    trace = TraceBuilder(2, version=1)
+    trace.site(trace.function("k"), "TEX", "load", 0, measured=False)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.losses() == [
+        "1 memory instruction cannot be measured by the version that recorded this: not_measured() names them."
+    ]
+    assert loaded.not_measured()["accesses"].tolist() == [-1]
 
 
 def test_functions_without_lines(tmp_path: Path) -> None:
@@ -91,9 +146,13 @@ def test_unknown_owners_and_widths(tmp_path: Path) -> None:
     trace = complete_builder()
     trace.count(1, 1, 255, 5, 5, 5)
     trace.count(1, trace.site(1, "ODD", "load", 0), 1, 6, 6, 6)
+    trace.copy(UNKNOWN, UNKNOWN, 4, gpu=0)
+    trace.copy(0, UNKNOWN, 4, gpu=0)
+    trace.copy(0, 254, 4, gpu=0)
     said = losses(trace, tmp_path)
     assert said[0] == "5 accesses touched memory whose owner is not known."
-    assert said[1].startswith("6 accesses have an unknown width")
+    assert said[1] == "2 copies have an end in memory whose owner is not known."
+    assert said[2].startswith("6 accesses have an unknown width")
 
 
 def test_notices(tmp_path: Path) -> None:

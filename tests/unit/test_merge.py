@@ -11,7 +11,7 @@ import snoopie
 from snoopie.errors import CorruptError
 from snoopie.trace.merge import lanes_of, lowest_lane
 from tests.support import ring
-from tests.support.encoder import START_NS, TraceBuilder, gpu
+from tests.support.encoder import START_NS, UNKNOWN, TraceBuilder, gpu
 
 
 def test_two_processes_that_number_the_gpus_differently(two_process_folder: Path) -> None:
@@ -62,6 +62,76 @@ def test_facts_that_only_one_process_could_read(tmp_path: Path) -> None:
     assert trace.gpus["nvlinks"].tolist() == [18]
 
 
+def test_gpus_that_a_process_cannot_use(tmp_path: Path) -> None:
+    """Each process may use one GPU and knows of others; together they may use two of three."""
+    paths = []
+    for pid, own in enumerate((1, 0), start=1):
+        trace = TraceBuilder((own, 1 - own, 2), pid=pid)
+        for other in trace.header["gpus"][1:]:
+            other |= {"visible": False, "nvlinks": -1, "sm": 0, "memory": 0}
+        site = trace.site(trace.function("k"), "LDG.E", "load", 4)
+        trace.count(trace.launch(1, 0), site, 1, 1, pid, 1)
+        paths.append(trace.write(tmp_path / f"{pid}.zst"))
+    loaded = snoopie.load(paths)
+    assert loaded.gpus["uuid"].tolist() == [gpu(number)["uuid"] for number in (1, 0, 2)]
+    assert loaded.gpus["visible"].tolist() == [True, True, False]
+    assert loaded.gpus["sm"].tolist() == [90, 90, 0]
+    assert loaded.gpus["nvlinks"].tolist() == [18, 18, -1]
+    assert loaded.matrix().to_numpy().tolist() == [[0, 4, 0], [8, 0, 0], [0, 0, 0]]
+
+
+def test_multicast_objects(tmp_path: Path) -> None:
+    """Each process has its own, whatever the values; their GPUs are told by UUID; a view can name them."""
+    paths = []
+    for pid, ordinals in enumerate(((0, 1), (1, 0)), start=1):
+        trace = TraceBuilder(ordinals, pid=pid)
+        site = trace.site(trace.function("k"), "STG.E", "store", 4)
+        launch = trace.launch(1, 0)
+        trace.count(launch, site, trace.set(70, 0, UNKNOWN), 1, pid, 1)
+        trace.count(launch, site, trace.set(64, 1, 0, 1), 1, 10 * pid, 1)
+        trace.record(launch, site, 64, 0x1000, 4)
+        trace.add("objects", address=0x1000, bytes=1, owner=70, kind=9)
+        # A multicast object without members, as when the end of a trace is lost: nobody knows whose memory it is.
+        trace.count(launch, site, 65, 1, 100 * pid, 1)
+        trace.set(66, UNKNOWN)
+        paths.append(trace.write(tmp_path / f"{pid}.zst"))
+    loaded = snoopie.load(paths)
+    both = "multicast {} (GPU 0, GPU 1)".format
+    assert loaded.sets.index.tolist() == [-3, -4, -5, -6, -7, -8]
+    assert loaded.sets["label"].tolist() == [
+        both(0),
+        "multicast 1 (those of other processes)",
+        "multicast 2 (GPU 0, those of other processes)",
+        both(3),
+        "multicast 4 (those of other processes)",
+        "multicast 5 (GPU 1, those of other processes)",
+    ]
+    assert loaded.sets["process"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert loaded.sets["gpus"].tolist() == ["GPU 0, GPU 1", "", "GPU 0", "GPU 0, GPU 1", "", "GPU 1"]
+    assert loaded.sets["others"].tolist() == [False, True, True] * 2
+    assert loaded.label(-3) == both(0)
+    assert loaded.counts["owner"].tolist() == [-5, -3, -2, -8, -6, -2]
+    assert loaded.records["owner"].tolist() == [-3, -6]
+    assert loaded.objects["owner"].tolist() == [-5, -8]
+    assert loaded.objects["kind"].tolist() == ["multicast"] * 2
+    matrix = loaded.matrix("lanes")
+    assert matrix.index.tolist()[2:] == ["unknown", *loaded.sets["label"].loc[[-3, -5, -6, -8]]]
+    assert matrix.to_numpy()[:2].tolist() == [[0, 0, 100, 10, 1, 0, 0], [0, 0, 200, 0, 0, 20, 2]]
+    assert set(loaded.by_pair()["owner"]) == {"unknown", *loaded.sets["label"].loc[[-3, -5, -6, -8]]}
+    assert loaded.select(owners=both(3)).summary()["lanes"] == 20
+    assert loaded.select(owners=-4).summary()["lanes"] == 0
+    assert "2 accesses touched memory whose owner is not known." in loaded.losses()
+
+
+def test_a_multicast_object_of_many_gpus(tmp_path: Path) -> None:
+    trace = TraceBuilder(9)
+    trace.set(64, *range(8))
+    trace.set(65, *range(9), UNKNOWN)
+    labels = snoopie.load(trace.write(tmp_path / "t.zst")).sets["label"].tolist()
+    assert labels[0].endswith("GPU 6, GPU 7)")
+    assert labels[1] == "multicast 1 (9 GPUs, those of other processes)"
+
+
 def test_ids_are_unique_and_references_follow(two_process_folder: Path) -> None:
     trace = snoopie.load(two_process_folder)
     assert trace.functions.index.tolist() == [1, 2, 3, 4, 5, 6]
@@ -87,7 +157,7 @@ def test_ids_are_unique_and_references_follow(two_process_folder: Path) -> None:
 def test_processes_and_totals(two_process_folder: Path) -> None:
     trace = snoopie.load(two_process_folder)
     assert trace.processes["pid"].tolist() == [4711, 4712]
-    assert trace.processes["ranks"].tolist() == ["OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_RANK=1"]
+    assert trace.processes["rank"].tolist() == [0, 1]
     assert trace.processes["command"].tolist() == ["./ring 65536 3"] * 2
     assert trace.totals["launches_seen"] == 11
     assert trace.totals["records_written"] == 224

@@ -23,21 +23,30 @@ def read(data: bytes, *, allow_truncated: bool = False) -> Process:
     return Process(Container("t.zst", data), allow_truncated=allow_truncated)
 
 
+TABLES = (
+    "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "counts", "records", "copies",
+    "collectives", "objects", "notices",
+)  # fmt: skip
+ANALYSES = ("by_copy", "by_collective", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
+
+
 def everything(process: Process) -> None:
     """Builds every table and every analysis."""
     trace = Trace(Tables([process]))
-    for name in ("processes", "gpus", "links", "functions", "lines", "sites", "launches", "counts", "records"):
+    for name in TABLES:
         assert len(getattr(trace, name)) >= 0
-    assert len(trace.objects) + len(trace.notices) >= 0
-    for analysis in ("by_pair", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured"):
+    for analysis in ANALYSES:
         getattr(trace, analysis)()
     for reading in ("issued", "flow"):
-        trace.matrix(reading=reading)
+        for initiated in ("device", "host", "both"):
+            trace.matrix(reading=reading, initiated=initiated)
+            trace.by_pair(reading, initiated)
     trace.summary(), trace.losses(), trace.lane_accesses(), trace._repr_html_()
     for line_id in trace.sites["line_id"]:
         trace.line_chain(line_id)
 
 
+WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
 # (table, column, a value that no row of that table may have)
 WRONG = [
     ("lines", "file", 99),
@@ -61,7 +70,7 @@ WRONG = [
     ("counts", "site", 0),
     ("counts", "site", 6),
     ("counts", "owner", 4),
-    ("counts", "owner", 253),
+    ("counts", "owner", 63),
     ("counts", "lanes", 2**63),
     ("records", "launch", 0),
     ("records", "launch", 12),
@@ -72,19 +81,54 @@ WRONG = [
     ("records", "block", 2**64 - 1),
     ("scattered", "launch", 12),
     ("scattered", "site", 0),
-    ("scattered", "owner", 200),
+    ("scattered", "owner", 63),
+    ("bulk", "launch", 0),
+    ("bulk", "site", 99),
+    ("bulk", "issuer", 4),
+    ("bulk", "owner", 63),
+    ("bulk", "bytes", 2**63),
+    ("copies", "kind", 6),
+    ("copies", "call", 99),
+    ("copies", "source", 4),
+    ("copies", "destination", 63),
+    ("copies", "gpu", 254),
+    ("copies", "bytes", 2**63),
+    ("copies", "end", 2**63),
+    ("collectives", "operation", 99),
+    ("collectives", "reduction", 99),
+    ("collectives", "type", 2**32 - 1),
+    ("collectives", "gpu", 64),
+    ("collectives", "count", 2**63),
+    ("sets", "owner", 0),
+    ("sets", "owner", 254),
+    ("sets", "owner", 255),
+    ("sets", "gpu", 64),
     ("objects", "owner", 4),
-    ("objects", "kind", 1),
+    ("objects", "kind", 10),
     ("frees", "object", 0),
     ("frees", "object", 5),
-    *((table, "id", 0) for table in ("strings", "lines", "functions", "sites", "launches", "objects")),
-    *((table, "id", 2) for table in ("strings", "lines", "functions", "sites", "launches", "objects")),
+    *((table, "id", id) for table in WITH_IDS for id in (0, 2)),
 ]
+
+
+def busy_builder() -> TraceBuilder:
+    """The ring, with rows in every other table too."""
+    trace = ring_builder()
+    trace.set(64, 0, 1)
+    trace.set(65, 255)
+    trace.count(1, 1, 64, 1, 32, 16)
+    trace.bulk(1, 1, 1, 0x7F00_4000_0000, 4096)
+    for _ in range(2):
+        trace.copy(254, 0, 4096, gpu=0)
+        trace.collective(7, "AllReduce", 1024, gpu=0, reduction="sum")
+    trace.rows["launches"][0]["group"] = 7
+    trace.notice("Mind this.")
+    return trace
 
 
 @pytest.mark.parametrize(("table", "column", "value"), WRONG)
 def test_a_value_that_refers_to_nothing(table: str, column: str, value: int) -> None:
-    trace = ring_builder()
+    trace = busy_builder()
     trace.rows[table][0][column] = value
     with pytest.raises(CorruptError, match=table):
         everything(read(trace.encode()))
@@ -156,14 +200,18 @@ def test_wrong_footers(footer: bytes) -> None:
         read(data)
     process = read(data, allow_truncated=True)
     assert process.footer is None
-    assert len(process.column("counts", "launch")) == 14
+    assert len(process.column("counts", "launch")) == 18
 
 
-def test_counts_that_add_up_to_more_than_63_bits() -> None:
-    trace = ring_builder()
-    trace.rows["counts"][0]["lanes"] = 2**62
-    with pytest.raises(CorruptError, match="add up"):
-        _ = Tables([read(trace.encode())]).counts
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("counts", "lanes"), ("counts", "sectors"), ("copies", "bytes"), ("copies", "end"), ("collectives", "bytes")],
+)
+def test_sums_of_more_than_63_bits(table: str, column: str) -> None:
+    trace = busy_builder()
+    trace.rows[table][0][column] = 2**62
+    with pytest.raises(CorruptError, match=f"the {table} of t.zst add up"):
+        getattr(Tables([read(trace.encode())]), table)
 
 
 def test_strings_are_kept_as_they_are() -> None:
@@ -182,7 +230,7 @@ def test_a_trace_of_a_header_only() -> None:
     everything(read(TraceBuilder(0).encode()))
 
 
-RING = ring_builder()
+RING = busy_builder()
 CONTENTS = RING.contents()
 
 

@@ -29,7 +29,7 @@ def show() -> None:
     st.subheader("GPUs")
     _gpus(trace.gpus)
     st.subheader("Processes")
-    processes = trace.processes[["program", "host", "pid", "ranks", "command"]]
+    processes = trace.processes[["program", "host", "pid", "rank", "command"]]
     st.dataframe(processes, hide_index=True, key="processes")
     if len(unmeasured := state.ask("not_measured")):
         st.subheader("Not measured")
