@@ -81,6 +81,13 @@ class Run:
         (path,) = self.files
         return snoopie.load(path)
 
+    @functools.cached_property
+    def traces(self) -> Trace:
+        """All traces that it and the processes it started left there, as one."""
+        import snoopie
+
+        return snoopie.load(self.folder)
+
 
 def start(command: Sequence[object], folder: Path, env: Mapping[str, str], **options: Any) -> Run:
     """Runs a command in a folder to its end."""
@@ -107,7 +114,7 @@ class Runner:
     def native(
         self,
         program: str,
-        *arguments: int,
+        *arguments: int | str,
         visible: Sequence[str] | None = None,
         variant: str = "",
     ) -> Run:
@@ -123,7 +130,7 @@ class Runner:
     def traced(
         self,
         program: str,
-        *arguments: int,
+        *arguments: int | str,
         visible: Sequence[str] | None = None,
         variant: str = "",
         **settings: str,
@@ -139,7 +146,7 @@ class Runner:
         self,
         collector: bool,
         program: str,
-        arguments: tuple[int, ...],
+        arguments: tuple[int | str, ...],
         visible: Sequence[str] | None,
         variant: str,
         settings: dict[str, str],

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from snoopie import Trace
 
 APPS = Path(__file__).resolve().parent / "apps"
@@ -75,10 +77,10 @@ def add(parts: Iterable[Traffic]) -> Traffic:
 
 
 @functools.cache
-def markers(program: str) -> dict[int, str]:
-    """Line number → text of its "// remote: text" comment, of a program's source."""
+def markers(program: str, kind: str = "remote") -> dict[int, str]:
+    """Line number → text of its "// remote: text" comment (or of another kind), of a program's source."""
     lines = (APPS / f"{program}.cu").read_text().splitlines()
-    found = {number: re.search(r"// remote: (\w+)$", line) for number, line in enumerate(lines, 1)}
+    found = {number: re.search(rf"// {kind}: (\w+)$", line) for number, line in enumerate(lines, 1)}
     return {number: match[1] for number, match in found.items() if match}
 
 
@@ -142,26 +144,63 @@ class Lane(NamedTuple):
     offset: int
 
 
+Launch = tuple[dict[Where, Traffic], list[Lane]]
+
+
+def launch(
+    kernel: str,
+    *parts: tuple[str, str, int, Iterable[int], Callable[[int], int]],
+    issuer: int = 0,
+    owner: int = 1,
+) -> Launch:
+    """A launch whose threads access one element each: (line, operation, bytes a lane, threads, their offsets)."""
+    table: dict[Where, Traffic] = {}
+    lanes: list[Lane] = []
+    for line, operation, width, threads, offset in parts:
+        pairs = [(i, offset(i)) for i in threads]
+        table[Where(issuer, owner, kernel, line)] = of_threads(operation, width, pairs)
+        lanes += [Lane(owner, line, i, at) for i, at in pairs]
+    return table, sorted(lanes)
+
+
+def every(width: int) -> Callable[[int], int]:
+    """The offsets of elements of that width that lie side by side."""
+    return lambda i: width * i
+
+
+def with_objects(trace: Trace) -> pd.DataFrame:
+    """The recorded lanes, with `object`: the one that held the address when the kernel was launched."""
+    rows = trace.lane_accesses().sort_values("launch", kind="stable")
+    objects = trace.objects.sort_values("address")
+    holders: list[int] = []
+    for number, part in rows.groupby("launch"):
+        launched = trace.launches.loc[number]
+        alive = objects[
+            (objects.process == launched.process)
+            & (objects.allocated <= launched.time)
+            & ((objects.freed == 0) | (objects.freed >= launched.time))
+        ]
+        addresses = part.address.to_numpy("int64")
+        place = alive.address.to_numpy("int64").searchsorted(addresses, side="right") - 1
+        assert (place >= 0).all(), "an address below all allocations"
+        holder = alive.iloc[place]
+        ends = holder.address.to_numpy("int64") + holder.bytes.to_numpy("int64")
+        assert (addresses + part.width.to_numpy("int64") <= ends).all(), "an address outside all allocations"
+        # Managed memory moves.
+        same = holder.owner.to_numpy() == part.owner.to_numpy()
+        assert (same | (holder.kind.to_numpy() == "managed")).all(), "an address in another GPU's allocation"
+        holders += holder.index.tolist()
+    return rows.assign(object=holders)
+
+
 def recorded_lanes(trace: Trace, program: str, threads_a_block: Callable[[str], int]) -> dict[int, list[Lane]]:
-    """The recorded lanes of every launch, sorted. The allocation is the one alive that holds the address."""
+    """The recorded lanes of every launch, sorted. Offsets are in the object that holds the address."""
     lines = site_lines(trace, program)
     blocks = trace.launches.kernel.map(kernel_name).map(threads_a_block).to_dict()
-    objects = trace.objects.sort_values("address")
-    assert not objects.address.duplicated().any(), "an address was used twice: which object it was is not clear"
-    starts = objects.address.to_numpy("int64")
+    starts = trace.objects.address.to_dict()
     launches: dict[int, list[Lane]] = {}
-    rows = trace.lane_accesses()
-    addresses = rows.address.to_numpy("int64")
-    place = starts.searchsorted(addresses, side="right") - 1
-    assert (place >= 0).all(), "an address below all allocations"
-    holder = objects.iloc[place]
-    offsets = addresses - starts[place]
-    assert (offsets + rows.width.to_numpy("int64") <= holder.bytes.to_numpy("int64")).all(), (
-        "an address outside all allocations"
-    )
-    assert (holder.owner.to_numpy() == rows.owner.to_numpy()).all(), "an address in another GPU's allocation"
-    for row, offset in zip(rows.itertuples(), offsets, strict=True):
+    for row in with_objects(trace).itertuples():
         thread = int(row.block) * blocks[row.launch] + int(row.warp) * WARP + int(row.lane)
-        lane = Lane(int(row.owner), lines[row.site], thread, int(offset))
+        lane = Lane(int(row.owner), lines[row.site], thread, int(row.address) - int(starts[row.object]))
         launches.setdefault(int(row.launch), []).append(lane)
     return {launch: sorted(lanes) for launch, lanes in sorted(launches.items())}

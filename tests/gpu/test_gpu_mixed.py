@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import gpu_machine
 import pytest
 from gpu_runs import Runner
 from gpu_traffic import (
-    Lane,
-    Traffic,
-    Where,
+    Launch,
     add,
     by_launch,
     dense,
+    every,
     kernel_name,
+    launch,
     nothing_lost,
     of_threads,
     recorded_lanes,
@@ -23,25 +23,6 @@ from gpu_traffic import (
 THREADS = 512
 BLOCK = 128
 COPIES = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8, "uint4": 16}
-
-Offset = Callable[[int], int]
-Table = dict[Where, Traffic]
-Launch = tuple[Table, list[Lane]]
-
-
-def every(width: int) -> Offset:
-    return lambda i: width * i
-
-
-def launch(kernel: str, *parts: tuple[str, str, int, range | list[int], Offset], owner: int = 1) -> Launch:
-    """A launch whose threads access one element each: (line, operation, bytes a lane, threads, their offsets)."""
-    table: Table = {}
-    lanes: list[Lane] = []
-    for line, operation, width, threads, offset in parts:
-        pairs = [(i, offset(i)) for i in threads]
-        table[Where(0, owner, kernel, line)] = of_threads(operation, width, pairs)
-        lanes += [Lane(owner, line, i, at) for i, at in pairs]
-    return table, sorted(lanes)
 
 
 def of_loop() -> Launch:

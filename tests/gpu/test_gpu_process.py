@@ -27,7 +27,7 @@ def lines(text: str) -> list[str]:
     return text.splitlines()
 
 
-@pytest.mark.parametrize("program", ["ring", "jacobi", "mixed", "threads", "graph", "quiet"])
+@pytest.mark.parametrize("program", ["ring", "jacobi", "mixed", "threads", "graph", "quiet", "memory"])
 def test_a_start_line_and_an_exit_line(runner: Runner, pair: tuple[str, ...], program: str) -> None:
     arguments = {"ring": SIZE, "jacobi": (35, 20, 2), "threads": (5000, 20), "graph": (5000, 3)}.get(program, ())
     run = runner.traced(program, *arguments, visible=pair)

@@ -19,6 +19,10 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("reuse", ""): {"fill": ["STG.E"]},
     ("threads", ""): {"put": ["STG.E"]},
     ("graph", ""): {"put": ["STG.E"], "bump": ["REDG.E.ADD.STRONG.GPU"]},
+    ("memory", ""): {"put": ["STG.E"] * 3, "get": ["LDG.E"] * 3 + ["STG.E"] * 3},
+    ("processes", ""): {"put": ["STG.E"]},
+    ("pageable", ""): {"put": ["LDG.E", "STG.E"]},
+    ("textures", ""): {"load": ["LDG.E.CONSTANT", "STG.E"]},
 }
 EXPECTED["mixed", ""] = {
     "copy": [f"{name}.E{width}" for name in ("LDG", "STG") for width in ("", ".128", ".64", ".U16", ".U8")],
