@@ -261,7 +261,7 @@ Totals Collector::totals() const {
     totals.launches_measured = drain_->launches_measured();
     totals.launches_lost = launches_lost_ + launches_unfollowed_ + drain_->launches_lost();
     totals.launches_native = launches_seen_ - launches_boarded_ - launches_lost_;
-    totals.accesses = drain_->accesses();
+    totals.accesses = drain_->accesses() + drain_->unmeasured();
     totals.records_written = drain_->records_written();
     totals.records_dropped = drain_->records_dropped();
     totals.unresolved_accesses = drain_->unresolved();
@@ -304,7 +304,7 @@ void Collector::finish() {
         say("the trace " + path_ + " is incomplete: " + error);
         return;
     }
-    std::string line = "recorded " + plural(totals.accesses, "access", "es") + " in " + plural(totals.launches_measured, "launch", "es") +
+    std::string line = "recorded " + plural(totals.accesses - totals.unmeasured_accesses, "access", "es") + " in " + plural(totals.launches_measured, "launch", "es") +
                        ", " + plural(totals.records_written, "record") + ", " + std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);

@@ -66,9 +66,12 @@ void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
             freeing.push_back(memory_->freeing(as<cuMemFree_v2_params>(params).dptr));
             return;
         case API_CUDA_cuMemFreeAsync:
-        case API_CUDA_cuMemFreeAsync_ptsz:
-            freeing.push_back(memory_->freeing(as<cuMemFreeAsync_params>(params).dptr));
+        case API_CUDA_cuMemFreeAsync_ptsz: {
+            // In a capture it becomes a node: graph memory stays in the trace, because every launch of the graph uses it again.
+            const auto& p = as<cuMemFreeAsync_params>(params);
+            freeing.push_back(capturing(p.hStream) ? std::vector<Object>() : memory_->freeing(p.dptr));
             return;
+        }
         case API_CUDA_cuIpcCloseMemHandle:
             freeing.push_back(memory_->freeing(as<cuIpcCloseMemHandle_params>(params).dptr));
             return;

@@ -163,6 +163,7 @@ constexpr int kFormatVersion = 2;
     T(lines, LineRow, SNOOPIE_LINES, "source lines, each with the line it was inlined at")                                       \
     T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call")                      \
     T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                                               \
+    T(sets, SetRow, SNOOPIE_SETS, "GPUs of multicast objects")                                                                   \
     T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen") \
     T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
     T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                                      \
@@ -170,7 +171,6 @@ constexpr int kFormatVersion = 2;
     T(bulk, BulkRow, SNOOPIE_BULK, "single bulk and tensor copies by a kernel")                                                  \
     T(copies, CopyRow, SNOOPIE_COPIES, "copies started by the host whose ends lie on different GPUs, or on host and GPU")        \
     T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, "NCCL calls")                                                             \
-    T(sets, SetRow, SNOOPIE_SETS, "GPUs of multicast objects")                                                                   \
     T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
     T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
     T(notices, NoticeRow, SNOOPIE_NOTICES, "remarks of the collector")

@@ -57,9 +57,9 @@ struct Totals {
     uint64_t launches_native = 0;
     uint64_t launches_measured = 0;
     uint64_t launches_lost = 0;
-    uint64_t accesses = 0;             // of the measured sites,
+    uint64_t accesses = 0;             // the sum of all counts
     uint64_t unresolved_accesses = 0;  // of these, to memory of an unknown owner
-    uint64_t unmeasured_accesses = 0;  // how often the other sites ran
+    uint64_t unmeasured_accesses = 0;  // of these, by sites that are not measured
     uint64_t records_written = 0;
     uint64_t records_dropped = 0;
     uint64_t unmeasured_sites = 0;

@@ -124,7 +124,12 @@ int main(int argc, char** argv) {
     const uint32_t records = kind == "blocks" ? 100000 : 2;
     if (kind != "empty") {
         write_rows(writer, catalog, records);
-        totals = {5, 1, 4, 0, 12, 2 * records + 4, 0, catalog.unmeasured_sites(), 0};
+        totals.launches_seen = 5;
+        totals.launches_native = 1;
+        totals.launches_measured = 4;
+        totals.accesses = 12;
+        totals.records_written = 2 * records + 4;
+        totals.unmeasured_sites = catalog.unmeasured_sites();
     }
     if (kind == "killed") {
         usleep(2000 * TraceWriter::kBlockMilliseconds);

@@ -25,15 +25,18 @@ constexpr uint32_t kWidth = 32;  // elements of an array's row
 __device__ uint32_t thread() { return blockIdx.x * kBlock + threadIdx.x; }
 
 __global__ void fetch(cudaTextureObject_t words, uint32_t* to) {
-    to[thread()] = tex1Dfetch<uint32_t>(words, thread());  // not measured: fetch
+    const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
+    to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: fetch
 }
 
 __global__ void some(cudaTextureObject_t words, uint32_t* to, uint32_t end) {
-    if (thread() < end) to[thread()] = tex1Dfetch<uint32_t>(words, thread());  // not measured: some
+    const uint32_t i = thread();
+    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: some
 }
 
 __global__ void none(cudaTextureObject_t words, uint32_t* to, uint32_t end) {
-    if (thread() < end) to[thread()] = tex1Dfetch<uint32_t>(words, thread());  // not measured: none
+    const uint32_t i = thread();
+    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: none
 }
 
 __global__ void sample(cudaTextureObject_t elements, uint32_t* to) {
