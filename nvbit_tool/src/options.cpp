@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "byte_size.h"
 #include "kernel_filter.h"
 #include "output_path.h"
 
@@ -122,6 +123,14 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
     options.output = get("SNOOPIE_OUTPUT");
     if (const std::string error = check_output_pattern(options.output); !error.empty())
         return refuse("SNOOPIE_OUTPUT", options.output, error);
+    if (const std::string value = get("DISASSEMBLY_CACHE"); !value.empty()) {
+        if (value != "0" && value != "1")
+            return refuse("DISASSEMBLY_CACHE", value, "1 keeps what nvdisasm says for later runs (the default), 0 does not");
+        options.disassembly_cache = value == "1";
+    }
+    // Used by `disassemble`, which runs too often to complain of it.
+    if (const std::string value = get("SNOOPIE_CACHE_SIZE"); !value.empty() && !parse_byte_size(value))
+        return refuse("SNOOPIE_CACHE_SIZE", value, kByteSizeForm);
     return options;
 }
 

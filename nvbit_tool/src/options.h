@@ -21,6 +21,7 @@ struct Options {
     bool host_memory = true;           // HOST_MEMORY: whether accesses to the host's memory are measured
     uint32_t patience = 60;            // PATIENCE: seconds until a kernel without progress is reported; 0 = never
     bool exit_on_stall = false;        // STALL: whether such a kernel ends the process
+    bool disassembly_cache = true;     // DISASSEMBLY_CACHE
 
     std::string kernels_text() const;
 };

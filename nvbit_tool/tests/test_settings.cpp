@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "byte_size.h"
 #include "check.h"
+#include "disassembler.h"
 #include "kernel_filter.h"
 #include "options.h"
 #include "output_path.h"
@@ -53,10 +55,16 @@ void options() {
     CHECK(good({}).host_memory && !good({{"HOST_MEMORY", "0"}}).host_memory);
     CHECK_EQ(good({{"PATIENCE", "5"}}).patience, 5u);
     CHECK(!good({}).exit_on_stall && good({{"STALL", "exit"}}).exit_on_stall);
+    CHECK(good({}).disassembly_cache);
+    CHECK(good({{"DISASSEMBLY_CACHE", "1"}}).disassembly_cache);
+    CHECK(!good({{"DISASSEMBLY_CACHE", "0"}}).disassembly_cache);
+    good({{"SNOOPIE_CACHE_SIZE", "512M"}});
 
     CHECK(bad({{"SAMPLE_SIZE", "x"}}).find("SAMPLE_SIZE=x") == 0);
     for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
     for (const char* value : {"yes", "2", "01"}) CHECK(bad({{"CODE_ATTRIBUTION", value}}).find("1 records") != std::string::npos);
+    for (const char* value : {"no", "2"}) CHECK(bad({{"DISASSEMBLY_CACHE", value}}).find("nvdisasm") != std::string::npos);
+    CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB") == 0);
     for (const char* value : {"put,,get", ",", "put,", "[", "a]"}) CHECK(bad({{"KERNEL_NAME", value}}).find("commas") != std::string::npos);
     for (const char* value : {"yes", "2"}) CHECK(bad({{"HOST_MEMORY", value}}).find("HOST_MEMORY=") == 0);
     for (const char* value : {"-1", "soon"}) CHECK(bad({{"PATIENCE", value}}).find("seconds") != std::string::npos);
@@ -84,6 +92,24 @@ void blocks() {
                                      std::string("x:"), std::string("w:1"), std::string("x:1;x:2"), std::string("x:1;"), std::string("1;2"),
                                      std::string("0x10"), std::string("-1"), std::string("99999999999999999999"), many})
         CHECK(bad({{"BLOCKS", value}}).find("BLOCKS=" + value) == 0);
+}
+
+void byte_sizes() {
+    CHECK_EQ(parse_byte_size("0").value(), 0u);
+    CHECK_EQ(parse_byte_size("500").value(), 500u);
+    CHECK_EQ(parse_byte_size("64K").value(), 65536u);
+    CHECK_EQ(parse_byte_size("2G").value(), uint64_t{2} << 30);
+    CHECK_EQ(parse_byte_size("16777215T").value(), uint64_t{16777215} << 40);
+    for (const char* text : {"", "K", "1k", "1GB", "-1", "1.5G", " 1", "1 G", "16777216T", "99999999999999999999"})
+        CHECK(!parse_byte_size(text));
+    CHECK(!parse_byte_size(std::string("1\0", 2)));
+}
+
+void disassembler() {
+    CHECK_EQ(shell_word("/opt/snoopie-1.0/disassemble"), "/opt/snoopie-1.0/disassemble");
+    CHECK_EQ(shell_word("/my tools/d"), "'/my tools/d'");
+    CHECK_EQ(shell_word("/it's/d"), "'/it'\\''s/d'");
+    CHECK_EQ(shell_word("/a;b$c"), "'/a;b$c'");
 }
 
 bool selects(const std::string& setting, const std::string& demangled, const std::string& mangled = "_Z1k") {
@@ -170,6 +196,8 @@ void output() {
 int main() {
     options();
     blocks();
+    byte_sizes();
+    disassembler();
     kernel_filter();
     output();
     return test::summary("settings");

@@ -1,0 +1,30 @@
+// Files and descriptors, read and written whole.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace snoopie {
+
+// A file descriptor, closed at the end of its life.
+class Descriptor {
+  public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor();
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+
+  private:
+    const int fd_;
+};
+
+// The bytes from the beginning; none if they cannot be read.
+std::optional<std::string> read_whole(int fd);
+// Of a regular file; none if it is not one.
+std::optional<std::string> read_file(const std::string& path);
+bool write_whole(int fd, std::string_view bytes);
+
+}  // namespace snoopie

@@ -1,0 +1,132 @@
+#include "nvdisasm.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "files.h"
+#include "sha256.h"
+
+namespace snoopie {
+
+namespace {
+
+bool is_another_program(const std::string& path) {
+    struct stat file;
+    struct stat self;
+    if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode) || access(path.c_str(), X_OK) != 0) return false;
+    return stat("/proc/self/exe", &self) != 0 || self.st_dev != file.st_dev || self.st_ino != file.st_ino;
+}
+
+bool names_a_folder(const std::string& path) { return path.find('/') != std::string::npos; }
+
+// Options whose value is a file that is written, or that holds more options.
+bool keeps_from_caching(const std::string& argument) {
+    for (const std::string_view option : {"-o", "-output-file", "-optf", "-options-file"}) {
+        std::string_view text = argument;
+        if (text.substr(0, 2) == "--") text.remove_prefix(1);
+        if (text.substr(0, option.size()) == option && (text.size() == option.size() || text[option.size()] == '=')) return true;
+    }
+    return false;
+}
+
+// Parts are told apart by their lengths.
+void add(Sha256* sum, char kind, std::string_view part) {
+    const uint64_t bytes = part.size();
+    sum->add({&kind, 1});
+    sum->add({reinterpret_cast<const char*>(&bytes), sizeof bytes});
+    sum->add(part);
+}
+
+std::vector<char*> pointers(const std::string& program, const Arguments& arguments) {
+    std::vector<char*> argv{const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    return argv;
+}
+
+}  // namespace
+
+std::string find_nvdisasm() {
+    const char* chosen = std::getenv("SNOOPIE_NVDISASM");
+    const std::string name = chosen && *chosen ? chosen : "nvdisasm";
+    if (names_a_folder(name)) return is_another_program(name) ? name : "";
+    const char* path = std::getenv("PATH");
+    std::string_view folders = path ? path : "/bin:/usr/bin";
+    for (;;) {
+        const size_t colon = std::min(folders.find(':'), folders.size());
+        const std::string folder(folders.substr(0, colon));
+        const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+        if (is_another_program(candidate)) return candidate;
+        if (colon == folders.size()) return "";
+        folders.remove_prefix(colon + 1);
+    }
+}
+
+std::string disassembly_key(const std::string& program, const Arguments& arguments) {
+    struct stat info;
+    char* real = realpath(program.c_str(), nullptr);
+    const std::string path = real ? real : program;
+    free(real);
+    if (stat(path.c_str(), &info) != 0) return "";
+    const int64_t identity[] = {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+
+    Sha256 sum;
+    add(&sum, 'v', "1");  // of what is kept under the key
+    add(&sum, 'p', path);
+    add(&sum, 'i', {reinterpret_cast<const char*>(identity), sizeof identity});
+    bool reads_file = false;
+    for (const std::string& argument : arguments) {
+        if (keeps_from_caching(argument)) return "";
+        const std::optional<std::string> content = read_file(argument);
+        if (!content || !names_a_folder(argument)) add(&sum, 'a', argument);
+        if (content) add(&sum, 'f', *content);
+        reads_file = reads_file || content;
+    }
+    return reads_file ? sum.hex() : "";
+}
+
+bool mentions_input(const Output& output, const Arguments& arguments) {
+    return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
+        if (!names_a_folder(argument) || access(argument.c_str(), R_OK) != 0) return false;
+        return output.out.find(argument) != std::string::npos || output.err.find(argument) != std::string::npos;
+    });
+}
+
+int run_nvdisasm(const std::string& program, const Arguments& arguments, Output* output) {
+    const Descriptor out(memfd_create("stdout", MFD_CLOEXEC));
+    const Descriptor err(memfd_create("stderr", MFD_CLOEXEC));
+    if (!out || !err) return -1;
+    const pid_t child = fork();
+    if (child < 0) return -1;
+    if (child == 0) {
+        dup2(out.get(), STDOUT_FILENO);
+        dup2(err.get(), STDERR_FILENO);
+        _exit(become_nvdisasm(program, arguments));
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return -1;
+    std::optional<std::string> out_bytes = read_whole(out.get());
+    std::optional<std::string> err_bytes = read_whole(err.get());
+    if (!out_bytes || !err_bytes) return -1;
+    *output = {std::move(*out_bytes), std::move(*err_bytes)};
+    return status;
+}
+
+int become_nvdisasm(const std::string& program, const Arguments& arguments) {
+    execv(program.c_str(), pointers(program, arguments).data());
+    const int reason = errno;
+    std::fprintf(stderr, "snoopie: cannot run %s: %s\n", program.c_str(), std::strerror(reason));
+    return reason == ENOENT ? 127 : 126;
+}
+
+}  // namespace snoopie

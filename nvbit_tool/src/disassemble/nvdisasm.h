@@ -1,0 +1,30 @@
+// NVIDIA's disassembler: which one, what its output depends on, and running it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cache.h"
+
+namespace snoopie {
+
+using Arguments = std::vector<std::string>;
+
+// The program of SNOOPIE_NVDISASM, else nvdisasm, as execvp would find it, but never this program; "" if there is none.
+std::string find_nvdisasm();
+
+// Names everything that the output depends on: the program, by path, size and time of change, the arguments, and what the files contain
+// that they name. Of a file that is named with its folder, as temporary files are, the name itself does not count. "" if the output should
+// not be kept: nothing is read from a file, or it does not go to stdout.
+std::string disassembly_key(const std::string& program, const Arguments& arguments);
+
+// An output that says where its input lay is right for that place only.
+bool mentions_input(const Output& output, const Arguments& arguments);
+
+// Runs the program with this one's stdin. Its wait status, and what it wrote.
+int run_nvdisasm(const std::string& program, const Arguments& arguments, Output* output);
+
+// Becomes the program; returns only if that fails, with the exit status that a shell would give.
+int become_nvdisasm(const std::string& program, const Arguments& arguments);
+
+}  // namespace snoopie

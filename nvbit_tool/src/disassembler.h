@@ -1,0 +1,15 @@
+// Which disassembler NVBit is told to run.
+#pragma once
+
+#include <string>
+
+namespace snoopie {
+
+// `text` as one word of a shell command.
+std::string shell_word(const std::string& text);
+
+// Names `disassemble`, which lies beside this library and remembers what nvdisasm says, to NVBit. Called when the library is loaded. Unless
+// the user has named one himself, does not want it, or it is not there.
+void name_the_disassembler();
+
+}  // namespace snoopie
