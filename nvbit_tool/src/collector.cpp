@@ -60,6 +60,8 @@ void Collector::open_trace(void (*on_thread)()) {
                                      [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
     memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
     memory_events_ = std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_);
+    collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
+    tell_collectives(collectives_.get());
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
@@ -184,7 +186,8 @@ std::optional<Flight> Collector::board(Context& context, ContextFunction& functi
     ++launches_boarded_;
     // Before the launch: its records can reach the trace before its call returns, and must find it there.
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
-                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory});
+                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
+                              current_collective_group(context.gpu())});
     return flight;
 }
 

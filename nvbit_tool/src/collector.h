@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "catalog.h"
+#include "collective_writer.h"
 #include "context.h"
 #include "drain.h"
 #include "instrumenter.h"
@@ -87,6 +88,7 @@ class Collector {
     std::unique_ptr<Drain> drain_;
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<MemoryEvents> memory_events_;
+    std::unique_ptr<CollectiveWriter> collectives_;
     std::atomic<bool> ending_{false};    // no more launches are measured
     std::atomic<bool> finished_{false};  // the trace is closed
 

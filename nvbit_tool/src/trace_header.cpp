@@ -1,7 +1,6 @@
 #include "trace_header.h"
 
 #include <errno.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,12 +50,6 @@ std::vector<std::string> read_command() {
 }
 
 }  // namespace
-
-uint64_t now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
 
 ProcessInfo this_process() {
     ProcessInfo process;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "clock.h"
 #include "options.h"
 
 namespace snoopie {
@@ -67,8 +68,5 @@ struct Totals {
 };
 
 std::string footer_json(uint64_t end_ns, const Totals& totals);
-
-// Host time, nanoseconds since the Unix epoch.
-uint64_t now_ns();
 
 }  // namespace snoopie

@@ -1,4 +1,4 @@
-// The trace writer and what feeds it: blocks, references, errors; JSON; the catalog.
+// The trace writer and what feeds it: blocks, references, errors; JSON; the catalog; NCCL calls.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,6 +15,7 @@
 
 #include "catalog.h"
 #include "check.h"
+#include "collective_writer.h"
 #include "crc32.h"
 #include "json.h"
 #include "trace_header.h"
@@ -268,6 +269,32 @@ void catalog() {
     CHECK_EQ(lines, 2u);  // a.cu:9, and a.h:3 inlined there
 }
 
+void collectives() {
+    const TemporaryFile file;
+    TraceWriter writer(file.fd(), "{}", {});
+    CollectiveWriter sink(&writer);
+    Collective call;
+    call.operation = "AllReduce";
+    call.type = 7;
+    call.count = 10;
+    call.reduction = 0;
+    sink.collectives({call, call});
+    if (const pid_t child = fork(); child == 0) {
+        sink.collectives({call});  // not its trace, and no thread to write it
+        _exit(0);
+    } else {
+        waitpid(child, nullptr, 0);
+    }
+    sink.collectives({call});
+    writer.finish("{}");
+    const std::vector<Block> blocks = read(file.path());
+    CHECK_EQ(blocks.size(), 4u);
+    CHECK(blocks[1].content.find("AllReducesumfloat32") != std::string::npos);
+    CHECK_EQ(blocks[2].table, static_cast<uint32_t>(Table::collectives));
+    CHECK_EQ(blocks[2].rows, 3u);
+    for (uint32_t row = 0; row < 3; ++row) CHECK_EQ(get<uint32_t>(blocks[2].content, 4 * row), row + 1);
+}
+
 }  // namespace
 
 int main() {
@@ -281,5 +308,6 @@ int main() {
     full_disk();
     file_size_limit();
     catalog();
+    collectives();
     return test::summary("trace");
 }
