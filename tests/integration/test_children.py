@@ -1,0 +1,60 @@
+"""What becomes of LD_PRELOAD under NVBit, here a stand-in that takes it out of the environment and runs commands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src" / "children.cpp"
+
+STAND_IN = """
+#include <cstdio>
+#include <cstdlib>
+__attribute__((constructor)) static void begin() {
+    unsetenv("LD_PRELOAD");
+    const char* command = getenv("COMMAND");
+    if (!command) return;
+    const int status = system(command);
+    unsetenv("COMMAND");
+    std::printf("status=%d\\n", status);
+    std::fflush(stdout);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("g++") is None:
+        pytest.fail("install g++: the integration tests build parts of the collector")
+    folder = tmp_path_factory.mktemp("children")
+    (folder / "stand_in.cpp").write_text(STAND_IN)
+    target = str(folder / "tool.so")
+    options = ["-std=c++17", "-shared", "-fPIC", "-Wl,--wrap=unsetenv,--wrap=system", "-o", target]
+    built = subprocess.run(["g++", *options, str(SOURCE), str(folder / "stand_in.cpp")], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return target
+
+
+def run(library: str, command: str) -> list[str]:
+    environment = {**os.environ, "LD_PRELOAD": library, "COMMAND": command, "OTHER": "kept"}
+    script = 'env | grep -c "^LD_PRELOAD=.*tool.so"; env | grep -c "^COMMAND="'
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_children_are_preloaded_and_nvbits_commands_are_not(library: str) -> None:
+    lines = run(library, 'echo "command=$LD_PRELOAD,$OTHER"')
+    # What the stand-in takes out otherwise is gone.
+    assert lines == ["command=,kept", "status=0", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("command", "status"), [("exit 3", 3 << 8), ("kill -9 $$", 9), ("/nowhere/program 2>&-", 127 << 8)]
+)
+def test_status_of_a_command(library: str, command: str, status: int) -> None:
+    assert run(library, command) == [f"status={status}", "1", "0"]
