@@ -307,8 +307,9 @@ void Collector::finish() {
         say("the trace " + path_ + " is incomplete: " + error);
         return;
     }
-    std::string line = "recorded " + plural(totals.accesses - totals.unmeasured_accesses, "access", "es") + " in " + plural(totals.launches_measured, "launch", "es") +
-                       ", " + plural(totals.records_written, "record") + ", " + std::to_string(totals.records_dropped) + " dropped";
+    std::string line = "recorded " + plural(totals.accesses - totals.unmeasured_accesses, "access", "es") + " in " +
+                       plural(totals.launches_measured, "launch", "es") + ", " + plural(totals.records_written, "record") + ", " +
+                       std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
 }

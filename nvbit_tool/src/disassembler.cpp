@@ -21,11 +21,17 @@ std::string shell_word(const std::string& text) {
     return plain ? text : quoted + "'";
 }
 
+// Set before the library's other variables are initialized.
+static std::string& named() {
+    static std::string path;
+    return path;
+}
+
 void name_the_disassembler() {
     // NVBit puts its command line, with two more file names, into 2048 bytes.
     constexpr size_t kLongestWord = 1536;
     Dl_info self;
-    if (std::getenv("NVDISASM") || !dladdr(reinterpret_cast<void*>(&name_the_disassembler), &self) || !self.dli_fname) return;
+    if (!dladdr(reinterpret_cast<void*>(&name_the_disassembler), &self) || !self.dli_fname) return;
     const auto settings = read_options(getenv);
     if (!std::holds_alternative<Options>(settings) || !std::get<Options>(settings).disassembly_cache) return;
     char* real = realpath(self.dli_fname, nullptr);
@@ -33,8 +39,13 @@ void name_the_disassembler() {
     free(real);
     path = path.substr(0, path.rfind('/') + 1) + "disassemble";
     const std::string word = shell_word(path);
-    if (access(path.c_str(), X_OK) == 0 && word.size() <= kLongestWord) setenv("NVDISASM", word.c_str(), 0);
+    if (access(path.c_str(), X_OK) != 0 || word.size() > kLongestWord) return;
+    setenv("NVDISASM", word.c_str(), 0);
+    // A parent under the tool has set it for its children.
+    if (word == std::getenv("NVDISASM")) named() = path;
 }
+
+const std::string& named_disassembler() { return named(); }
 
 }  // namespace snoopie
 

@@ -12,4 +12,7 @@ std::string shell_word(const std::string& text);
 // the user has named one himself, does not want it, or it is not there.
 void name_the_disassembler();
 
+// The path of `disassemble` if NVBit was told to run it, else "".
+const std::string& named_disassembler();
+
 }  // namespace snoopie

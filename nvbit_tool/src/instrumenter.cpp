@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "code_ahead.h"
+#include "disassembler.h"
 #include "nccl_kernels.h"
 #include "nvbit.h"
 #include "probe_plan.h"
@@ -178,7 +180,9 @@ bool launches_kernels(const std::string& mangled) {
 void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
     if (function->instrumented && !function->by_table) return;
     std::unique_lock lock(mutex_);
-    for (const CUfunction one : reachable(context, call, function)) {
+    const std::vector<CUfunction> functions = reachable(context, call, function);
+    disassemble_new(context, functions);
+    for (const CUfunction one : functions) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
         if (is_new) slot->second = instrument_one(context, one);
         const Catalog::Entry& entry = slot->second;
@@ -189,6 +193,18 @@ void Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         function->last_site = std::max(function->last_site, last);
     }
     function->instrumented = true;
+}
+
+// NVBit disassembles one function after another.
+void Instrumenter::disassemble_new(const Context& context, const std::vector<CUfunction>& functions) {
+    constexpr size_t kWorthwhile = 3;  // reading the module takes about as long as disassembling one function
+    if (named_disassembler().empty()) return;
+    std::vector<std::string> names;
+    for (const CUfunction one : functions)
+        if (done_.count({&context, context.identity(one)}) == 0) names.push_back(nvbit_get_func_name(context.handle(), one, true));
+    if (names.size() < kWorthwhile) return;
+    disassemble_ahead(named_disassembler(), read_module(context.handle(), functions.front()), names,
+                      "SM" + std::to_string(nvbit_get_sm_family(context.handle())));
 }
 
 // Those that need a look for this launch: none for one whose functions are all known.

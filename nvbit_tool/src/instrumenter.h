@@ -35,6 +35,7 @@ class Instrumenter {
     // The functions of a module's table, by their place.
     using CallTable = std::vector<uint64_t>;
 
+    void disassemble_new(const Context& context, const std::vector<CUfunction>& functions);
     std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
     const CallTable* call_table(const Context& context, CUfunction kernel);
     Catalog::Entry instrument_one(const Context& context, CUfunction function);
