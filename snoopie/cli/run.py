@@ -20,12 +20,22 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "snoopie run [-k KERNELS] [-s N] [-o OUT] [--no-lines] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+    parser.usage = (
+        "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [-o OUT] [--no-lines] [--no-host-memory] [--tool PATH] "
+        "-- PROGRAM [ARGUMENT …]"
+    )
     parser.add_argument(
         "-k",
         "--kernels",
         metavar="KERNELS",
-        help="measure only these: names separated by commas; *, ? and [a-z] match as in a shell (default: all)",
+        help="measure only these: names separated by commas; *, ? and [a-z] match as in a shell; nccl and nvshmem "
+        "stand for the kernels of these libraries (default: all)",
+    )
+    parser.add_argument(
+        "-b",
+        "--blocks",
+        metavar="BLOCKS",
+        help="measure only these thread blocks: 0-7,12 or, by axis, 'x:0-3;y:1' (default: all)",
     )
     parser.add_argument(
         "-s",
@@ -46,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=False,
         dest="lines",
         help="leave out the source lines (a faster start)",
+    )
+    parser.add_argument(
+        "--no-host-memory",
+        action="store_const",
+        const=False,
+        dest="host_memory",
+        help="do not measure accesses to the host's memory",
     )
     parser.add_argument(
         "--tool", metavar="PATH", help="mem_multigpu.so to use (default: SNOOPIE_TOOL, then this checkout's)"
@@ -80,6 +97,8 @@ def _run(arguments: argparse.Namespace) -> int:
         kernels=arguments.kernels,
         sample_size=arguments.sample_size,
         lines=arguments.lines,
+        blocks=arguments.blocks,
+        host_memory=arguments.host_memory,
         output=files.pattern,
     )
     before = files.existing()

@@ -92,6 +92,8 @@ def child_environment(
     kernels: str | None = None,
     sample_size: int | None = None,
     lines: bool | None = None,
+    blocks: str | None = None,
+    host_memory: bool | None = None,
     output: str | None = None,
 ) -> dict[str, str]:
     """The environment for a program under the collector; what is None stays as the user has it."""
@@ -105,6 +107,10 @@ def child_environment(
         child["SAMPLE_SIZE"] = str(sample_size)
     if lines is not None:
         child["CODE_ATTRIBUTION"] = "1" if lines else "0"
+    if blocks is not None:
+        child["BLOCKS"] = blocks
+    if host_memory is not None:
+        child["HOST_MEMORY"] = "1" if host_memory else "0"
     if output is not None:
         child["SNOOPIE_OUTPUT"] = output
     return child

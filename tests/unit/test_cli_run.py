@@ -56,7 +56,16 @@ class Bench:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name not in ("KERNEL_NAME", "SAMPLE_SIZE", "CODE_ATTRIBUTION", "LD_PRELOAD", "CUDA_INJECTION64_PATH")
+            if name
+            not in (
+                "KERNEL_NAME",
+                "SAMPLE_SIZE",
+                "CODE_ATTRIBUTION",
+                "BLOCKS",
+                "HOST_MEMORY",
+                "LD_PRELOAD",
+                "CUDA_INJECTION64_PATH",
+            )
             and not name.startswith("SNOOPIE_")
         }
         self.environment = kept | {
@@ -131,14 +140,17 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
 
 
 def test_it_sets_what_was_chosen(bench: Bench) -> None:
-    names = ["KERNEL_NAME", "SAMPLE_SIZE", "CODE_ATTRIBUTION", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
+    names = ["KERNEL_NAME", "SAMPLE_SIZE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
     app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
-    done = bench.run("-k", "put*,get", "-s", "100", "--no-lines", "-o", "traces/", "--", app)
+    blocks = ["-b", "x:0-3;y:1", "--no-host-memory"]
+    done = bench.run("-k", "put*,get", "-s", "100", "--no-lines", *blocks, "-o", "traces/", "--", app)
     assert done.stdout.splitlines() == [
         "KERNEL_NAME put*,get",
         "SAMPLE_SIZE 100",
         "CODE_ATTRIBUTION 0",
+        "BLOCKS x:0-3;y:1",
+        "HOST_MEMORY 0",
         f"SNOOPIE_OUTPUT {bench.work}/traces/snoopie-%n.%p.zst",
         f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
     ]
