@@ -16,10 +16,12 @@
 #include "nvbit.h"
 #include "options.h"
 
+using snoopie::capturing;
 using snoopie::Collector;
 using snoopie::Launch;
 using snoopie::LaunchCall;
 using snoopie::OwnCalls;
+using snoopie::stream_of;
 
 namespace {
 
@@ -53,11 +55,6 @@ void start() {
     collector = new Collector(std::get<snoopie::Options>(settings), [] { nvbit_set_tool_pthread(pthread_self()); });
     // Runs before the driver's own end, which was registered earlier.
     std::atexit([] { collector->finish(); });
-}
-
-CUstream stream_of(CUstream stream, bool per_thread) {
-    if (stream) return stream;
-    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
 // Cooperative launches have no such member.
@@ -148,12 +145,6 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
     }
 }
 
-bool capturing(CUstream stream) {
-    const OwnCalls own;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
         if (launches.empty()) return;
@@ -214,7 +205,7 @@ void at_graph_node(CUcontext context, const CUgraphNodeParams& node) {
     if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) collector->not_followed("conditional graph nodes");
 }
 
-void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, void* params, bool succeeded) {
+void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
     if (snoopie::MemoryEvents* memory = collector->memory_events()) {
         if (is_exit)
@@ -222,6 +213,7 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, void* para
         else
             memory->before(cbid, params);
     }
+    collector->copying(context, is_exit, cbid, name, params, succeeded);
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
         case API_CUDA_cuGraphLaunch_ptsz:
@@ -314,8 +306,8 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
     guarded([&] { launches.push_back(collector->before_graph_node(context, call, launch_handle)); });
 }
 
-void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char*, void* params, CUresult* status) {
+void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
     if (!collector || OwnCalls::active()) return;
     const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
-    guarded([&] { at_event(context, is_exit != 0, cbid, params, succeeded); });
+    guarded([&] { at_event(context, is_exit != 0, cbid, name, params, succeeded); });
 }

@@ -1,6 +1,5 @@
 #include "collector.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "nvbit.h"
 #include "output_path.h"
 #include "tensor_map.h"
+#include "thread_id.h"
 
 namespace snoopie {
 
@@ -31,8 +31,6 @@ std::string content(const Options& options) {
     if (options.sample_size > 1) records = "1 record in " + std::to_string(options.sample_size);
     return "exact counts, " + records + (options.code_attribution ? ", source lines" : ", no source lines");
 }
-
-uint32_t thread_id() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
 
 }  // namespace
 
@@ -62,6 +60,9 @@ void Collector::open_trace(void (*on_thread)()) {
     memory_events_ = std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_);
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
+    const OwnerLookup* owners = this;
+    copies_ =
+        std::make_unique<Copies>(writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
@@ -76,7 +77,7 @@ bool Collector::recording() const { return writer_ && !finished_.load(std::memor
 
 void Collector::context_created(CUcontext handle) {
     if (!recording()) return;
-    const int gpu = gpu_of(handle);
+    const int gpu = snoopie::gpu_of(handle);
     if (gpu < 0 || gpu >= kMaxGpus) return;
     std::unique_lock lock(contexts_mutex_);
     std::unique_ptr<Context>& context = contexts_[handle];
@@ -115,7 +116,7 @@ void Collector::context_ending(CUcontext handle) {
     ended_.push_back(std::move(context));
 }
 
-Context* Collector::find(CUcontext handle) {
+Context* Collector::find(CUcontext handle) const {
     if (!recording()) return nullptr;
     std::shared_lock lock(contexts_mutex_);
     const auto found = contexts_.find(handle);
@@ -124,7 +125,7 @@ Context* Collector::find(CUcontext handle) {
 
 // --- Memory ---
 
-int Collector::gpu(CUcontext handle) {
+int Collector::gpu(CUcontext handle) const {
     const Context* context = handle ? find(handle) : nullptr;
     return context ? context->gpu() : -1;
 }
@@ -160,6 +161,20 @@ void Collector::not_followed(const char* what) {
         if (!not_followed_.insert(what).second) return;
     }
     notice(std::string("the program uses ") + what + " whose traffic is not measured");
+}
+
+// --- Copies ---
+
+uint8_t Collector::gpu_of(CUcontext handle) const {
+    if (!handle) return kOwnerUnknown;
+    const int known = gpu(handle);
+    return owner_of_device(known >= 0 ? known : snoopie::gpu_of(handle));
+}
+
+void Collector::copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
+    if (!copies_) return;
+    if (succeeded) arrays_.at_event(context, cbid, params);
+    copies_->at_event(context, is_exit, cbid, name, params, succeeded);
 }
 
 // --- Launches ---
@@ -265,6 +280,8 @@ Totals Collector::totals() const {
     totals.launches_lost = launches_lost_ + launches_unfollowed_ + drain_->launches_lost();
     totals.launches_native = launches_seen_ - launches_boarded_ - launches_lost_;
     totals.accesses = drain_->accesses() + drain_->unmeasured();
+    totals.copies = copies_->count();
+    totals.copy_bytes = copies_->bytes();
     totals.records_written = drain_->records_written();
     totals.records_dropped = drain_->records_dropped();
     totals.unresolved_accesses = drain_->unresolved();

@@ -12,9 +12,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "arrays.h"
 #include "catalog.h"
 #include "collective_writer.h"
 #include "context.h"
+#include "copies.h"
 #include "drain.h"
 #include "instrumenter.h"
 #include "kernel_filter.h"
@@ -33,7 +35,7 @@ struct Launch {
     std::optional<Flight> flight;  // if it is measured
 };
 
-class Collector {
+class Collector : private OwnerLookup {
   public:
     // Opens the trace and prints the first line; `on_thread` is called on every thread that the collector starts.
     Collector(Options options, void (*on_thread)());
@@ -43,7 +45,7 @@ class Collector {
     void context_ending(CUcontext handle);
 
     // The GPU of a context, -1 if it is not known.
-    int gpu(CUcontext handle);
+    int gpu(CUcontext handle) const;
 
     // Null while nothing is recorded.
     MemoryEvents* memory_events() { return recording() ? memory_events_.get() : nullptr; }
@@ -52,6 +54,9 @@ class Collector {
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);
+
+    // Any call that is not a launch of a kernel: it may copy.
+    void copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
     Launch before_launch(CUcontext handle, const LaunchCall& call);
     void after_launch(Launch launch, bool succeeded);
@@ -69,9 +74,16 @@ class Collector {
     void open_trace(void (*on_thread)());
     void notice(const std::string& text);
     bool recording() const;
-    Context* find(CUcontext handle);
+    Context* find(CUcontext handle) const;
     Totals totals() const;
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
+
+    // What copies ask for.
+    uint8_t owner_of(uint64_t address) const override { return memory_->map().owner_of(address).value_or(kOwnerHost); }
+    uint8_t owner_of_array(CUarray array) const override { return gpu_of(arrays_.context_of(array)); }
+    uint8_t gpu_of(CUcontext handle) const override;
+    std::optional<uint8_t> owner_by_driver(uint64_t address) const override { return snoopie::owner_by_driver(address); }
+
     ContextFunction& decided(Context& context, CUfunction handle);
     // Instruments if necessary and boards the launch; none if it cannot be measured.
     std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call);
@@ -89,10 +101,12 @@ class Collector {
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<MemoryEvents> memory_events_;
     std::unique_ptr<CollectiveWriter> collectives_;
+    Arrays arrays_;
+    std::unique_ptr<Copies> copies_;
     std::atomic<bool> ending_{false};    // no more launches are measured
     std::atomic<bool> finished_{false};  // the trace is closed
 
-    std::shared_mutex contexts_mutex_;
+    mutable std::shared_mutex contexts_mutex_;
     std::unordered_map<CUcontext, std::unique_ptr<Context>> contexts_;
     std::vector<std::unique_ptr<Context>> ended_;  // kept: launches under way may still look at them
 

@@ -194,4 +194,38 @@ int gpu_of(CUcontext context) {
     return succeeded(cuCtxGetDevice(&device)) ? device : -1;
 }
 
+bool capturing(CUstream stream) {
+    const OwnCalls own;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUcontext context_of(CUstream stream, CUcontext current) {
+    const OwnCalls own;
+    CUcontext context = nullptr;
+    return cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context ? context : current;
+}
+
+std::optional<uint8_t> owner_by_driver(CUdeviceptr address) {
+    const OwnCalls own;
+    unsigned type = 0;
+    unsigned managed = 0;
+    int device = -1;
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    void* values[] = {&type, &managed, &device};
+    // Of an unknown address this is no error: the type stays 0.
+    if (cuPointerGetAttributes(3, attributes, values, address) != CUDA_SUCCESS || type == 0) return std::nullopt;
+    if (type == CU_MEMORYTYPE_HOST || managed) return kOwnerHost;
+    return owner_of_device(device);
+}
+
+std::optional<uint8_t> last_prefetched_to(CUdeviceptr address, size_t bytes) {
+    const OwnCalls own;
+    int device = CU_DEVICE_INVALID;
+    const CUresult result = cuMemRangeGetAttribute(&device, sizeof device, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, address, bytes);
+    if (result != CUDA_SUCCESS || device == CU_DEVICE_INVALID) return std::nullopt;
+    return device == CU_DEVICE_CPU ? kOwnerHost : owner_of_device(device);
+}
+
 }  // namespace snoopie

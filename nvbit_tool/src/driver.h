@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #define __CUDA_API_VERSION_INTERNAL  // as nvbit.h does: every versioned name is written out
 #endif
 #include "cuda.h"
+#include "owners.h"
 #include "trace_header.h"
 
 namespace snoopie {
@@ -63,5 +65,28 @@ bool multicast_supported(CUcontext context);
 
 // The ordinal of a context's GPU, -1 if it cannot be told.
 int gpu_of(CUcontext context);
+
+// A stream as a call names it: null is one of the two default streams.
+inline CUstream stream_of(CUstream stream, bool per_thread) {
+    if (stream) return stream;
+    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+// Whether work that is given to the stream becomes part of a graph instead of running.
+bool capturing(CUstream stream);
+
+// The context of a stream; the current one for a default stream and where it cannot be told.
+CUcontext context_of(CUstream stream, CUcontext current);
+
+inline uint8_t owner_of_device(CUdevice ordinal) {
+    return ordinal >= 0 && ordinal < kMaxGpus ? static_cast<uint8_t>(ordinal) : kOwnerUnknown;
+}
+
+// Whose memory the driver takes an address for; none if it knows nothing of it, as of pageable memory. Right for plain allocations and
+// module variables; of mapped ranges the driver only knows who reserved them.
+std::optional<uint8_t> owner_by_driver(CUdeviceptr address);
+
+// Where managed memory was last prefetched to; none if not all of it was, or not to the same place.
+std::optional<uint8_t> last_prefetched_to(CUdeviceptr address, size_t bytes);
 
 }  // namespace snoopie

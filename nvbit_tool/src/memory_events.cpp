@@ -1,5 +1,7 @@
 #include "memory_events.h"
 
+#include "arrays.h"
+
 namespace snoopie {
 
 namespace {
@@ -27,30 +29,6 @@ CUdeviceptr device_address(void* host) {
     CUdeviceptr address = 0;
     if (cuMemHostGetDevicePointer_v2(&address, host, 0) == CUDA_SUCCESS) return address;
     return reinterpret_cast<CUdeviceptr>(host);
-}
-
-bool capturing(CUstream stream) {
-    const OwnCalls own;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
-uint64_t element_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array) {
-    switch (array.Format) {
-        case CU_AD_FORMAT_UNSIGNED_INT8:
-        case CU_AD_FORMAT_SIGNED_INT8:
-            return array.NumChannels;
-        case CU_AD_FORMAT_UNSIGNED_INT16:
-        case CU_AD_FORMAT_SIGNED_INT16:
-        case CU_AD_FORMAT_HALF:
-            return 2ull * array.NumChannels;
-        case CU_AD_FORMAT_UNSIGNED_INT32:
-        case CU_AD_FORMAT_SIGNED_INT32:
-        case CU_AD_FORMAT_FLOAT:
-            return 4ull * array.NumChannels;
-        default:
-            return 0;  // compressed and video formats
-    }
 }
 
 }  // namespace
@@ -265,7 +243,7 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
             std::unique_lock lock(mutex_);
             const auto found = arrays_.find(as<cuArrayDestroy_params>(params).hArray);
             if (found == arrays_.end()) return;
-            memory_->array_destroyed(found->second.object);
+            memory_->array_destroyed(found->second);
             arrays_.erase(found);
             return;
         }
@@ -433,13 +411,7 @@ void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& s
     const uint64_t bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
     const auto owner = static_cast<uint8_t>(gpu < 0 ? kOwnerUnknown : gpu);
     std::unique_lock lock(mutex_);
-    arrays_[array] = {memory_->array_created(bytes, owner), owner};
-}
-
-uint8_t MemoryEvents::owner_of_array(CUarray array) const {
-    std::unique_lock lock(mutex_);
-    const auto found = arrays_.find(array);
-    return found == arrays_.end() ? kOwnerUnknown : found->second.owner;
+    arrays_[array] = memory_->array_created(bytes, owner);
 }
 
 // A member joins the object, or with -1 the object is made. One that this process has not made was imported: it has members elsewhere.

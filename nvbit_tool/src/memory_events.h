@@ -22,9 +22,6 @@ class MemoryEvents {
     void before(nvbit_api_cuda_t cbid, const void* params);
     void after(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params, bool succeeded);
 
-    // The array's GPU, unknown if it was not seen.
-    uint8_t owner_of_array(CUarray array) const;
-
     void end() { exports_.close(); }
 
   private:
@@ -55,14 +52,10 @@ class MemoryEvents {
     Exports exports_;
     MulticastSets sets_;
 
-    struct Array {
-        uint32_t object;
-        uint8_t owner;
-    };
     mutable std::mutex mutex_;
     std::unordered_map<CUmemGenericAllocationHandle, uint8_t> imported_;  // handles that came from another process, and their owners
     std::unordered_map<CUmemoryPool, uint8_t> pools_;
-    std::unordered_map<CUarray, Array> arrays_;
+    std::unordered_map<CUarray, uint32_t> arrays_;  // object ids
 };
 
 }  // namespace snoopie

@@ -1,8 +1,5 @@
 #include "nccl_calls.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -10,6 +7,7 @@
 
 #include "clock.h"
 #include "next_function.h"
+#include "thread_id.h"
 
 namespace snoopie {
 
@@ -148,7 +146,7 @@ int carry_out(Real real, Collective call, Handle handle, Stream stream, Argument
             if (!communicator) return;
             call.communicator = *communicator;
             call.stream = stream ? reinterpret_cast<uint64_t>(stream) : kLegacyStream;
-            call.thread = static_cast<uint32_t>(syscall(SYS_gettid));
+            call.thread = thread_id();
             call.start = now_ns();
             this_group().begin(call);
             if (!group->open()) group->execute();

@@ -112,7 +112,7 @@ constexpr int kFormatVersion = 2;
     C(destination, u1, "", "", "owner of the memory written")                          \
     C(source_address, u8, "bytes", "", "first address read, 0 for an array")           \
     C(destination_address, u8, "bytes", "", "first address written, 0 for an array")   \
-    C(bytes, u8, "bytes", "", "bytes moved")                                           \
+    C(bytes, u8, "bytes", "", "bytes moved; of a prefetch, bytes that it was for")     \
     C(gpu, u1, "", "", "issuer: the GPU of the context or stream that carries it out") \
     C(stream, u8, "", "", "CUDA stream handle")                                        \
     C(thread, u4, "", "", "host thread that called")                                   \

@@ -65,6 +65,8 @@ struct Totals {
     uint64_t records_dropped = 0;
     uint64_t unmeasured_sites = 0;
     uint64_t errors = 0;
+    uint64_t copies = 0;
+    uint64_t copy_bytes = 0;
 };
 
 std::string footer_json(uint64_t end_ns, const Totals& totals);

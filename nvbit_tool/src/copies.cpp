@@ -1,0 +1,94 @@
+#include "copies.h"
+
+#include "arrays.h"
+#include "clock.h"
+#include "copy_calls.h"
+#include "driver.h"
+#include "thread_id.h"
+
+namespace snoopie {
+
+namespace {
+
+// A call between its entry and its exit, with the rows that it writes if it succeeds.
+struct Pending {
+    nvbit_api_cuda_t cbid;
+    std::vector<CopyRow> rows;
+};
+thread_local std::vector<Pending> pending;
+
+}  // namespace
+
+Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed)
+    : writer_(writer), owners_(owners), recording_(std::move(recording)), not_followed_(not_followed), graphs_(std::move(not_followed)) {}
+
+void Copies::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
+    graphs_.at_event(is_exit, cbid, params, succeeded);
+    if (is_exit) return end(cbid, name, succeeded);
+    std::vector<CopyCall> copies = copy_calls(cbid, params);
+    if (copies.empty()) copies = graphs_.launched(cbid, params);
+    if (!copies.empty() && recording_()) begin(context, cbid, copies);
+}
+
+std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
+    CopyEnd from = copy.source;
+    // Where the driver last sent the pages. Until it did, they are taken to be with the host: a preferred location moves nothing.
+    if (copy.kind == CopyKind::prefetch) from.owner = last_prefetched_to(from.address, copy.size).value_or(kOwnerHost);
+    const uint8_t source = owner_of(from, *owners_, context);
+    const uint8_t destination = owner_of(copy.destination, *owners_, context);
+    if (copy.size == 0 || !crosses(source, destination)) return std::nullopt;
+    CopyRow row;
+    row.kind = static_cast<u1>(copy.kind);
+    row.source = source;
+    row.destination = destination;
+    row.source_address = copy.source.address;
+    row.destination_address = copy.destination.address;
+    row.bytes = copy.size;
+    if (copy.elements_of) {
+        const uint64_t element = element_bytes(copy.elements_of);
+        if (element == 0) {
+            not_followed_("batched copies of arrays in block-compressed or planar formats,");
+            return std::nullopt;
+        }
+        row.bytes *= element;
+    }
+    row.stream = reinterpret_cast<u8>(copy.stream);
+    row.thread = thread_id();
+    return row;
+}
+
+void Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies) {
+    std::vector<CopyRow> rows;
+    for (const CopyCall& copy : copies)
+        if (const auto one = row(context, copy)) rows.push_back(*one);
+    if (rows.empty()) return;
+    // All copies of a call are in one stream. Under capture they become nodes of a graph, and are counted when that is launched.
+    const CopyCall& any = copies.front();
+    if (any.asynchronous && capturing(any.stream)) return;
+    const uint8_t gpu = owners_->gpu_of(any.asynchronous ? context_of(any.stream, context) : context);
+    const uint64_t start = now_ns();
+    for (CopyRow& one : rows) {
+        one.gpu = gpu;
+        one.start = start;
+    }
+    pending.push_back({cbid, std::move(rows)});
+}
+
+void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {
+    if (pending.empty() || pending.back().cbid != cbid) return;
+    std::vector<CopyRow> rows = std::move(pending.back().rows);
+    pending.pop_back();
+    if (!succeeded || !recording_()) return;
+    const uint64_t now = now_ns();
+    const uint32_t call = writer_->intern(name);
+    std::unique_lock lock(mutex_);
+    for (CopyRow& one : rows) {
+        one.id = static_cast<u4>(++count_);
+        one.call = call;
+        one.end = now;
+        bytes_ += one.bytes;
+    }
+    writer_->append(rows);
+}
+
+}  // namespace snoopie
