@@ -1,4 +1,4 @@
-"""opcodes: instructions that compilers choose seldom, and bulk copies, are counted with operation, width, lanes, sectors."""
+"""opcodes: instructions that compilers choose seldom, and bulk copies, are counted like all others."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ STORES = {
     16: ["volatile", "release", "streaming", "generic"],
 }
 ATOMICS = {
-    4: ["add_u32", "add_sys", "add_f32", "add_f16x2", "add_bf16x2", "min_s32", "max_u32", "and", "xor", "inc", "dec"]
-    + ["exchange", "generic", "swap"],
+    4: [
+        *("add_u32", "add_sys", "add_f32", "add_f16x2", "add_bf16x2", "min_s32", "max_u32"),
+        *("and", "xor", "inc", "dec", "exchange", "generic", "swap"),
+    ],
     8: ["add_u64", "add_f64", "add_v2_f32", "add_v2_f16x2", "max_s64", "or", "exchange", "swap"],
     16: ["add_v4_f32", "add_v4_f16x2", "add_v8_f16", "max_v4_bf16x2", "exchange", "swap"],
 }
