@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
-from gpu_traffic import Where, by_launch, dense, nothing_lost, total
+from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
 
 
-def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("variant", ["", "-per-thread"], ids=["legacy", "per_thread"])
+def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
     n, iterations = 5000, 20
-    trace = runner.traced("threads", n, iterations, visible=visible).trace
+    trace = runner.traced("threads", n, iterations, visible=visible, variant=variant).trace
     nothing_lost(trace)
     gpus = len(visible)
     once = [{Where(gpu, (gpu + 1) % gpus, "put", "put"): dense("store", 4, n)} for gpu in range(gpus)]
@@ -21,6 +22,46 @@ def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None
     # Each GPU has a thread of its own.
     assert trace.launches.groupby("gpu").thread.nunique().tolist() == [1] * gpus
     assert trace.launches.thread.nunique() == gpus
+
+
+Line = tuple[str, Traffic]
+
+
+def kernel(name: str, *lines: Line) -> dict[Where, Traffic]:
+    return {Where(0, 1, name, line): traffic for line, traffic in lines}
+
+
+def by_warps(line: str, warps: range) -> Line:
+    return line, of_threads("store", 4, [(i, 4 * i) for warp in warps for i in range(32 * warp, 32 * warp + 32)])
+
+
+# The table at the top of launches.cu, in the order of launching.
+LAUNCHES = [
+    kernel("clustered", ("rank", dense("store", 4, 256))),
+    kernel("first", ("early", dense("store", 4, 128))),
+    kernel("second", ("late", dense("load", 4, 128))),
+    kernel("whole_grid", ("before", dense("store", 4, 128)), ("after", dense("load", 4, 128))),
+    kernel("by_pointer", *(by_warps(line, range(k, 6, 3)) for k, line in enumerate(("one", "two", "three")))),
+    kernel("recursive", ("depth", dense("store", 4, 64).times(5))),
+    kernel("by_object", by_warps("plain", range(1)), by_warps("doubled", range(1, 2))),
+    kernel("by_handle", ("handle", dense("store", 4, 64))),
+]
+CROWD_LAUNCHES = 4 * 50  # of a GPU
+
+
+# As the compiler does it by itself, with functions linked that are not part of a kernel, with a default stream a thread.
+@pytest.mark.parametrize("variant", ["", "-rdc", "-per-thread"], ids=["whole", "linked", "per_thread"])
+def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
+    trace = runner.traced("launches", visible=visible, variant=variant).trace
+    nothing_lost(trace)
+    tables = list(by_launch(trace, "launches").values())
+    assert tables[: len(LAUNCHES)] == LAUNCHES
+    gpus = len(visible)
+    crowd = [{Where(gpu, (gpu + 1) % gpus, "crowd", "crowd"): dense("store", 4, 128)} for gpu in range(gpus)]
+    assert all(table in crowd for table in tables[len(LAUNCHES) :])
+    assert total(tables[len(LAUNCHES) :]) == total(crowd * CROWD_LAUNCHES)
+    # With make_objects, which has nothing remote, and without the two that failed.
+    assert trace.totals["launches_seen"] == len(LAUNCHES) + 1 + gpus * CROWD_LAUNCHES
 
 
 def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:

@@ -129,6 +129,15 @@ EXPECTED["tensor", ""] = {
     "box": ["UTMALDG.1D", *["UTMALDG.2D"] * 4, "UTMALDG.3D", "UTMAREDG.3D.ADD"]
     + [f"UTMASTG.{rank}D" for rank in (1, 2, 3)],
 }
+CALLED = ("one", "two", "three", "plain", "doubled")
+EXPECTED["launches", "-rdc"] = {
+    **{line: ["STG.E"] for line in ("rank", "early", "before", "depth", "handle", "refused", "crowd")},
+    # The store is of what was loaded, in the issuer's own memory.
+    **{line: ["LDG.E", "STG.E"] for line in ("late", "after")},
+    **{line: ["ST.E"] for line in CALLED},
+}
+# Of a function that is called by its address there is one in every kernel that might: here in three.
+EXPECTED["launches", ""] = EXPECTED["launches", "-rdc"] | {line: ["ST.E"] * 3 for line in CALLED}
 # Where threads might differ in what they ask of a bulk copy, it lies in a loop over them.
 LOOPS_OVER_LANES = {("opcodes", ""): {"each", "add"}, ("tensor", ""): {"box"}}
 
