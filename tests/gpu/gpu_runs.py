@@ -31,7 +31,10 @@ VARIANTS = {
 }
 
 # Settings of the user's shell that would change what the tests see.
-SETTINGS = ("KERNEL_NAME", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "SNOOPIE_OUTPUT", "LD_PRELOAD", "CUDA_INJECTION64_PATH")
+SETTINGS = (
+    *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "SNOOPIE_OUTPUT"),
+    *("LD_PRELOAD", "CUDA_INJECTION64_PATH"),
+)
 
 
 @functools.cache

@@ -9,6 +9,8 @@ import pytest
 from gpu_runs import Runner, build, start, traced_environment
 from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
 
+from snoopie.trace.merge import UNKNOWN
+
 
 @pytest.mark.parametrize("variant", ["", "-per-thread"], ids=["legacy", "per_thread"])
 def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
@@ -49,7 +51,7 @@ LAUNCHES = [
 CROWD_LAUNCHES = 4 * 50  # of a GPU
 
 
-# As the compiler does it by itself, with functions linked that are not part of a kernel, with a default stream a thread.
+# As the compiler does it by itself, with functions linked that are part of no kernel, with a default stream a thread.
 @pytest.mark.parametrize("variant", ["", "-rdc", "-per-thread"], ids=["whole", "linked", "per_thread"])
 def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
     trace = runner.traced("launches", visible=visible, variant=variant).trace
@@ -75,6 +77,48 @@ def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
         Where(0, 1, "bump", "bump"): dense("reduction", 4, n).times(launches),
     }
     assert trace.totals["launches_measured"] == 2 * launches
+
+
+def put(n: int, owner: int = 1) -> dict[Where, Traffic]:
+    """A launch of a put node of graphs.cu; GPU 0's own memory gives it no traffic."""
+    return {Where(0, owner, "put", "put"): dense("store", 4, n)}
+
+
+def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, ...]) -> None:
+    trace = runner.traced("graphs", visible=visible).trace
+    nothing_lost(trace)
+    last = len(visible) - 1
+    bump = {Where(0, 1, "bump", "bump"): dense("reduction", 4, 64)}
+    # The table at the top of graphs.cu.
+    chains = [
+        *(put(64), put(128), bump),
+        *(put(128), bump),
+        *(put(32, last), bump),
+        *(put(32, last), bump),
+        *(put(96), put(40), bump) * 6,
+        *(put(64), put(128), bump),
+    ]
+    tables = list(by_launch(trace, "graphs").values())
+    assert tables[:-3] == chains
+    assert sorted(tables[-3:-1], key=str) == sorted([put(64), put(32)], key=str)
+    assert tables[-1] == bump
+    # With the two launches of put that had no traffic; a disabled node is not launched.
+    assert trace.totals["launches_measured"] == trace.totals["launches_seen"] == len(tables) + 2
+
+
+@pytest.mark.parametrize("also_by_the_host", [0, 1])
+def test_launches_on_the_device_are_said_not_to_be_measured(
+    runner: Runner, pair: tuple[str, ...], also_by_the_host: int
+) -> None:
+    trace = runner.traced("children", also_by_the_host, visible=pair).trace
+    child = kernel("child", ("child", dense("store", 4, 64)))
+    parent = kernel("parent", ("parent", dense("store", 4, 128)))
+    measured = [
+        {where: row for where, row in table.items() if where.owner != UNKNOWN}
+        for table in by_launch(trace, "children").values()
+    ]
+    assert measured == [child] * also_by_the_host + [parent]
+    assert any("launch" in sentence and "device" in sentence for sentence in trace.losses())
 
 
 def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...]) -> None:

@@ -23,6 +23,9 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("processes", ""): {"put": ["STG.E"]},
     ("pageable", ""): {"put": ["LDG.E", "STG.E"]},
     ("textures", ""): {"load": ["LDG.E.CONSTANT", "STG.E"]},
+    ("graphs", ""): {"put": ["STG.E"], "bump": ["REDG.E.ADD.STRONG.GPU"]},
+    ("children", ""): {"parent": ["STG.E"], "child": ["STG.E"]},
+    ("blocks", ""): {"tile": ["STG.E"]},
 }
 EXPECTED["mixed", ""] = {
     "copy": [f"{name}.E{width}" for name in ("LDG", "STG") for width in ("", ".128", ".64", ".U16", ".U8")],
