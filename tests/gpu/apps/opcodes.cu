@@ -294,10 +294,11 @@ __global__ void reductions(char* there) {
 #define STORE_IF(on, address, value) \
     asm volatile("{.reg .pred p; setp.ne.u32 p, %2, 0; @p st.global.u32 [%0], %1;}" ::"l"(address), "r"(value), "r"(on) : "memory")
 
-__global__ void guarded(uint32_t* there) {
+__global__ void guarded(uint32_t* there, uint32_t* here) {
     const uint32_t i = threadIdx.x;
     const uint32_t on = i < 32 && i % 3 != 1;
     STORE_IF(on, there + i, i);  // remote: guarded
+    here[i] = on;                // so that the others do not simply end before the store
 }
 
 #define ASYNC(text, width, slot) asm volatile(text ";" ::"r"(in_shared(shared[slot]) + (width)*i), "l"(there + (width)*i) : "memory")
@@ -319,7 +320,7 @@ __global__ void async(const char* there, uint4* here) {
     ASYNC("cp.async.ca.shared.global [%0], [%1], 16", 16, 2);                           // remote: async_16
     ASYNC("cp.async.cg.shared.global.L2::128B [%0], [%1], 16", 16, 3);                  // remote: past_16
     ASYNC_SOME("cp.async.cg.shared.global [%0], [%1], 16, %2", kPartial, asked_by(i));  // remote: partial
-    ASYNC_SOME("cp.async.ca.shared.global [%0], [%1], 16, 0; // %2", kNothing, 0);      // remote: nothing
+    ASYNC("cp.async.ca.shared.global [%0], [%1], 16, 0", 16, kNothing);                 // remote: nothing
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
     for (int k = 0; k < kAsyncs; ++k) here[k * kThreads + i] = shared[k][i];
@@ -521,12 +522,14 @@ int main() {
     CHECK(cudaGetLastError());
     expect("reductions", all_changed(reduced, kReductions));
 
-    const Array some(1);
-    guarded<<<1, kThreads>>>(some);
+    const Array some(1), told(0);
+    guarded<<<1, kThreads>>>(some, told);
     CHECK(cudaGetLastError());
     words = some.read<uint32_t>();
     right = true;
     for (uint32_t i = 0; i < kThreads; ++i) right = right && words[i] == (i < 32 && i % 3 != 1 ? i : 0);
+    words = told.read<uint32_t>();
+    for (uint32_t i = 0; i < kThreads; ++i) right = right && words[i] == (i < 32 && i % 3 != 1);
     expect("guarded", right);
 
     const Array copied(0, kArray);
