@@ -184,19 +184,21 @@ void plan() {
     const auto in_other = [](int reg) { return MemoryReference{false, false, reg, 0}; };
     const auto in_uniform = [](int reg) { return MemoryReference{false, true, reg, 0}; };
     const std::vector<Instruction> code = {
-        {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}, {}},
-        {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {in_pair(2, 0x10)}, {}},
-        {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {in_other(5), in_pair(2, 0)}, {}},
-        {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {6}},
-        {0x40, "UBLKRED.G.S.ADD [UR8], [UR4], UR7", "UBLKRED.G.S.ADD", true, {in_uniform(8), in_uniform(4)}, {7}},
-        {0x50, "UTMALDG.2D [UR8], [UR12]", "UTMALDG.2D", true, {in_uniform(8), in_uniform(12)}, {}},
-        {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}},
-        {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}},
+        {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}, {}, {}},
+        {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {in_pair(2, 0x10)}, {}, {}},
+        {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {in_other(5), in_pair(2, 0)}, {}, {}},
+        {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {6}, {}},
+        {0x40, "UBLKRED.G.S.ADD [UR8], [UR4], UR7", "UBLKRED.G.S.ADD", true, {in_uniform(8), in_uniform(4)}, {7}, {}},
+        {0x50, "UTMALDG.2D [UR8], [UR12]", "UTMALDG.2D", true, {in_uniform(8), in_uniform(12)}, {}, {}},
+        {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}, {}},
+        {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}, {}},
+        {0x78, "LDGSTS.E.64.ZFILL [R5], desc[UR4][R2.64], !P1", "LDGSTS.E.64.ZFILL", true, {in_other(5), in_pair(2, 0)}, {}, {{1, true}}},
+        {0x7c, "ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R5", "ATOMG.E.ADD.STRONG.GPU", true, {in_pair(2, 0)}, {}, {{7, false}}},
         // What was not understood is not measured, but counted.
-        {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}},
-        {0x90, "UBLKCP.S.G [UR8], [UR4]", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {}},
-        {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}},
-        {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}},
+        {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}, {}},
+        {0x90, "UBLKCP.S.G [UR8], [UR4]", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {}, {}},
+        {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}, {}},
+        {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}, {}},
     };
     const ProbePlan plan = plan_probes(code, true);
     CHECK_EQ(plan.sites.size(), code.size() - 1);
@@ -204,7 +206,7 @@ void plan() {
     for (size_t i = 0; i < plan.sites.size(); ++i) {
         CHECK_EQ(plan.sites[i].instruction, i + 1);
         CHECK_EQ(plan.probes[i].site, i);
-        CHECK(plan.sites[i].measured == (i < 7));
+        CHECK(plan.sites[i].measured == (i < 9));
         CHECK(plan.sites[i].measured == (plan.probes[i].kind != Kind::executed));
     }
     CHECK(plan.probes[0].kind == Kind::registers);
@@ -216,6 +218,9 @@ void plan() {
     CHECK(plan.probes[5].kind == Kind::tensor && plan.probes[5].reference == 1 && plan.probes[5].first_coordinate == 17 &&
           plan.probes[5].rank == 3);
     CHECK(plan.probes[6].kind == Kind::address);
+    CHECK(plan.probes[7].kind == Kind::source && plan.probes[7].reference == 1);
+    CHECK(plan.probes[7].predicate.number == 1 && plan.probes[7].predicate.negated);
+    CHECK(plan.probes[8].kind == Kind::registers);
     // Without a known layout of tensor maps their copies are only counted.
     const ProbePlan cautious = plan_probes(code, false);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
