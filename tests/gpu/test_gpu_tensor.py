@@ -7,12 +7,8 @@ import operator
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import gpu_machine
-import pytest
 from gpu_runs import Runner
 from gpu_traffic import SECTOR, Table, by_launch, nothing_lost
-
-from snoopie.trace.merge import UNKNOWN
 
 Three = tuple[int, int, int]
 
@@ -77,8 +73,8 @@ def of_tensor() -> Iterator[Moved]:
             kinds.append(("add", "reduction"))
         copies = [moved(kernel, operation, tensor, at) for kernel, operation in kinds]
         yield from (copy for copy in copies if copy.bytes)
-    yield moved("from_constant", "load", SHORTS, (8, 3, 0))
-    yield moved("from_memory", "load", SHORTS, (8, 3, 0))
+    for kernel in ("from_constant", "from_memory", "edited"):
+        yield moved(kernel, "load", SHORTS, (8, 3, 0))
 
 
 def only_row(table: Table) -> Moved:
@@ -89,26 +85,10 @@ def only_row(table: Table) -> Moved:
     return Moved(kernel, traffic.operation, traffic.accesses, traffic.lanes * traffic.width, traffic.sectors)
 
 
-@pytest.fixture
-def maps_exist(machine: None) -> None:
-    if gpu_machine.gpus()[0].architecture < 90:
-        pytest.skip("tensor maps begin with sm_90")
-
-
-@pytest.mark.usefixtures("maps_exist")
 def test_boxes_are_counted(runner: Runner, pair: tuple[str, ...]) -> None:
-    trace = runner.traced("tensor", 0, visible=pair).trace
+    trace = runner.traced("tensor", visible=pair).trace
     nothing_lost(trace)
     assert [only_row(table) for table in by_launch(trace, "tensor").values()] == list(of_tensor())
-
-
-@pytest.mark.usefixtures("maps_exist")
-def test_a_map_that_a_kernel_has_edited_is_not_measured_and_said_to_be(runner: Runner, pair: tuple[str, ...]) -> None:
-    trace = runner.traced("tensor", 1, visible=pair).trace
-    rows = [(where, row) for table in by_launch(trace, "tensor").values() for where, row in table.items()]
-    assert [row.accesses for where, row in rows if where.owner == UNKNOWN] == [1]
-    assert [row for where, row in rows if where.owner != UNKNOWN] == []
-    assert trace.losses() != []
 
 
 def test_arithmetic_of_boxes() -> None:

@@ -14,7 +14,6 @@
 // the same time, 50 launches each, GPU i on GPU i + 1:
 //   crowd       128      each host thread in its own stream      crowd: store by all
 #include <cooperative_groups.h>
-#include <cudaTypedefs.h>
 
 #include <cstdint>
 #include <new>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "arrays.cuh"
+#include "driver.cuh"
 
 #if __CUDA_ARCH_LIST__ < 900
 int main() { return cannot_run("launches", "clusters begin with sm_90"); }
@@ -189,10 +189,7 @@ void call_functions() {
 }
 
 void launch_by_driver() {
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 4000, cudaEnableDefault, &found));
-    const auto launch = reinterpret_cast<PFN_cuLaunchKernel_v4000>(entry);
+    const auto launch = driver_function<decltype(cuLaunchKernel)>("cuLaunchKernel");
     const Array there(1), untouched(1);
     uint32_t* address = there;
     void* arguments[] = {&address};

@@ -1,29 +1,26 @@
-// tensor EDITED: copies of boxes of tensors by their maps, GPU 0 on tensors of GPU 1, each issued by thread 0 of one block. Needs sm_90.
+// tensor: copies of boxes of tensors by their maps, GPU 0 on tensors of GPU 1, each issued by thread 0 of one block. Needs sm_90.
 //
-// Traffic of a launch: one access; the bytes of the box's elements that lie inside the tensor; the 32-byte sectors of these, each row of
-// the box a stretch of its own. EDITED = 0, one launch each, in this order, and of the cases a row each:
+// Traffic of a launch: one access, the bytes of the box's elements that lie inside the tensor, the distinct 32-byte sectors of these. Of
+// each row of this table one launch of each kernel,
 //   fetch<rank>   box: load
 //   put<rank>     box: store
 //   add           box: reduction, for tensors of three axes
-//   elements  tensor      pitches   box      at          inside
-//   1 byte    1000                  128      16          all
-//                                            936         64, 0 … 63
-//                                            -32         96, 32 … 127
-//   2 bytes   40 x 10     96        16 x 4   8, 3        all
-//                                            32, 8       8 x 2
-//   4 bytes   20 x 6 x 4  96, 640   8 x 3 x 2  4, 2, 1   all
-//                                            16, 4, 3    4 x 2 x 1
-//   8 bytes   12 x 8      112       4 x 8    2, 0        all
-//                                            12, 0       nothing: no access
-//   4 bytes   20 x 8      96        8 x 4    4, 1        rows 1 and 3: the step is 2 in y    (fetch only)
-// And of the box 16 x 4 at 8, 3:
-//   from_constant, from_memory  box: load; the map lies in constant or in global memory, and not among the kernel's parameters
+//   elements  tensor      pitches  box        at        inside
+//   1 byte    1000                 128        16        all
+//                                             936       64
+//                                             -32       96
+//   2 bytes   40 x 10     96       16 x 4     8, 3      all
+//                                             32, 8     8 x 2
+//   4 bytes   20 x 6 x 4  96, 640  8 x 3 x 2  4, 2, 1   all
+//                                             16, 4, 3  4 x 2 x 1
+//   8 bytes   12 x 8      112      4 x 8      2, 0      all
+//                                             12, 0     nothing: no access
+//   4 bytes   20 x 8      96       8 x 4      4, 1      rows 1 and 3, because the step is 2 in y; only fetched
+// and then of the box 16 x 4 at 8, 3 one of
+//   from_constant, from_memory  box: load; the map lies in constant or in global memory, not among the kernel's parameters
+//   edited        box: load; the kernel replaces the address in the map
 //   fetch<2>      box: of a tensor on GPU 0: no access
-//   prefetch      box: no access
-// EDITED = 1: one launch of
-//   edited        box: the same load, of a map whose address the kernel replaces
-#include <cudaTypedefs.h>
-
+//   prefetch      no access
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -32,6 +29,7 @@
 
 #include "arrays.cuh"
 #include "bulk.cuh"
+#include "driver.cuh"
 
 #if __CUDA_ARCH_LIST__ < 900
 int main() { return cannot_run("tensor", "tensor maps begin with sm_90"); }
@@ -182,21 +180,10 @@ constexpr Tensor kLongs = {CU_TENSOR_MAP_DATA_TYPE_UINT64, 8, 2, {12, 8, 1}, {8,
 constexpr Tensor kStepped = {CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, 2, {20, 8, 1}, {4, 96, 0}, {8, 4, 1}, {1, 2, 1}};
 
 CUtensorMap map_of(const Tensor& tensor, void* address) {
-    static const auto encode = [] {
-        void* entry = nullptr;
-        cudaDriverEntryPointQueryResult found{};
-        CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
-        if (found != cudaDriverEntryPointSuccess) std::exit(cannot_run("tensor", "the driver has no tensor maps"));
-        return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(entry);
-    }();
     CUtensorMap map;
-    const CUresult status = encode(&map, tensor.type, tensor.rank, address, tensor.sizes.data(), &tensor.pitches[1], tensor.box.data(),
-                                   tensor.step.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (status != CUDA_SUCCESS) {
-        std::fprintf(stderr, "cuTensorMapEncodeTiled: error %d\n", int(status));
-        std::exit(1);
-    }
+    CHECK(DRIVER(cuTensorMapEncodeTiled)(&map, tensor.type, tensor.rank, address, tensor.sizes.data(), &tensor.pitches[1],
+                                         tensor.box.data(), tensor.step.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return map;
 }
 
@@ -271,8 +258,7 @@ void fetch_put_add(const Tensor& tensor, int3 at, const Bytes& pattern) {
     }
 }
 
-int main(int argc, char** argv) {
-    const bool edit = argument(argc == 2 ? argv[1] : nullptr, 0, 1, "tensor EDITED    (0 or 1)");
+int main() {
     open_gpus("tensor");
     CHECK(cudaSetDevice(0));
     Bytes pattern(16384);
@@ -285,15 +271,6 @@ int main(int argc, char** argv) {
     source.write(pattern);
     own.write(pattern);
     const CUtensorMap map = map_of(kShorts, source);
-    if (edit) {
-        const Array other(1), fetched(0);
-        maps.write(std::vector<CUtensorMap>{map_of(kShorts, other)});
-        edited<<<1, kThreads>>>(maps, source, at, fetched, bytes);
-        CHECK(cudaGetLastError());
-        expect("edited", begins(fetched, box));
-        return verdict(all_right);
-    }
-
     for (const int x : {16, 936, -32}) fetch_put_add<1>(kBytes, make_int3(x, 0, 0), pattern);
     fetch_put_add<2>(kShorts, at, pattern);
     fetch_put_add<2>(kShorts, make_int3(32, 8, 0), pattern);
@@ -312,6 +289,11 @@ int main(int argc, char** argv) {
     from_memory<<<1, kThreads>>>(maps, at, by_memory, bytes);
     CHECK(cudaGetLastError());
     expect("from_memory", begins(by_memory, box));
+    const Array other(1), by_edited(0), other_map(0);
+    other_map.write(std::vector<CUtensorMap>{map_of(kShorts, other)});
+    edited<<<1, kThreads>>>(other_map, source, at, by_edited, bytes);
+    CHECK(cudaGetLastError());
+    expect("edited", begins(by_edited, box));
     fetch<2><<<1, kThreads>>>(map_of(kShorts, own), at, by_own, bytes);
     CHECK(cudaGetLastError());
     expect("own memory", begins(by_own, box));
