@@ -45,6 +45,7 @@ Instruction describe(Instr* instr) {
     for (int i = 0; i < instr->getNumOperands(); ++i) {
         const InstrType::operand_t* operand = instr->getOperand(i);
         if (operand->type == InstrType::OperandType::UREG) instruction.uniform_registers.push_back(operand->u.reg.num);
+        if (operand->type == InstrType::OperandType::PRED) instruction.predicates.push_back({operand->u.pred.num, operand->is_not});
         if (operand->type != InstrType::OperandType::MREF) continue;
         const auto& mref = operand->u.mref;
         MemoryReference reference;
@@ -73,6 +74,17 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
     switch (probe.kind) {
         case Probe::Kind::registers:
             begin("snoopie_probe_registers");
+            nvbit_add_call_arg_reg_val(instr, reference->reg);
+            nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            break;
+        case Probe::Kind::source:
+            begin("snoopie_probe_source");
+            if (probe.predicate.number == PredicateOperand::kAlways)
+                nvbit_add_call_arg_const_val32(instr, 1);
+            else
+                nvbit_add_call_arg_pred_val_at(instr, probe.predicate.number);
+            nvbit_add_call_arg_const_val32(instr, probe.predicate.negated);
             nvbit_add_call_arg_reg_val(instr, reference->reg);
             nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
             nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));

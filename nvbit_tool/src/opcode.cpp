@@ -29,12 +29,14 @@ constexpr std::array kKnown = {
     Known{"TLD4", Kind::unmeasured, Operation::load, 0},     Known{"TXD", Kind::unmeasured, Operation::load, 0},
     Known{"SULD", Kind::unmeasured, Operation::load, 0},     Known{"SUST", Kind::unmeasured, Operation::store, 0},
     Known{"SUATOM", Kind::unmeasured, Operation::atomic, 0}, Known{"SURED", Kind::unmeasured, Operation::reduction, 0},
+    Known{"USTGR", Kind::unmeasured, Operation::store, 0},   Known{"UREDGR", Kind::unmeasured, Operation::reduction, 0},
 };
 
 // These are filed under a memory space but move no data to or from another GPU's memory: prefetches, cache control, queries,
 // shared memory of a cluster.
-constexpr std::array<std::string_view, 14> kNoData = {"UBLKPF", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH", "STAS", "REDAS",   "CCTL",
-                                                      "CCTLL",  "SYNCS",  "MEMBAR",   "LDCU",         "TXQ",  "SUQUERY", "LDGDEPBAR"};
+constexpr std::array<std::string_view, 15> kNoData = {"QSPC",   "UBLKPF", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH",
+                                                      "STAS",   "REDAS",  "CCTL",   "CCTLL",    "SYNCS",
+                                                      "MEMBAR", "LDCU",   "TXQ",    "SUQUERY",  "LDGDEPBAR"};
 
 struct Width {
     std::string_view modifier;
@@ -42,13 +44,14 @@ struct Width {
 };
 
 constexpr std::array kWidths = {
-    Width{"U8", 1},      Width{"S8", 1},      Width{"8", 1},        Width{"U16", 2},     Width{"S16", 2},     Width{"16", 2},
-    Width{"U32", 4},     Width{"S32", 4},     Width{"32", 4},       Width{"F32", 4},     Width{"F16x2", 4},   Width{"F16X2", 4},
-    Width{"F16_V2", 4},  Width{"BF16x2", 4},  Width{"BF16X2", 4},   Width{"BF16_V2", 4}, Width{"64", 8},      Width{"U64", 8},
-    Width{"S64", 8},     Width{"F64", 8},     Width{"F32x2", 8},    Width{"F32X2", 8},   Width{"F32_V2", 8},  Width{"F16x4", 8},
-    Width{"F16X4", 8},   Width{"F16_V4", 8},  Width{"BF16x4", 8},   Width{"BF16X4", 8},  Width{"BF16_V4", 8}, Width{"128", 16},
-    Width{"F32x4", 16},  Width{"F32X4", 16},  Width{"F32_V4", 16},  Width{"F16x8", 16},  Width{"F16X8", 16},  Width{"F16_V8", 16},
-    Width{"BF16x8", 16}, Width{"BF16X8", 16}, Width{"BF16_V8", 16}, Width{"256", 32},
+    Width{"U8", 1},      Width{"S8", 1},      Width{"8", 1},        Width{"U16", 2},      Width{"S16", 2},     Width{"16", 2},
+    Width{"U32", 4},     Width{"S32", 4},     Width{"32", 4},       Width{"F32", 4},      Width{"F16x2", 4},   Width{"F16X2", 4},
+    Width{"F16_V2", 4},  Width{"BF16x2", 4},  Width{"BF16X2", 4},   Width{"BF16_V2", 4},  Width{"64", 8},      Width{"U64", 8},
+    Width{"S64", 8},     Width{"F64", 8},     Width{"F32x2", 8},    Width{"F32X2", 8},    Width{"F32_V2", 8},  Width{"F16x4", 8},
+    Width{"F16X4", 8},   Width{"F16_V4", 8},  Width{"BF16x4", 8},   Width{"BF16X4", 8},   Width{"BF16_V4", 8}, Width{"128", 16},
+    Width{"F32x4", 16},  Width{"F32X4", 16},  Width{"F32_V4", 16},  Width{"F16x8", 16},   Width{"F16X8", 16},  Width{"F16_V8", 16},
+    Width{"BF16x8", 16}, Width{"BF16X8", 16}, Width{"BF16_V8", 16}, Width{"256", 32},     Width{"E4M3x4", 4},  Width{"E5M2x4", 4},
+    Width{"E4M3x8", 8},  Width{"E5M2x8", 8},  Width{"E4M3x16", 16}, Width{"E5M2x16", 16},
 };
 
 // The last modifier that is a width wins (LDG.E.ENL2.256; ATOMG.E.CAS.64). Without one an access has 4 bytes.
@@ -72,7 +75,7 @@ bool has_modifier(std::string_view modifiers, std::string_view wanted) {
     return false;
 }
 
-// UBLKCP.S.G, UBLKCP.G.S, UBLKRED.G.S: where to and where from, S = shared, G = global.
+// UBLKCP.S.G, UBLKCP.G.S, UBLKRED.G.S: where to and where from, S = shared, G = global. A byte mask leaves out bytes of each unit.
 void decode_bulk(std::string_view modifiers, Opcode* opcode) {
     opcode->width = 16;
     if (modifiers.rfind("G.S", 0) == 0) {
@@ -82,6 +85,7 @@ void decode_bulk(std::string_view modifiers, Opcode* opcode) {
     } else {
         opcode->kind = modifiers.rfind("S.S", 0) == 0 ? Kind::local : Kind::unmeasured;
     }
+    if (has_modifier(modifiers, "DST_G_BYTE_MASK")) opcode->kind = Kind::unmeasured;
 }
 
 // UTMALDG.2D [UR8], [UR4]: UR4 holds the tensor map's address; UR8 the place in shared memory, of a load then its barrier, and then the

@@ -192,6 +192,15 @@ extern "C" __device__ __noinline__ void snoopie_probe_address(int executes, uint
     probe(executes, address, site_word, state, launch);
 }
 
+// A copy into shared memory of which a lane reads its source only if a predicate holds. Where it asks fewer bytes than the instruction
+// copies, its address lies that many behind the source's.
+extern "C" __device__ __noinline__ void snoopie_probe_source(int executes, int predicate, int negated, uint32_t low, uint32_t high,
+                                                             int immediate, uint32_t site_word, uint64_t state, uint64_t launch) {
+    const bool reads = (predicate != 0) != (negated != 0);
+    const uint64_t address = (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(immediate);
+    probe(executes && reads, address & ~static_cast<uint64_t>(site_width(site_word) - 1), site_word, state, launch);
+}
+
 // A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
 extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,
                                                            uint64_t state_address, uint64_t launch) {

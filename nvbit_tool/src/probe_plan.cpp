@@ -15,6 +15,12 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
     switch (opcode.kind) {
         case Opcode::Kind::addressed:
             probe.kind = reference.register_pair ? Probe::Kind::registers : Probe::Kind::address;
+            // The only operand of LDGSTS that is a predicate; those of other instructions are results.
+            if (instruction.references.size() == 2 && !instruction.predicates.empty()) {
+                if (!reference.register_pair) return std::nullopt;
+                probe.kind = Probe::Kind::source;
+                probe.predicate = instruction.predicates.front();
+            }
             return probe;
         case Opcode::Kind::bulk:
             if (!reference.uniform || reference.immediate != 0 || instruction.uniform_registers.empty()) return std::nullopt;

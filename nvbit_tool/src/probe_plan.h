@@ -19,6 +19,13 @@ struct MemoryReference {
     int immediate = 0;
 };
 
+// A predicate among the operands, not the instruction's guard; PT, which always holds, is kAlways.
+struct PredicateOperand {
+    static constexpr int kAlways = 7;
+    int number = kAlways;
+    bool negated = false;
+};
+
 struct Instruction {
     uint32_t offset = 0;
     std::string sass;
@@ -26,6 +33,7 @@ struct Instruction {
     bool touches_memory = false;  // the disassembler files it under a space that can be another GPU's
     std::vector<MemoryReference> references;
     std::vector<int> uniform_registers;  // operands that are one
+    std::vector<PredicateOperand> predicates;
 };
 
 struct PlannedSite {
@@ -37,14 +45,16 @@ struct PlannedSite {
 struct Probe {
     enum class Kind {
         registers,  // the address is a pair of registers and an immediate
+        source,     // the same, and a predicate without which a lane reads nothing: of a copy into shared memory
         address,    // NVBit computes the address
         bulk,       // of a bulk copy: a pair of uniform registers and a uniform register with the size
         tensor,     // of a tensor copy: a pair of uniform registers, and `rank` uniform registers with coordinates
         executed,   // not measured: only how often it runs is counted
     };
     Kind kind = Kind::executed;
-    size_t site = 0;       // index in ProbePlan::sites
-    size_t reference = 0;  // index in Instruction::references
+    size_t site = 0;             // index in ProbePlan::sites
+    size_t reference = 0;        // index in Instruction::references
+    PredicateOperand predicate;  // of a source
     int size_register = 0;
     int first_coordinate = 0;
     int rank = 0;

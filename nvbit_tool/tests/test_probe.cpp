@@ -1,4 +1,4 @@
-// What a probe computes, with a simulated warp; opcodes; the plan of probes; the host's end of the ring.
+// What a probe computes, with a simulated warp; the plan of probes; the host's end of the ring.
 #include <array>
 #include <bitset>
 #include <cstring>
@@ -178,86 +178,27 @@ void packing() {
     CHECK_EQ(counter_index(5, 2, 0) - counter_index(4, 2, 1), int64_t{kCounters});
 }
 
-void opcodes() {
-    using Kind = Opcode::Kind;
-    struct Case {
-        const char* opcode;
-        Kind kind;
-        Operation operation;
-        int width;
-    };
-    const Case cases[] = {
-        {"LDG.E", Kind::addressed, Operation::load, 4},
-        {"LDG.E.U8", Kind::addressed, Operation::load, 1},
-        {"LDG.E.S16.CONSTANT", Kind::addressed, Operation::load, 2},
-        {"LDG.E.128.CONSTANT", Kind::addressed, Operation::load, 16},
-        {"LDG.E.64.STRONG.SYS", Kind::addressed, Operation::load, 8},
-        {"LDG.E.ENL2.256", Kind::addressed, Operation::load, 32},
-        {"LDG.E.LTC128B", Kind::addressed, Operation::load, 4},
-        {"LD.E.64", Kind::addressed, Operation::load, 8},
-        {"STG.E", Kind::addressed, Operation::store, 4},
-        {"STG.E.EF.128", Kind::addressed, Operation::store, 16},
-        {"STG.E.ENL2.256", Kind::addressed, Operation::store, 32},
-        {"ST.E.U16", Kind::addressed, Operation::store, 2},
-        {"ATOMG.E.ADD.STRONG.GPU", Kind::addressed, Operation::atomic, 4},
-        {"ATOMG.E.CAS.64.STRONG.SYS", Kind::addressed, Operation::atomic, 8},
-        {"ATOMG.E.EXCH.128.STRONG.GPU", Kind::addressed, Operation::atomic, 16},
-        {"ATOM.E.ADD.F64.RN.STRONG.GPU", Kind::addressed, Operation::atomic, 8},
-        {"ATOMG.E.ADD.F16x2.RN.STRONG.GPU", Kind::addressed, Operation::atomic, 4},
-        {"REDG.E.ADD.STRONG.GPU", Kind::addressed, Operation::reduction, 4},
-        {"RED.E.ADD.S64.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
-        {"REDG.E.ADD.F32x2.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
-        {"REDG.E.ADD.F32x4.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 16},
-        {"REDG.E.ADD.F16x4.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 8},
-        {"REDG.E.ADD.BF16x8.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 16},
-        {"REDG.E.ADD.BF16_V2.RN.STRONG.GPU", Kind::addressed, Operation::reduction, 4},
-        {"LDGSTS.E.BYPASS.LTC128B.128", Kind::addressed, Operation::load, 16},
-        {"LDGSTS.E.64", Kind::addressed, Operation::load, 8},
-        {"LDGMC.E.ADD.F32x4.RN.STRONG.SYS", Kind::addressed, Operation::load, 16},
-        {"UBLKCP.S.G", Kind::bulk, Operation::load, 16},
-        {"UBLKCP.G.S", Kind::bulk, Operation::store, 16},
-        {"UBLKCP.S.S", Kind::local, Operation::load, 16},
-        {"UBLKRED.G.S.ADD", Kind::bulk, Operation::reduction, 16},
-        {"UBLKCP.NEW", Kind::unmeasured, Operation::load, 16},
-        {"UTMALDG.2D", Kind::tensor, Operation::load, 1},
-        {"UTMALDG.5D.MULTICAST", Kind::tensor, Operation::load, 1},
-        {"UTMALDG.4D.IM2COL", Kind::unmeasured, Operation::load, 1},
-        {"UTMASTG.2D", Kind::tensor, Operation::store, 1},
-        {"UTMAREDG.3D.ADD", Kind::tensor, Operation::reduction, 1},
-        {"TEX.SCR.LL", Kind::unmeasured, Operation::load, 0},
-        {"NEWMEM.E", Kind::unmeasured, Operation::load, 0},
-        {"UTMAPF.L2", Kind::local, Operation::load, 0},
-        {"CCTL.IVALL", Kind::local, Operation::load, 0},
-    };
-    for (const Case& c : cases) {
-        const Opcode opcode = decode_opcode(c.opcode, true);
-        if (opcode.kind != c.kind || opcode.operation != c.operation || opcode.width != c.width) std::printf("wrong: %s\n", c.opcode);
-        CHECK(opcode.kind == c.kind && opcode.operation == c.operation && opcode.width == c.width);
-    }
-    CHECK_EQ(decode_opcode("LDGSTS.E", true).reference, 1);
-    for (const char* local : {"IADD3", "LDS.64", "STS", "LDL", "STL", "LDC.64", "MEMBAR.SC.GPU", "LDSM.16.M88.4", "ATOMS.ADD", ""})
-        CHECK(decode_opcode(local, false).kind == Kind::local);
-}
-
 void plan() {
     using Kind = Probe::Kind;
     const auto in_pair = [](int reg, int immediate) { return MemoryReference{true, false, reg, immediate}; };
     const auto in_other = [](int reg) { return MemoryReference{false, false, reg, 0}; };
     const auto in_uniform = [](int reg) { return MemoryReference{false, true, reg, 0}; };
     const std::vector<Instruction> code = {
-        {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}, {}},
-        {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {in_pair(2, 0x10)}, {}},
-        {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {in_other(5), in_pair(2, 0)}, {}},
-        {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {6}},
-        {0x40, "UBLKRED.G.S.ADD [UR8], [UR4], UR7", "UBLKRED.G.S.ADD", true, {in_uniform(8), in_uniform(4)}, {7}},
-        {0x50, "UTMALDG.2D [UR8], [UR12]", "UTMALDG.2D", true, {in_uniform(8), in_uniform(12)}, {}},
-        {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}},
-        {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}},
+        {0x00, "IADD3 R2, R2, R3, RZ", "IADD3", false, {}, {}, {}},
+        {0x10, "LDG.E R4, desc[UR4][R2.64+0x10]", "LDG.E", true, {in_pair(2, 0x10)}, {}, {}},
+        {0x20, "LDGSTS.E.128 [R5], desc[UR4][R2.64]", "LDGSTS.E.128", true, {in_other(5), in_pair(2, 0)}, {}, {}},
+        {0x30, "UBLKCP.S.G [UR8], [UR4], UR6", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {6}, {}},
+        {0x40, "UBLKRED.G.S.ADD [UR8], [UR4], UR7", "UBLKRED.G.S.ADD", true, {in_uniform(8), in_uniform(4)}, {7}, {}},
+        {0x50, "UTMALDG.2D [UR8], [UR12]", "UTMALDG.2D", true, {in_uniform(8), in_uniform(12)}, {}, {}},
+        {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}, {}},
+        {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}, {}},
+        {0x78, "LDGSTS.E.64.ZFILL [R5], desc[UR4][R2.64], !P1", "LDGSTS.E.64.ZFILL", true, {in_other(5), in_pair(2, 0)}, {}, {{1, true}}},
+        {0x7c, "ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R5", "ATOMG.E.ADD.STRONG.GPU", true, {in_pair(2, 0)}, {}, {{7, false}}},
         // What was not understood is not measured, but counted.
-        {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}},
-        {0x90, "UBLKCP.S.G [UR8], [UR4]", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {}},
-        {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}},
-        {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}},
+        {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}, {}},
+        {0x90, "UBLKCP.S.G [UR8], [UR4]", "UBLKCP.S.G", true, {in_uniform(8), in_uniform(4)}, {}, {}},
+        {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}, {}},
+        {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}, {}},
     };
     const ProbePlan plan = plan_probes(code, true);
     CHECK_EQ(plan.sites.size(), code.size() - 1);
@@ -265,7 +206,7 @@ void plan() {
     for (size_t i = 0; i < plan.sites.size(); ++i) {
         CHECK_EQ(plan.sites[i].instruction, i + 1);
         CHECK_EQ(plan.probes[i].site, i);
-        CHECK(plan.sites[i].measured == (i < 7));
+        CHECK(plan.sites[i].measured == (i < 9));
         CHECK(plan.sites[i].measured == (plan.probes[i].kind != Kind::executed));
     }
     CHECK(plan.probes[0].kind == Kind::registers);
@@ -277,6 +218,9 @@ void plan() {
     CHECK(plan.probes[5].kind == Kind::tensor && plan.probes[5].reference == 1 && plan.probes[5].first_coordinate == 17 &&
           plan.probes[5].rank == 3);
     CHECK(plan.probes[6].kind == Kind::address);
+    CHECK(plan.probes[7].kind == Kind::source && plan.probes[7].reference == 1);
+    CHECK(plan.probes[7].predicate.number == 1 && plan.probes[7].predicate.negated);
+    CHECK(plan.probes[8].kind == Kind::registers);
     // Without a known layout of tensor maps their copies are only counted.
     const ProbePlan cautious = plan_probes(code, false);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
@@ -358,7 +302,6 @@ int main() {
     shapes();
     sampling();
     packing();
-    opcodes();
     plan();
     ring();
     return test::summary("probe");

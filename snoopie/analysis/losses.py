@@ -101,6 +101,9 @@ def _from_settings(settings: Mapping[str, Any]) -> list[str]:
     kernels = settings.get("kernels", "all")
     if kernels != "all":
         sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
+    blocks = settings.get("blocks", "all")
+    if blocks != "all":
+        sentences.append(f"Only some thread blocks were measured: those selected by {blocks!r}.")
     if settings.get("code_attribution", True) is False:
         sentences.append("Source lines were switched off for this recording.")
     return sentences

@@ -22,10 +22,19 @@ TIMEOUT = 120
 CANNOT_RUN = 77
 
 # Build variant → what make is told.
-VARIANTS = {"": (), "-nolines": ("LINEINFO=0",), "-shared": ("CUDART=shared",), "-rdc": ("RDC=1",)}
+VARIANTS = {
+    "": (),
+    "-nolines": ("LINEINFO=0",),
+    "-shared": ("CUDART=shared",),
+    "-rdc": ("RDC=1",),
+    "-per-thread": ("STREAM=per-thread",),
+}
 
 # Settings of the user's shell that would change what the tests see.
-SETTINGS = ("KERNEL_NAME", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "SNOOPIE_OUTPUT", "LD_PRELOAD", "CUDA_INJECTION64_PATH")
+SETTINGS = (
+    *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "SNOOPIE_OUTPUT"),
+    *("LD_PRELOAD", "CUDA_INJECTION64_PATH"),
+)
 
 
 @functools.cache

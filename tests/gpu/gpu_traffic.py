@@ -69,6 +69,13 @@ def of_threads(operation: str, width: int, offsets: Iterable[tuple[int, int]]) -
     )
 
 
+def stretch(operation: str, width: int, offset: int, size: int) -> Traffic:
+    """One thread moves `size` bytes from an offset on, in units of the width."""
+    assert size % width == 0
+    sectors = (offset + size - 1) // SECTOR - offset // SECTOR + 1
+    return Traffic(operation, width, 1, size // width, sectors)
+
+
 def add(parts: Iterable[Traffic]) -> Traffic:
     """The sum of traffic of one operation and width."""
     parts = list(parts)
@@ -102,7 +109,7 @@ def site_lines(trace: Trace, program: str) -> dict[int, str]:
 
 
 def by_launch(trace: Trace, program: str) -> dict[int, Table]:
-    """The counts of every launch that has some."""
+    """The counts of every launch that has some. Where a line has several operations, its text is "line operation"."""
     lines = site_lines(trace, program)
     operations, widths = trace.sites.operation.to_dict(), trace.sites.width.to_dict()
     kernels, issuers = trace.launches.kernel.map(kernel_name).to_dict(), trace.launches.gpu.to_dict()
@@ -115,7 +122,17 @@ def by_launch(trace: Trace, program: str) -> dict[int, Table]:
         where = Where(int(row.issuer), int(row.owner), kernels[row.launch], lines[row.site])
         traffic = Traffic(operations[row.site], width, int(row.accesses), int(row.lanes), int(row.sectors))
         launches.setdefault(int(row.launch), {}).setdefault(where, []).append(traffic)
-    return {launch: {where: add(parts) for where, parts in table.items()} for launch, table in sorted(launches.items())}
+    return {launch: _by_operation(table) for launch, table in sorted(launches.items())}
+
+
+def _by_operation(table: Mapping[Where, list[Traffic]]) -> Table:
+    result: dict[Where, Traffic] = {}
+    for where, parts in table.items():
+        operations = {part.operation for part in parts}
+        for operation in operations:
+            name = where if len(operations) == 1 else where._replace(line=f"{where.line} {operation}")
+            result[name] = add(part for part in parts if part.operation == operation)
+    return result
 
 
 def total(tables: Iterable[Table]) -> dict[Where, Traffic]:

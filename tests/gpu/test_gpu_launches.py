@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
-from gpu_traffic import Where, by_launch, dense, nothing_lost, total
+from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
+
+from snoopie.trace.merge import UNKNOWN
 
 
-def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("variant", ["", "-per-thread"], ids=["legacy", "per_thread"])
+def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
     n, iterations = 5000, 20
-    trace = runner.traced("threads", n, iterations, visible=visible).trace
+    trace = runner.traced("threads", n, iterations, visible=visible, variant=variant).trace
     nothing_lost(trace)
     gpus = len(visible)
     once = [{Where(gpu, (gpu + 1) % gpus, "put", "put"): dense("store", 4, n)} for gpu in range(gpus)]
@@ -21,6 +24,46 @@ def test_one_host_thread_a_gpu(runner: Runner, visible: tuple[str, ...]) -> None
     # Each GPU has a thread of its own.
     assert trace.launches.groupby("gpu").thread.nunique().tolist() == [1] * gpus
     assert trace.launches.thread.nunique() == gpus
+
+
+Line = tuple[str, Traffic]
+
+
+def kernel(name: str, *lines: Line) -> dict[Where, Traffic]:
+    return {Where(0, 1, name, line): traffic for line, traffic in lines}
+
+
+def by_warps(line: str, warps: range) -> Line:
+    return line, of_threads("store", 4, [(i, 4 * i) for warp in warps for i in range(32 * warp, 32 * warp + 32)])
+
+
+# The table at the top of launches.cu, in the order of launching.
+LAUNCHES = [
+    kernel("clustered", ("rank", dense("store", 4, 256))),
+    kernel("first", ("early", dense("store", 4, 128))),
+    kernel("second", ("late", dense("load", 4, 128))),
+    kernel("whole_grid", ("before", dense("store", 4, 128)), ("after", dense("load", 4, 128))),
+    kernel("by_pointer", *(by_warps(line, range(k, 6, 3)) for k, line in enumerate(("one", "two", "three")))),
+    kernel("recursive", ("depth", dense("store", 4, 64).times(5))),
+    kernel("by_object", by_warps("plain", range(1)), by_warps("doubled", range(1, 2))),
+    kernel("by_handle", ("handle", dense("store", 4, 64))),
+]
+CROWD_LAUNCHES = 4 * 50  # of a GPU
+
+
+# As the compiler does it by itself, with functions linked that are part of no kernel, with a default stream a thread.
+@pytest.mark.parametrize("variant", ["", "-rdc", "-per-thread"], ids=["whole", "linked", "per_thread"])
+def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
+    trace = runner.traced("launches", visible=visible, variant=variant).trace
+    nothing_lost(trace)
+    tables = list(by_launch(trace, "launches").values())
+    assert tables[: len(LAUNCHES)] == LAUNCHES
+    gpus = len(visible)
+    crowd = [{Where(gpu, (gpu + 1) % gpus, "crowd", "crowd"): dense("store", 4, 128)} for gpu in range(gpus)]
+    assert all(table in crowd for table in tables[len(LAUNCHES) :])
+    assert total(tables[len(LAUNCHES) :]) == total(crowd * CROWD_LAUNCHES)
+    # With make_objects, which has nothing remote, and without the two that failed.
+    assert trace.totals["launches_seen"] == len(LAUNCHES) + 1 + gpus * CROWD_LAUNCHES
 
 
 def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
@@ -34,6 +77,46 @@ def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
         Where(0, 1, "bump", "bump"): dense("reduction", 4, n).times(launches),
     }
     assert trace.totals["launches_measured"] == 2 * launches
+
+
+def put(n: int, owner: int = 1) -> dict[Where, Traffic]:
+    """A launch of a put node of graphs.cu; GPU 0's own memory gives it no traffic."""
+    return {Where(0, owner, "put", "put"): dense("store", 4, n)}
+
+
+def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, ...]) -> None:
+    trace = runner.traced("graphs", visible=visible).trace
+    nothing_lost(trace)
+    last = len(visible) - 1
+    bump = {Where(0, 1, "bump", "bump"): dense("reduction", 4, 64)}
+    # The table at the top of graphs.cu.
+    chains = [
+        *(put(64), put(128), bump),
+        *(put(128), bump),
+        *(put(32, last), bump),
+        *(put(32, last), bump),
+        *(put(96), put(40), bump) * 6,
+        *(put(64), put(128), bump),
+    ]
+    tables = list(by_launch(trace, "graphs").values())
+    assert tables[:-3] == chains
+    assert sorted(tables[-3:-1], key=str) == sorted([put(64), put(32)], key=str)
+    assert tables[-1] == bump
+    # With the two launches of put that had no traffic; a disabled node is not launched.
+    assert trace.totals["launches_measured"] == trace.totals["launches_seen"] == len(tables) + 2
+
+
+@pytest.mark.parametrize("also_by_the_host", [0, 1])
+def test_launches_on_the_device_are_said_not_to_be_measured(
+    runner: Runner, pair: tuple[str, ...], also_by_the_host: int
+) -> None:
+    trace = runner.traced("children", also_by_the_host, visible=pair).trace
+    child = kernel("child", ("child", dense("store", 4, 64)))
+    parent = kernel("parent", ("parent", dense("store", 4, 128)))
+    rows = [row for table in by_launch(trace, "children").values() for row in table.items()]
+    assert [{where: row} for where, row in rows if where.owner != UNKNOWN] == [child] * also_by_the_host + [parent]
+    assert sum(row.accesses for where, row in rows if where.owner == UNKNOWN) == 2
+    assert any("LAUNCH" in sentence for sentence in trace.losses())
 
 
 def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...]) -> None:

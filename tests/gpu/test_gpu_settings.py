@@ -1,4 +1,4 @@
-"""Settings: KERNEL_NAME chooses kernels, CODE_ATTRIBUTION leaves lines out, what is not understood is refused."""
+"""Settings: KERNEL_NAME and BLOCKS choose, CODE_ATTRIBUTION leaves lines out, what is not understood is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import gpu_machine
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
-from gpu_traffic import Traffic, by_launch, dense, kernel_name, total
+from gpu_traffic import Lane, Traffic, Where, by_launch, dense, kernel_name, of_threads, recorded_lanes, total
 from test_gpu_mixed import COPIES, THREADS
 from test_gpu_ring import KERNELS, of_ring
 
@@ -99,6 +99,28 @@ def test_a_program_without_lines_says_so(runner: Runner, pair: tuple[str, ...]) 
     assert any("-lineinfo" in sentence for sentence in trace.losses())
 
 
+# Of the 5 × 4 blocks of blocks.cu.
+@pytest.mark.parametrize(
+    ("setting", "chosen"),
+    [
+        ("0-7,12", [*range(8), 12]),
+        ("19", [19]),
+        ("18-40", [18, 19]),
+        ("x:0-3;y:1", [5, 6, 7, 8]),
+        ("y:0,3", [0, 1, 2, 3, 4, 15, 16, 17, 18, 19]),
+        ("20", []),
+    ],
+)
+def test_blocks_are_chosen(runner: Runner, pair: tuple[str, ...], setting: str, chosen: list[int]) -> None:
+    trace = runner.traced("blocks", visible=pair, BLOCKS=setting).trace
+    lanes = [(32 * block + lane, 4 * (32 * block + lane)) for block in chosen for lane in range(32)]
+    expected = [{Where(0, 1, "tiles", "tile"): of_threads("store", 4, lanes)}] if chosen else []
+    assert list(by_launch(trace, "blocks").values()) == expected
+    recorded = recorded_lanes(trace, "blocks", lambda kernel: 32)
+    assert list(recorded.values()) == ([[Lane(1, "tile", *lane) for lane in lanes]] if chosen else [])
+    assert any("block" in sentence for sentence in trace.losses())
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -108,6 +130,13 @@ def test_a_program_without_lines_says_so(runner: Runner, pair: tuple[str, ...]) 
         ("SAMPLE_SIZE", "99999999999"),
         ("KERNEL_NAME", "["),
         ("KERNEL_NAME", "put,,get"),
+        ("BLOCKS", "some"),
+        ("BLOCKS", "7-0"),
+        ("BLOCKS", "1,,2"),
+        ("BLOCKS", "-1"),
+        ("BLOCKS", "w:1"),
+        ("BLOCKS", "x:1;y:"),
+        ("BLOCKS", "99999999999999999999"),
         ("CODE_ATTRIBUTION", "maybe"),
         ("SNOOPIE_OUTPUT", "%q.zst"),
     ],
@@ -117,7 +146,7 @@ def test_what_is_not_understood_is_refused(
 ) -> None:
     runner.native("ring", *SIZE, visible=pair)
     run = start([build("ring"), *SIZE], folder, traced_environment(pair, **{name: value}))
-    assert run.status > 0, "ended by a signal or not at all"
+    assert run.status == 2
     assert run.stdout == ""
     (line,) = run.stderr.splitlines()
     assert f"{name}={value}" in line

@@ -51,6 +51,7 @@ def test_totals(tmp_path: Path, totals: dict[str, int], sentence: str) -> None:
     [
         ({"sample_size": 100}, "Records are a sample: about 1 in 100 accesses has one."),
         ({"sample_size": 0}, "No single accesses were recorded"),
+        ({"blocks": "0-7,12"}, "Only some thread blocks were measured: those selected by '0-7,12'."),
         ({"kernels": "ring_*"}, "Only some kernels were measured: those selected by 'ring_*'."),
         ({"code_attribution": False}, "Source lines were switched off"),
     ],

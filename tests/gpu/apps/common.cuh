@@ -17,6 +17,12 @@ inline void check(cudaError_t status, const char* call, const char* file, int li
     std::exit(1);
 }
 
+// Says why the program cannot run here; its value is the exit status.
+inline int cannot_run(const char* program, const char* why) {
+    std::printf("%s: not here: %s\n", program, why);
+    return kCannotRun;
+}
+
 // The argument as a whole number in [least, most]; leaves the program with `usage` otherwise.
 inline long argument(const char* text, long least, long most, const char* usage) {
     char* end = nullptr;

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <vector>
 
-#include "common.cuh"
+#include "arrays.cuh"
 
 constexpr int kBlocks = 4;
 constexpr int kBlock = 128;
@@ -92,31 +92,6 @@ __global__ void spread(uint32_t* const* owners, int gpus) {
     owners[i % gpus][i] = i;  // remote: spread
 }
 
-// A zeroed array of 16 KiB on one GPU, and its contents on the host.
-struct Array {
-    static constexpr size_t kBytes = 16384;
-    void* address = nullptr;
-
-    explicit Array(int gpu) {
-        CHECK(cudaSetDevice(gpu));
-        CHECK(cudaMalloc(&address, kBytes));
-        CHECK(cudaMemset(address, 0, kBytes));
-        CHECK(cudaDeviceSynchronize());
-        CHECK(cudaSetDevice(0));
-    }
-    template <typename T>
-    operator T*() const {
-        return static_cast<T*>(address);
-    }
-    template <typename T>
-    std::vector<T> read() const {
-        std::vector<T> values(kBytes / sizeof(T));
-        CHECK(cudaDeviceSynchronize());
-        CHECK(cudaMemcpy(values.data(), address, kBytes, cudaMemcpyDefault));
-        return values;
-    }
-};
-
 bool all_right = true;
 
 template <typename Right>
@@ -130,10 +105,10 @@ void expect(const char* name, Right right) {
 
 template <typename T>
 void copy_there_and_back(const char* name) {
-    std::vector<unsigned char> bytes(Array::kBytes);
+    std::vector<unsigned char> bytes(16384);
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = i * 7 + i / 256;
     const Array source(0), there(1), back(0);
-    CHECK(cudaMemcpy(source, bytes.data(), bytes.size(), cudaMemcpyDefault));
+    source.write(bytes);
     copy<T><<<kBlocks, kBlock>>>(there, source);
     copy<T><<<kBlocks, kBlock>>>(back, there);
     const auto copied = back.read<unsigned char>();
@@ -190,7 +165,7 @@ int main() {
     std::vector<uint32_t*> addresses;
     for (int g = 0; g < gpus; ++g) addresses.push_back(pieces.emplace_back(g));
     const Array owners(0);
-    CHECK(cudaMemcpy(owners, addresses.data(), gpus * sizeof addresses[0], cudaMemcpyDefault));
+    owners.write(addresses);
     spread<<<kBlocks, kBlock>>>(owners, gpus);
     std::vector<std::vector<uint32_t>> words;
     for (const Array& piece : pieces) words.push_back(piece.read<uint32_t>());
