@@ -22,13 +22,13 @@ inline void without_multicast() {
     setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
 }
 
-// This process's place, as its launcher says: Open MPI, MPICH, Slurm, or who follows PyTorch. Its GPU is made the current one.
+// This process's place, as its launcher says: one that follows PyTorch, Open MPI, MPICH or Slurm. Its GPU is made the current one.
 // Leaves the program where no launcher says it, or where the GPUs do not suffice.
 inline Place take_place(const char* program) {
-    static const char* const kLaunchers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    static const char* const kLaunchers[][2] = {{"RANK", "WORLD_SIZE"},
+                                                {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                                 {"PMI_RANK", "PMI_SIZE"},
-                                                {"SLURM_PROCID", "SLURM_NTASKS"},
-                                                {"RANK", "WORLD_SIZE"}};
+                                                {"SLURM_PROCID", "SLURM_NTASKS"}};
     const char* usage = "run it by a launcher, or with RANK and WORLD_SIZE set";
     for (const auto& launcher : kLaunchers) {
         const char* rank = std::getenv(launcher[0]);
