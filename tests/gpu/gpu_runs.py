@@ -160,18 +160,25 @@ def ranks_command(program: str, *arguments: int) -> list[str]:
     return [str(build(program)), "id", *map(str, arguments)]
 
 
-def start_ranks(command: Sequence[object], ranks: int, folder: Path, env: Mapping[str, str]) -> Run:
-    """Runs a command as so many ranks, as torchrun does it, all in one folder.
+def start_ranks(
+    command: Sequence[object], visible: Sequence[str], folder: Path, env: Mapping[str, str], own_first: bool = False
+) -> Run:
+    """Runs a command as one rank a GPU, as torchrun does it, all in one folder.
 
-    The output is that of rank 0, 1, …; the status the first that is not 0. When one fails, the others have ten seconds.
+    `own_first`: each rank's own GPU is its GPU 0, so that a GPU has another number in each process. The output is that
+    of rank 0, 1, …; the status the first that is not 0. When one fails, the others have ten seconds.
     """
+    ranks = len(visible)
     with contextlib.ExitStack() as stack:
         port = free_port()
         outputs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2 * ranks)]
         processes: list[subprocess.Popen[str]] = []
         try:
             for rank in range(ranks):
-                places = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
+                places: dict[str, object] = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
+                if own_first:
+                    rotated = ",".join([*visible[rank:], *visible[:rank]])
+                    places |= {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": rotated}
                 processes.append(
                     subprocess.Popen(
                         [str(word) for word in command],
@@ -237,13 +244,15 @@ class Runner:
         assert run.status == native.status, run.stderr
         return run
 
-    def ranks(self, program: str, *arguments: int, visible: Sequence[str], **settings: str) -> Run:
+    def ranks(
+        self, program: str, *arguments: int, visible: Sequence[str], own_first: bool = False, **settings: str
+    ) -> Run:
         """One process a GPU under the collector, whose outputs and statuses were found to be those of a run without."""
-        native = self._ranks_once(False, program, arguments, visible, settings)
+        native = self._ranks_once(False, program, arguments, visible, own_first, settings)
         if native.status == CANNOT_RUN:
             pytest.skip(native.stdout.strip())
         assert native.status == 0, native.stdout + native.stderr
-        run = self._ranks_once(True, program, arguments, visible, settings)
+        run = self._ranks_once(True, program, arguments, visible, own_first, settings)
         assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
         return run
 
@@ -253,13 +262,14 @@ class Runner:
         program: str,
         arguments: tuple[int, ...],
         visible: Sequence[str],
+        own_first: bool,
         settings: dict[str, str],
     ) -> Run:
-        key = ("ranks", collector, program, arguments, tuple(visible), tuple(sorted(settings.items())))
+        key = ("ranks", collector, program, arguments, tuple(visible), own_first, tuple(sorted(settings.items())))
         if key not in self._done:
             command = ranks_command(program, *arguments)
             env = (traced_environment if collector else environment)(visible, **settings)
-            self._done[key] = start_ranks(command, len(visible), self._new_folder(program), env)
+            self._done[key] = start_ranks(command, visible, self._new_folder(program), env, own_first)
         return self._done[key]
 
     def _once(
