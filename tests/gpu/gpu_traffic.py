@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 APPS = Path(__file__).resolve().parent / "apps"
 
+HOST = -1
 WARP = 32
 SECTOR = 32
 
@@ -125,6 +126,19 @@ def total(tables: Iterable[Table]) -> dict[Where, Traffic]:
         for where, traffic in table.items():
             parts.setdefault(where, []).append(traffic)
     return {where: add(traffic) for where, traffic in parts.items()}
+
+
+def between_gpus(trace: Trace) -> pd.DataFrame:
+    """The counts between two GPUs of the sites that are measured, with each site's operation and width.
+
+    Fails where an address was nobody's. What libraries keep in the host's memory is left out.
+    """
+    counts = trace.counts[trace.counts.site.map(trace.sites.measured)]
+    assert (counts.owner >= HOST).all(), "memory of nobody"
+    counts = counts[counts.owner > HOST]
+    assert (counts.issuer != counts.owner).all()
+    sites = trace.sites
+    return counts.assign(operation=counts.site.map(sites.operation), width=counts.site.map(sites.width))
 
 
 def nothing_lost(trace: Trace) -> None:

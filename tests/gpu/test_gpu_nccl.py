@@ -28,14 +28,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gpu_runs import LIBRARY_TIMEOUT, Runner, ranks_command, start, traced_environment
-from gpu_traffic import divide_up, nothing_dropped
+from gpu_traffic import between_gpus, divide_up, nothing_dropped
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from snoopie import Trace
 
-HOST = -1
 FLOAT = 4
 # Floats a rank. Every part of it, for 2, 3 or 4 ranks, is whole steps or one, and whole accesses of whole warps.
 N = 98304
@@ -129,11 +128,10 @@ def test_every_call_is_named(one_channel: Job) -> None:
     table = trace.collectives
     assert (table.ranks == ranks).all()
     assert (table.type == "float32").all()
-    assert (table.gpu == table["rank"]).all()
+    assert (table.issuer == table["rank"]).all()
     assert (table.start <= table.end).all()
-    assert table.communicator.ne(0).all()
+    assert table.communicator.nunique() == 1
     if one_channel.program == "nccl_ranks":
-        assert table.communicator.nunique() == 1
         assert table.process.map(trace.processes["rank"]).tolist() == table["rank"].tolist()
         assert sorted(trace.processes["rank"]) == list(range(ranks))
     for rank, own in table.groupby("rank"):
@@ -151,9 +149,9 @@ def test_every_kernel_belongs_to_its_call(one_channel: Job) -> None:
     for operation, group in calls(trace):
         assert operation in STEP
         number = int(group.group.iloc[0])
-        assert gpus_of_group.pop(number) == set(group.gpu)
+        assert gpus_of_group.pop(number) == set(group.issuer)
         own = launches[launches.group == number]
-        assert dict(zip(own.gpu, own.stream, strict=True)) == dict(zip(group.gpu, group.stream, strict=True))
+        assert dict(zip(own.gpu, own.stream, strict=True)) == dict(zip(group.issuer, group.stream, strict=True))
         # One process has one group for all ranks, processes of their own have one each.
         assert len(own) == (ranks if one_channel.program == "nccl_single" else 1)
     assert gpus_of_group == {}
@@ -163,15 +161,10 @@ def test_every_kernel_belongs_to_its_call(one_channel: Job) -> None:
 
 
 def by_operation(trace: Trace) -> dict[str, pd.DataFrame]:
-    """The counts between GPUs of each operation, with the operation and width of their instruction."""
-    assert (trace.counts.owner >= HOST).all(), "memory of nobody"
-    counts = trace.counts[trace.counts.owner > HOST]
-    assert (counts.issuer != counts.owner).all()
-    counts = counts.assign(
-        instruction=counts.site.map(trace.sites.operation),
-        width=counts.site.map(trace.sites.width),
-        call=counts.launch.map(trace.launches.group).map(operation_of_group(trace)),
-    )
+    """The counts between GPUs of each of NCCL's operations."""
+    counts = between_gpus(trace)
+    operations = operation_of_group(trace)
+    counts = counts.assign(call=counts.launch.map(trace.launches.group).map(operations))
     return dict(iter(counts.groupby("call")))
 
 
@@ -238,7 +231,7 @@ def test_traffic_is_what_the_protocol_sends(one_channel: Job, operation: str) ->
     tables = by_operation(one_channel.trace)
     following = next_in_ring(tables["AllReduce"], one_channel.ranks)
     counts = tables[operation]
-    assert set(counts.instruction) == {"store"}
+    assert set(counts.operation) == {"store"}
     lanes = counts.groupby(["issuer", "owner", "width"]).lanes.sum()
     found = {tuple(int(part) for part in key): int(value) for key, value in lanes.items()}
     assert found == expected_lanes(operation, one_channel.protocol, one_channel.ranks, following)

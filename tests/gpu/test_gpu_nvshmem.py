@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gpu_runs import Runner
-from gpu_traffic import Traffic, Where, dense, kernel_name, nothing_dropped, site_lines
+from gpu_traffic import Traffic, Where, between_gpus, dense, kernel_name, nothing_dropped, site_lines
 
 if TYPE_CHECKING:
     from snoopie import Trace
-
-HOST = -1
 
 BLOCKS, THREADS = 2, 256
 KERNELS = ("words", "threads", "groups", "atomics", "signals", "grown", "everyone")
@@ -67,18 +65,11 @@ def expected(ranks: int) -> dict[Where, list[Traffic]]:
     return table
 
 
-def found(trace: Trace) -> dict[Where, list[Traffic]]:
+def by_line(trace: Trace, program: str) -> dict[Where, list[Traffic]]:
     """The counts between GPUs of all launches, by line, sorted by operation and width."""
-    lines = site_lines(trace, "nvshmem_ops")
+    counts = between_gpus(trace)
     kernels = trace.launches.kernel.map(kernel_name)
-    assert (trace.counts.owner >= HOST).all(), "memory of nobody"
-    counts = trace.counts[trace.counts.owner > HOST]
-    counts = counts.assign(
-        kernel=counts.launch.map(kernels),
-        line=counts.site.map(lines),
-        operation=counts.site.map(trace.sites.operation),
-        width=counts.site.map(trace.sites.width),
-    )
+    counts = counts.assign(kernel=counts.launch.map(kernels), line=counts.site.map(site_lines(trace, program)))
     keys = ["issuer", "owner", "kernel", "line", "operation", "width"]
     table: dict[Where, list[Traffic]] = {}
     for key, row in counts.groupby(keys)[["accesses", "lanes", "sectors"]].sum().iterrows():
@@ -103,7 +94,7 @@ def program(runner: Runner, visible: tuple[str, ...]) -> Job:
 
 def test_counts_are_exact(program: Job) -> None:
     nothing_dropped(program.trace)
-    assert found(program.trace) == expected(program.ranks)
+    assert by_line(program.trace, "nvshmem_ops") == expected(program.ranks)
 
 
 def test_every_pe_launched_every_kernel(program: Job) -> None:
@@ -117,19 +108,38 @@ def test_every_pe_launched_every_kernel(program: Job) -> None:
 
 
 def grown_launches(trace: Trace) -> Iterator[tuple[int, list[Traffic]]]:
-    """The owner, and the traffic, of each launch after a growth of the heap."""
+    """How far the owner is from the issuer, and the traffic, of each launch after a growth of the heap."""
     launches = trace.launches[trace.launches.kernel.map(kernel_name) == "grown"]
-    for launch in launches.index:
-        counts = trace.counts[(trace.counts.launch == launch) & (trace.counts.owner > HOST)]
-        (owner,) = set(counts.owner)
+    for _, counts in between_gpus(trace).groupby("launch"):
+        if counts.launch.iloc[0] not in launches.index:
+            continue
+        ((issuer, owner),) = set(zip(counts.issuer, counts.owner, strict=True))
         rows = zip(counts.accesses, counts.lanes, counts.sectors, strict=True)
-        yield int(owner) - int(launches.gpu[launch]), [Traffic("store", 4, *map(int, row)) for row in rows]
+        yield int(owner) - int(issuer), [Traffic("store", 4, *map(int, row)) for row in rows]
 
 
 def test_memory_that_the_heap_grew_by_has_its_owner(program: Job) -> None:
-    for distance, traffic in grown_launches(program.trace):
+    launches = list(grown_launches(program.trace))
+    assert len(launches) == GROWTHS * program.ranks
+    for distance, traffic in launches:
         assert distance % program.ranks == 1
         assert traffic == [Traffic("store", 4, 8, THREADS, THREADS)]
+
+
+ROWS, COLUMNS, ITERATIONS = 64, 4096, 20
+
+
+def test_a_halo_exchange_is_exact(runner: Runner, visible: tuple[str, ...]) -> None:
+    options = {"KERNEL_NAME": "relax,push", "SAMPLE_SIZE": "0"}
+    trace = runner.ranks("halo", ROWS, COLUMNS, ITERATIONS, visible=visible, **options).traces
+    nothing_dropped(trace)
+    ranks = len(visible)
+    up, down = dense("store", 4, COLUMNS), dense("store", 16, COLUMNS // 4)
+    assert by_line(trace, "halo") == {
+        Where(rank, (rank + step) % ranks, kernel, line): [traffic.times(ITERATIONS)]
+        for rank in range(ranks)
+        for step, kernel, line, traffic in ((-1, "relax", "up", up), (1, "push", "down", down))
+    }
 
 
 def test_the_librarys_own_kernels_are_a_preset(runner: Runner, pair: tuple[str, ...]) -> None:
@@ -139,6 +149,6 @@ def test_the_librarys_own_kernels_are_a_preset(runner: Runner, pair: tuple[str, 
     assert not names & set(KERNELS)
     assert any(name.startswith("barrier_on_stream_kernel") for name in names)
     # A barrier tells every other PE: words of 8 bytes, both ways.
-    counts = trace.counts[trace.counts.owner > HOST]
+    counts = between_gpus(trace)
     assert set(zip(counts.issuer.astype(int), counts.owner.astype(int), strict=True)) == {(0, 1), (1, 0)}
-    assert set(counts.site.map(trace.sites.width)) == {8}
+    assert set(counts.width) == {8}

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gpu_runs import Runner
-from gpu_traffic import APPS, kernel_name, nothing_dropped
+from gpu_traffic import APPS, HOST, between_gpus, kernel_name, nothing_dropped
 from test_gpu_nccl import SIZE, N, by_operation, expected_lanes, next_in_ring, settings
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from snoopie import Trace
 
-HOST = -1
 REDUCTIONS = 3
 ONE_CHANNEL = settings("Simple", NCCL_MIN_NCHANNELS="1", NCCL_MAX_NCHANNELS="1")
 
@@ -48,7 +45,7 @@ def test_every_collective_is_named(allreduce: Trace, visible: tuple[str, ...]) -
     gpus = gpu_of_rank(allreduce, visible)
     assert table.communicator.nunique() == 1
     assert (table.ranks == ranks).all()
-    assert table.gpu.tolist() == table["rank"].map(gpus).tolist()
+    assert table.issuer.tolist() == table["rank"].map(gpus).tolist()
     reduce = ("AllReduce", "sum", "float32", N, SIZE)
     gather = ("AllGather", "", "float32", N // ranks, SIZE)
     for _, own in table.groupby("rank"):
@@ -90,11 +87,6 @@ def symmetric(runner: Runner, visible: tuple[str, ...]) -> Trace:
     return run.traces
 
 
-def between_gpus(trace: Trace) -> pd.DataFrame:
-    assert (trace.counts.owner >= HOST).all(), "memory of nobody"
-    return trace.counts[trace.counts.owner > HOST]
-
-
 def ring(gpus: int, amount: int) -> list[list[int]]:
     """A matrix with the amount from each GPU to the next."""
     return [[amount if to == (gpu + 1) % gpus else 0 for to in range(gpus)] for gpu in range(gpus)]
@@ -104,9 +96,7 @@ def test_kernels_on_symmetric_memory(symmetric: Trace, visible: tuple[str, ...])
     nothing_dropped(symmetric)
     assert symmetric.gpus.uuid.tolist() == list(visible)
     counts = between_gpus(symmetric)
-    counts = counts.assign(
-        operation=counts.site.map(symmetric.sites.operation), kernel=counts.launch.map(symmetric.launches.kernel)
-    )
+    counts = counts.assign(kernel=counts.launch.map(symmetric.launches.kernel))
     stored, loaded = counts[counts.operation == "store"], counts[counts.operation == "load"]
     assert len(stored) + len(loaded) == len(counts)
     assert set(stored.kernel.map(kernel_name)) == {"put_next"}

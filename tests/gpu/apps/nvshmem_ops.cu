@@ -21,13 +21,10 @@
 //   grown     grown       store      4                 8          256       256        over a heap that grew for it
 // And on all n PEs at once, itself included:
 //   everyone  everyone    store      4                 thread t to PE t % n, word t
-#include <nvshmem.h>
-#include <nvshmemx.h>
-
 #include <cstdint>
 #include <vector>
 
-#include "ranks.cuh"
+#include "nvshmem_common.cuh"
 
 constexpr int kBlocks = 2;
 constexpr int kBlock = 128;
@@ -102,14 +99,7 @@ struct Symmetric {
     T* address;
     size_t count;
 
-    explicit Symmetric(size_t count) : address(static_cast<T*>(nvshmem_align(256, count * sizeof(T)))), count(count) {
-        if (address == nullptr) {
-            std::fprintf(stderr, "no %zu bytes of symmetric memory\n", count * sizeof(T));
-            std::exit(1);
-        }
-        CHECK(cudaMemset(address, 0, count * sizeof(T)));
-        CHECK(cudaDeviceSynchronize());
-    }
+    explicit Symmetric(size_t count) : address(symmetric<T>(count)), count(count) {}
     operator T*() const { return address; }
 
     // Whether element `stride` × i is right(i), for all i that there are.
@@ -137,18 +127,11 @@ void everywhere(Launch launch) {
 uint32_t word(int pe, size_t i) { return (pe + 1) * 0x9E3779B9u + uint32_t(i); }
 
 int main(int argc, char** argv) {
-    without_multicast();
     if (argc != 2) {
         std::fprintf(stderr, "usage: nvshmem_ops FILE\n");
         return 2;
     }
-    const Place place = take_place("nvshmem_ops");
-    nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
-    if (place.rank == 0 && nvshmemx_get_uniqueid(&id) != 0) return 1;
-    share(&id, place.rank, argv[1]);
-    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
-    if (nvshmemx_set_attr_uniqueid_args(place.rank, place.ranks, &id, &attributes) != 0) return 1;
-    if (nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) != 0) return 1;
+    join("nvshmem_ops", argv[1]);
     const int me = nvshmem_my_pe();
     const int pes = nvshmem_n_pes();
     const int next = (me + 1) % pes;
