@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 120
 # Libraries bring hundreds of device functions, and each of several processes may have them disassembled.
-LIBRARY_TIMEOUT = 300
+LIBRARY_TIMEOUT = 180
 CANNOT_RUN = 77
 
 # Build variant → what make is told.

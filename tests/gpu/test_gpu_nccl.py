@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
     from snoopie import Trace
 
+# A test may have to wait for two runs, without and with the collector.
+pytestmark = pytest.mark.timeout(3 * LIBRARY_TIMEOUT)
+
 FLOAT = 4
 # Floats a rank. Every part of it, for 2, 3 or 4 ranks, is whole steps or one, and whole accesses of whole warps.
 N = 98304

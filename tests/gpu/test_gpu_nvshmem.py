@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from gpu_runs import Runner
+from gpu_runs import LIBRARY_TIMEOUT, Runner
 from gpu_traffic import Traffic, Where, between_gpus, dense, kernel_name, nothing_dropped, site_lines
 
 if TYPE_CHECKING:
     from snoopie import Trace
+
+# A test may have to wait for two runs, without and with the collector.
+pytestmark = pytest.mark.timeout(3 * LIBRARY_TIMEOUT)
 
 BLOCKS, THREADS = 2, 256
 KERNELS = ("words", "threads", "groups", "atomics", "signals", "grown", "everyone")

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from gpu_runs import Runner
+from gpu_runs import LIBRARY_TIMEOUT, Runner
 from gpu_traffic import APPS, HOST, between_gpus, kernel_name, nothing_dropped
 from test_gpu_nccl import SIZE, N, by_operation, expected_lanes, next_in_ring, settings
 
 if TYPE_CHECKING:
     from snoopie import Trace
+
+# A test may have to wait for two runs, without and with the collector.
+pytestmark = pytest.mark.timeout(3 * LIBRARY_TIMEOUT)
 
 REDUCTIONS = 3
 ONE_CHANNEL = settings("Simple", NCCL_MIN_NCHANNELS="1", NCCL_MAX_NCHANNELS="1")
