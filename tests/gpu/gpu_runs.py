@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import gpu_machine
 import pytest
@@ -22,6 +22,9 @@ from gpu_traffic import APPS
 
 if TYPE_CHECKING:
     from snoopie import Trace
+
+# Which GPUs each of several processes sees.
+View = Literal["all", "turned", "own"]
 
 TIMEOUT = 120
 # Libraries bring hundreds of device functions, and each of several processes may have them disassembled.
@@ -162,12 +165,12 @@ def ranks_command(program: str, *arguments: int) -> list[str]:
 
 
 def start_ranks(
-    command: Sequence[object], visible: Sequence[str], folder: Path, env: Mapping[str, str], own_first: bool = False
+    command: Sequence[object], visible: Sequence[str], folder: Path, env: Mapping[str, str], view: View = "all"
 ) -> Run:
     """Runs a command as one rank a GPU, as torchrun does it, all in one folder.
 
-    `own_first`: each rank's own GPU is its GPU 0, so that a GPU has another number in each process. The output is that
-    of rank 0, 1, …; the status the first that is not 0. When one fails, the others have ten seconds.
+    A rank sees `all` GPUs in their order, all `turned` so that they begin with its own, or its `own` only. The output
+    is that of rank 0, 1, …; the status the first that is not 0. When one fails, the others have ten seconds.
     """
     ranks = len(visible)
     with contextlib.ExitStack() as stack:
@@ -177,9 +180,9 @@ def start_ranks(
         try:
             for rank in range(ranks):
                 places: dict[str, object] = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
-                if own_first:
-                    rotated = ",".join([*visible[rank:], *visible[:rank]])
-                    places |= {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": rotated}
+                if view != "all":
+                    seen = [*visible[rank:], *visible[:rank]] if view == "turned" else visible[rank : rank + 1]
+                    places |= {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": ",".join(seen)}
                 processes.append(
                     subprocess.Popen(
                         [str(word) for word in command],
@@ -192,8 +195,8 @@ def start_ranks(
                     )
                 )
             end = time.monotonic() + LIBRARY_TIMEOUT
-            while any(process.poll() is None for process in processes) and time.monotonic() < end:
-                if any(process.returncode for process in processes):
+            while None in (statuses := [process.poll() for process in processes]) and time.monotonic() < end:
+                if any(statuses):
                     end = min(end, time.monotonic() + 10)
                 time.sleep(0.05)
         finally:
@@ -245,15 +248,13 @@ class Runner:
         assert run.status == native.status, run.stderr
         return run
 
-    def ranks(
-        self, program: str, *arguments: int, visible: Sequence[str], own_first: bool = False, **settings: str
-    ) -> Run:
+    def ranks(self, program: str, *arguments: int, visible: Sequence[str], view: View = "all", **settings: str) -> Run:
         """One process a GPU under the collector, whose outputs and statuses were found to be those of a run without."""
-        native = self._ranks_once(False, program, arguments, visible, own_first, settings)
+        native = self._ranks_once(False, program, arguments, visible, view, settings)
         if native.status == CANNOT_RUN:
             pytest.skip(native.stdout.strip())
         assert native.status == 0, native.stdout + native.stderr
-        run = self._ranks_once(True, program, arguments, visible, own_first, settings)
+        run = self._ranks_once(True, program, arguments, visible, view, settings)
         assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
         return run
 
@@ -263,14 +264,14 @@ class Runner:
         program: str,
         arguments: tuple[int, ...],
         visible: Sequence[str],
-        own_first: bool,
+        view: View,
         settings: dict[str, str],
     ) -> Run:
-        key = ("ranks", collector, program, arguments, tuple(visible), own_first, tuple(sorted(settings.items())))
+        key = ("ranks", collector, program, arguments, tuple(visible), view, tuple(sorted(settings.items())))
         if key not in self._done:
             command = ranks_command(program, *arguments)
             env = (traced_environment if collector else environment)(visible, **settings)
-            self._done[key] = start_ranks(command, visible, self._new_folder(program), env, own_first)
+            self._done[key] = start_ranks(command, visible, self._new_folder(program), env, view)
         return self._done[key]
 
     def _once(

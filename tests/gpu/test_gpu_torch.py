@@ -21,10 +21,10 @@ REDUCTIONS = 3
 ONE_CHANNEL = settings("Simple", NCCL_MIN_NCHANNELS="1", NCCL_MAX_NCHANNELS="1")
 
 
-@pytest.fixture(scope="session", params=[False, True], ids=["same order", "own first"])
+@pytest.fixture(scope="session", params=["all", "turned", "own"])
 def allreduce(request: pytest.FixtureRequest, runner: Runner, visible: tuple[str, ...]) -> Trace:
-    """Two ways of numbering GPUs: all processes alike, and each one's own as its GPU 0."""
-    return runner.ranks("allreduce.py", N, visible=visible, own_first=request.param, **ONE_CHANNEL).traces
+    """GPUs are numbered alike in all processes, or from each one's own, or each sees no other."""
+    return runner.ranks("allreduce.py", N, visible=visible, view=request.param, **ONE_CHANNEL).traces
 
 
 def gpu_of_rank(trace: Trace, visible: tuple[str, ...]) -> dict[int, int]:
