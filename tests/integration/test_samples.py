@@ -17,25 +17,24 @@ APPS = ROOT / "tests" / "gpu" / "apps"
 GPUS = 4
 MEGABYTE = 1_000_000
 
-# Sample → the sources beside it.
-SOURCES = {
-    "ring-4gpu.zst": ["ring.cu", "common.cuh"],
-    "jacobi-4gpu.zst": ["jacobi.cu", "common.cuh"],
-    "allreduce-4gpu": ["allreduce.py"],
-    "halo-4gpu": ["halo.cu", "nvshmem_common.cuh", "ranks.cuh", "common.cuh"],
+# Sample → the program beside it.
+PROGRAMS = {
+    "ring-4gpu.zst": "ring.cu",
+    "jacobi-4gpu.zst": "jacobi.cu",
+    "allreduce-4gpu": "allreduce.py",
+    "halo-4gpu": "halo.cu",
 }
 SEVERAL_PROCESSES = ["allreduce-4gpu", "halo-4gpu"]
 
 
-@pytest.mark.parametrize("sample", SOURCES)
-def test_whole_and_recorded_from_this_source(sample: str) -> None:
+@pytest.mark.parametrize(("sample", "program"), PROGRAMS.items())
+def test_whole_and_recorded_from_this_source(sample: str, program: str) -> None:
     path = SAMPLES / sample
     trace = snoopie.load(path)
     assert trace.complete
     assert (trace.processes["version"] == snoopie.__version__).all()
-    for name in SOURCES[sample]:
-        beside = path / name if path.is_dir() else path.parent / name
-        assert beside.read_text() == (APPS / name).read_text()
+    folder = path if path.is_dir() else path.parent
+    assert (folder / program).read_text() == (APPS / program).read_text()
     assert sum(file.stat().st_size for file in trace.paths) < 2 * MEGABYTE
     assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * GPUS
     assert (trace.gpus["nvlinks"] == 18).all()
