@@ -58,6 +58,11 @@ def arguments() -> Arguments:
 # --- which trace ---
 
 
+def samples() -> list[Path]:
+    """The samples: a trace of one process, or a folder with the traces of several."""
+    return sorted({path if path.parent == SAMPLES else path.parent for path in SAMPLES.glob("**/*.zst")})
+
+
 def open_paths(paths: Sequence[str]) -> None:
     """Opens other traces in this session."""
     st.session_state["paths"] = tuple(paths)

@@ -100,7 +100,8 @@ KernelFilter::KernelFilter(const std::vector<std::string>& patterns) {
         if (pattern == "nccl") {
             patterns_.insert(patterns_.end(), {"ncclDevKernel*", "ncclKernel*", "ncclSymk*"});
         } else if (pattern == "nvshmem") {
-            patterns_.insert(patterns_.end(), {"*nvshmem*"});
+            // Its barriers and collectives do not bear its name.
+            patterns_.insert(patterns_.end(), {"*nvshmem*", "*_on_stream_kernel*"});
         } else {
             patterns_.push_back(pattern);
         }

@@ -123,7 +123,8 @@ void kernel_filter() {
     CHECK(selects("nccl", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
     CHECK(selects("put,nccl", "ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)"));
     CHECK(!selects("nccl", "put(float*)"));
-    CHECK(selects("nvshmem", "nvshmemi_barrier_all_kernel(int)"));
+    CHECK(selects("nvshmem", "void nvshmemi_init_array_kernel<long>(long*, int, long)"));
+    CHECK(selects("nvshmem", "void barrier_on_stream_kernel_threadgroup<(threadgroup_t)3>(int, int, int, int)"));
     CHECK(selects("put", "put(float*)"));
     CHECK(selects("put(float*)", "put(float*)"));
     CHECK(!selects("put", "put2(float*)"));

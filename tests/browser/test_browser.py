@@ -170,7 +170,7 @@ def test_without_a_trace(tmp_path: Path, open_page: OpenPage) -> None:
     trace = ring.write_ring(tmp_path)
     with running_app() as address:
         page = open_page(address)
-        for sample in SAMPLES.glob("*.zst"):
+        for sample in [*SAMPLES.glob("*.zst"), *{path.parent for path in SAMPLES.glob("*/*.zst")}]:
             expect(page.get_by_role("button", name=sample.stem)).to_be_visible()
         picture(page, "open")
         page.get_by_label("Trace file").fill(str(tmp_path / "absent.zst"))
@@ -225,7 +225,11 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
                 assert frame.locator("img[src=x]").count() == 0
 
 
-@pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.zst")), ids=lambda path: path.stem)
+# A sample of several processes is a folder, with its sources.
+OF_CUDA = [*SAMPLES.glob("*.zst"), *(path.parent for path in SAMPLES.glob("*/halo.cu"))]
+
+
+@pytest.mark.parametrize("sample", sorted(OF_CUDA), ids=lambda path: path.stem)
 def test_samples_show_their_source(sample: Path, open_page: OpenPage) -> None:
     with running_app(str(sample)) as address:
         page = open_page(address)

@@ -1,8 +1,9 @@
 """Fixtures of the GPU tests: python -m pytest tests/gpu
 
 They need two GPUs that reach each other, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL names another) and
-the CUDA toolkit (on PATH or in CUDA_HOME). Where something is missing they are skipped with the reason. The programs of
-apps/ are built on the way; where there is no nvcc, those in apps/build are taken as they are.
+the CUDA toolkit (on PATH or in CUDA_HOME); those of NCCL, NVSHMEM and PyTorch need their Python packages. Where
+something is missing they are skipped with the reason. The programs of apps/ are built on the way; where there is no
+nvcc, those in apps/build are taken as they are.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -54,6 +55,17 @@ def search_path() -> str:
 def program(name: str) -> str | None:
     """Full path of a program of the CUDA toolkit."""
     return shutil.which(name, path=search_path())
+
+
+@functools.cache
+def package(name: str) -> Path | None:
+    """Folder of a Python package that brings a library, such as nvidia.nccl; None where it is not installed."""
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+    folders = list(found.submodule_search_locations or ()) if found else []
+    return Path(folders[0]) if folders else None
 
 
 @functools.cache

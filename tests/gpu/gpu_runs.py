@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
+import socket
 import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import gpu_machine
 import pytest
@@ -18,7 +23,12 @@ from gpu_traffic import APPS
 if TYPE_CHECKING:
     from snoopie import Trace
 
+# Which GPUs each of several processes sees.
+View = Literal["all", "turned", "own"]
+
 TIMEOUT = 120
+# Libraries bring hundreds of device functions, and each of several processes may have them disassembled.
+LIBRARY_TIMEOUT = 180
 CANNOT_RUN = 77
 
 # Build variant → what make is told.
@@ -30,16 +40,41 @@ VARIANTS = {
     "-per-thread": ("STREAM=per-thread",),
 }
 
+# What programs need beside CUDA: the Python package, and how pip names it.
+NEEDS = {
+    "nccl_single": ("nvidia.nccl", "nvidia-nccl-cu13"),
+    "nccl_ranks": ("nvidia.nccl", "nvidia-nccl-cu13"),
+    "nvshmem_ops": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
+    "halo": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
+    "allreduce.py": ("torch", "torch"),
+    "symmetric_memory.py": ("torch", "torch"),
+}
+
 # Settings of the user's shell that would change what the tests see.
 SETTINGS = (
     *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "SNOOPIE_OUTPUT"),
     *("LD_PRELOAD", "CUDA_INJECTION64_PATH"),
 )
 
+LIBRARIES = {
+    # NVLink multicast can put switches that others share out of service: no library may try it.
+    "NCCL_NVLS_ENABLE": "0",
+    "NVSHMEM_DISABLE_NVLS": "1",
+    "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
+    # Processes of one host find each other without a network, and nothing but the GPUs' links carries their data.
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_IB_DISABLE": "1",
+    "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "lo",
+    "NVSHMEM_REMOTE_TRANSPORT": "none",
+    "NVSHMEM_DISABLE_NCCL": "1",
+    "MASTER_ADDR": "127.0.0.1",
+}
+
 
 @functools.cache
 def build(program: str, variant: str = "") -> Path:
     """The program, built for this machine's GPUs. Without a compiler, one that was built before is taken as it is."""
+    require(program)
     gpus = gpu_machine.gpus()
     architecture = gpus[0].architecture if gpus else 90
     path = APPS / "build" / f"sm_{architecture}{variant}" / program
@@ -48,10 +83,18 @@ def build(program: str, variant: str = "") -> Path:
         if not path.is_file():
             pytest.skip(f"{program} is not built: nvcc and make are needed, or {path} built elsewhere")
         return path
-    command = [make, "-C", str(APPS), f"NVCC={nvcc}", f"ARCH={architecture}", *VARIANTS[variant], program]
+    settings = (f"NVCC={nvcc}", f"ARCH={architecture}", f"PYTHON={sys.executable}", *VARIANTS[variant])
+    command = [make, "-C", str(APPS), *settings, program]
     made = subprocess.run(command, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
     return path
+
+
+def require(program: str) -> None:
+    """Skips where the library is missing that a program needs."""
+    package, name = NEEDS.get(program, ("", ""))
+    if package and gpu_machine.package(package) is None:
+        pytest.skip(f"{program} needs the Python package {name} in {sys.executable}")
 
 
 def environment(visible: Sequence[str] | None = None, **settings: str) -> dict[str, str]:
@@ -60,7 +103,7 @@ def environment(visible: Sequence[str] | None = None, **settings: str) -> dict[s
     base["PATH"] = gpu_machine.search_path()
     uuids = [gpu.uuid for gpu in gpu_machine.gpus()] if visible is None else visible
     base["CUDA_VISIBLE_DEVICES"] = ",".join(uuids)
-    return base | settings
+    return base | LIBRARIES | settings
 
 
 def traced_environment(visible: Sequence[str] | None = None, **settings: str) -> dict[str, str]:
@@ -98,7 +141,9 @@ class Run:
         return snoopie.load(self.folder)
 
 
-def start(command: Sequence[object], folder: Path, env: Mapping[str, str], **options: Any) -> Run:
+def start(
+    command: Sequence[object], folder: Path, env: Mapping[str, str], timeout: float = TIMEOUT, **options: Any
+) -> Run:
     """Runs a command in a folder to its end."""
     ended = subprocess.run(
         [str(word) for word in command],
@@ -107,10 +152,71 @@ def start(command: Sequence[object], folder: Path, env: Mapping[str, str], **opt
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=timeout,
         **options,
     )
     return Run(ended.returncode, ended.stdout, ended.stderr, folder)
+
+
+def free_port() -> int:
+    """A port of this host that nobody listens to."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def ranks_command(program: str, *arguments: int) -> list[str]:
+    """The command of a program of one process a GPU, to be run in an empty folder."""
+    if program.endswith(".py"):
+        require(program)
+        return [sys.executable, str(APPS / program), *map(str, arguments)]
+    return [str(build(program)), "id", *map(str, arguments)]
+
+
+def start_ranks(
+    command: Sequence[object], visible: Sequence[str], folder: Path, env: Mapping[str, str], view: View = "all"
+) -> Run:
+    """Runs a command as one rank a GPU, as torchrun does it, all in one folder.
+
+    A rank sees `all` GPUs in their order, all `turned` so that they begin with its own, or its `own` only. The output
+    is that of rank 0, 1, …; the status the first that is not 0. When one fails, the others have ten seconds.
+    """
+    ranks = len(visible)
+    with contextlib.ExitStack() as stack:
+        port = free_port()
+        outputs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2 * ranks)]
+        processes: list[subprocess.Popen[str]] = []
+        try:
+            for rank in range(ranks):
+                places: dict[str, object] = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "MASTER_PORT": port}
+                if view != "all":
+                    seen = [*visible[rank:], *visible[:rank]] if view == "turned" else visible[rank : rank + 1]
+                    places |= {"LOCAL_RANK": 0, "CUDA_VISIBLE_DEVICES": ",".join(seen)}
+                processes.append(
+                    subprocess.Popen(
+                        [str(word) for word in command],
+                        cwd=folder,
+                        env={**env, **{name: str(value) for name, value in places.items()}},
+                        stdin=subprocess.DEVNULL,
+                        stdout=outputs[2 * rank],
+                        stderr=outputs[2 * rank + 1],
+                        text=True,
+                    )
+                )
+            end = time.monotonic() + LIBRARY_TIMEOUT
+            while None in (statuses := [process.poll() for process in processes]) and time.monotonic() < end:
+                if any(statuses):
+                    end = min(end, time.monotonic() + 10)
+                time.sleep(0.05)
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+        for output in outputs:
+            output.seek(0)
+        texts = [output.read() for output in outputs]
+        failed = [process.returncode for process in processes if process.returncode]
+        return Run(failed[0] if failed else 0, "".join(texts[0::2]), "".join(texts[1::2]), folder)
 
 
 class Runner:
@@ -151,6 +257,32 @@ class Runner:
         assert run.status == native.status, run.stderr
         return run
 
+    def ranks(self, program: str, *arguments: int, visible: Sequence[str], view: View = "all", **settings: str) -> Run:
+        """One process a GPU under the collector, whose outputs and statuses were found to be those of a run without."""
+        native = self._ranks_once(False, program, arguments, visible, view, settings)
+        if native.status == CANNOT_RUN:
+            pytest.skip(native.stdout.strip())
+        assert native.status == 0, native.stdout + native.stderr
+        run = self._ranks_once(True, program, arguments, visible, view, settings)
+        assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
+        return run
+
+    def _ranks_once(
+        self,
+        collector: bool,
+        program: str,
+        arguments: tuple[int, ...],
+        visible: Sequence[str],
+        view: View,
+        settings: dict[str, str],
+    ) -> Run:
+        key = ("ranks", collector, program, arguments, tuple(visible), view, tuple(sorted(settings.items())))
+        if key not in self._done:
+            command = ranks_command(program, *arguments)
+            env = (traced_environment if collector else environment)(visible, **settings)
+            self._done[key] = start_ranks(command, visible, self._new_folder(program), env, view)
+        return self._done[key]
+
     def _once(
         self,
         collector: bool,
@@ -164,5 +296,6 @@ class Runner:
         if key not in self._done:
             command = [build(program, variant), *map(str, arguments)]
             env = (traced_environment if collector else environment)(visible, **settings)
-            self._done[key] = start(command, self._new_folder(program), env)
+            timeout = LIBRARY_TIMEOUT if program in NEEDS else TIMEOUT
+            self._done[key] = start(command, self._new_folder(program), env, timeout)
         return self._done[key]

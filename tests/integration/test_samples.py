@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import snoopie
@@ -12,19 +13,38 @@ from snoopie.analysis.names import short_name
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_traces"
+APPS = ROOT / "tests" / "gpu" / "apps"
 GPUS = 4
+MEGABYTE = 1_000_000
+
+# Sample → the program beside it.
+PROGRAMS = {
+    "ring-4gpu.zst": "ring.cu",
+    "jacobi-4gpu.zst": "jacobi.cu",
+    "allreduce-4gpu": "allreduce.py",
+    "halo-4gpu": "halo.cu",
+}
+SEVERAL_PROCESSES = ["allreduce-4gpu", "halo-4gpu"]
+
+
+@pytest.mark.parametrize(("sample", "program"), PROGRAMS.items())
+def test_whole_and_recorded_from_this_source(sample: str, program: str) -> None:
+    path = SAMPLES / sample
+    trace = snoopie.load(path)
+    assert trace.complete
+    assert (trace.processes["version"] == snoopie.__version__).all()
+    folder = path if path.is_dir() else path.parent
+    assert (folder / program).read_text() == (APPS / program).read_text()
+    assert sum(file.stat().st_size for file in trace.paths) < 2 * MEGABYTE
+    assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * GPUS
+    assert (trace.gpus["nvlinks"] == 18).all()
+    assert trace.totals["records_dropped"] == 0
 
 
 @pytest.mark.parametrize("name", ["ring", "jacobi"])
-def test_whole_and_recorded_from_this_source(name: str) -> None:
+def test_every_access_has_its_record_in_memory_of_its_owner(name: str) -> None:
     trace = snoopie.load(SAMPLES / f"{name}-4gpu.zst")
-    assert trace.complete
     assert trace.losses() == []
-    assert trace.processes.loc[0, "version"] == snoopie.__version__
-    assert (SAMPLES / f"{name}.cu").read_text() == (ROOT / "tests" / "gpu" / "apps" / f"{name}.cu").read_text()
-    assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * GPUS
-    assert (trace.gpus["nvlinks"] == 18).all()
-    # Every access has its record, and lies in memory of its owner.
     assert len(trace.records) == trace.counts["accesses"].sum()
     lanes = trace.lane_accesses()
     assert len(lanes) == trace.counts["lanes"].sum()
@@ -36,9 +56,9 @@ def test_whole_and_recorded_from_this_source(name: str) -> None:
         assert inside.any(axis=1).all()
 
 
-def marked(name: str, marker: str) -> int:
+def marked(source: str, marker: str) -> int:
     """The number of the line with this marker."""
-    lines = (SAMPLES / f"{name}.cu").read_text().splitlines()
+    lines = (SAMPLES / source).read_text().splitlines()
     (number,) = (number for number, line in enumerate(lines, 1) if line.endswith(f"// remote: {marker}"))
     return number
 
@@ -48,7 +68,7 @@ def test_ring() -> None:
     table = trace.by_line().set_index("line")
     expected = {"put": (24576, 3145728, 98304), "get": (6144, 3145728, 98304), "bump": (96, 12288, 96)}
     for kernel, values in expected.items():
-        row = table.loc[marked("ring", kernel)]
+        row = table.loc[marked("ring.cu", kernel)]
         assert (row["accesses"], row["bytes"], row["sectors"]) == values
         assert short_name(row["kernel"]) == kernel
     assert len(table) == len(expected)
@@ -67,8 +87,61 @@ def test_jacobi() -> None:
     trace = snoopie.load(SAMPLES / "jacobi-4gpu.zst")
     table = trace.by_line().set_index("line")
     for marker in ("up", "down"):
-        row = table.loc[marked("jacobi", marker)]
+        row = table.loc[marked("jacobi.cu", marker)]
         assert (row["accesses"], row["bytes"], row["sectors"]) == (7680, 982560, 30720)
     assert len(table) == 2
     distance = np.abs(np.subtract.outer(np.arange(GPUS), np.arange(GPUS)))
     assert (trace.matrix().to_numpy() == np.where(distance == 1, 327520, 0)).all()
+
+
+@pytest.mark.parametrize("name", SEVERAL_PROCESSES)
+def test_a_process_a_gpu(name: str) -> None:
+    trace = snoopie.load(SAMPLES / name)
+    assert sorted(trace.processes["rank"]) == list(range(GPUS))
+    assert trace.launches.groupby("process")["gpu"].nunique().tolist() == [1] * GPUS
+    # Every access has its record.
+    between = trace.select(owners=range(GPUS))
+    assert len(between.records) == between.counts["accesses"].sum()
+
+
+def between_gpus(trace: snoopie.Trace) -> pd.DataFrame:
+    """Counts between GPUs; libraries also work in the memory of the host."""
+    return trace.counts[trace.counts["owner"] >= 0]
+
+
+def test_allreduce() -> None:
+    trace = snoopie.load(SAMPLES / "allreduce-4gpu")
+    # Each rank's calls, and each call's kernel.
+    called = trace.collectives.sort_values("start").groupby("rank")["operation"].agg(list)
+    assert called.tolist() == [["AllReduce"] * 3 + ["AllGather"]] * GPUS
+    assert (trace.collectives["bytes"] == 393216).all()
+    operation = trace.collectives.set_index("group")["operation"]
+    counts = between_gpus(trace)
+    counts = counts.assign(operation=counts["launch"].map(trace.launches["group"]).map(operation))
+    sums = counts.groupby("operation")[["accesses", "bytes", "sectors"]].sum()
+    assert sums.T.to_dict("list") == {"AllReduce": [14112, 7080192, 221472], "AllGather": [2352, 1180032, 36912]}
+
+    # One ring: much to the next GPU, a little to the one before.
+    matrix = trace.matrix().to_numpy()[:GPUS, :GPUS]
+    following = {gpu: int(row.argmax()) for gpu, row in enumerate(matrix)}
+    expected = np.zeros((GPUS, GPUS), int)
+    for gpu, after in following.items():
+        expected[gpu, after] = 2064720
+        expected[after, gpu] = 336
+    assert (matrix == expected).all()
+    around = [0]
+    while following[around[-1]] != 0:
+        around.append(following[around[-1]])
+    assert sorted(around) == list(range(GPUS))
+
+
+def test_halo() -> None:
+    trace = snoopie.load(SAMPLES / "halo-4gpu")
+    table = trace.by_line().set_index("line")
+    for marker, accesses in (("up", 10240), ("down", 2560)):
+        row = table.loc[marked("halo-4gpu/halo.cu", marker)]
+        assert (row["accesses"], row["bytes"], row["sectors"]) == (accesses, 1310720, 40960)
+        assert short_name(row["kernel"]) == {"up": "relax", "down": "push"}[marker]
+    distance = np.abs(np.subtract.outer(np.arange(GPUS), np.arange(GPUS)))
+    matrix = trace.matrix().to_numpy()[:GPUS, :GPUS]
+    assert (matrix == np.where(np.isin(distance, [1, GPUS - 1]), 327680, 0)).all()

@@ -152,7 +152,9 @@ def test_without_a_trace(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> No
     app = start(monkeypatch)
     assert not app.exception
     samples = {button.label for button in app.button if (button.key or "").startswith("sample_")}
-    assert samples == {theme.plain(path.stem) for path in (ROOT / "sample_traces").glob("*.zst")}
+    folder = ROOT / "sample_traces"
+    traces = [*folder.glob("*.zst"), *{path.parent for path in folder.glob("*/*.zst")}]
+    assert samples == {theme.plain(path.stem) for path in traces}
     app.text_input(key="path").set_value(str(ring_path))
     next(button for button in app.button if button.label == "Open").click().run()
     assert metrics(app)["Accesses"] == "224"

@@ -22,7 +22,7 @@ def show() -> None:
                 st.rerun()
     with right:
         st.subheader("Or look at a sample")
-        samples = sorted(state.SAMPLES.glob("*.zst"))
+        samples = state.samples()
         for sample in samples:
             st.button(
                 theme.plain(sample.stem),
