@@ -128,6 +128,8 @@ int main(int argc, char** argv) {
         totals.launches_native = 1;
         totals.launches_measured = 4;
         totals.accesses = 12;
+        totals.copies = 2;
+        totals.copy_bytes = 4096 + 512;
         totals.records_written = 2 * records + 4;
         totals.unmeasured_sites = catalog.unmeasured_sites();
     }

@@ -25,6 +25,8 @@ def test_every_table(write: Write) -> None:
     assert trace.gpus["nvlinks"].tolist() == [18, 18]
     assert trace.processes.loc[0, "program"] == "ring"
     assert trace.totals["launches_seen"] == 5
+    assert trace.totals["copies"] == len(trace.copies)
+    assert trace.totals["copy_bytes"] == trace.copies.bytes.sum()
 
     functions = trace.functions
     assert functions["name"].tolist() == ["put(float*, int)", "bump(int*)"]
