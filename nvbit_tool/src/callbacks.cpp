@@ -145,6 +145,14 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
     }
 }
 
+// A kernel runs where its stream is, which need not be the current context's GPU.
+CUcontext context_of(CUstream stream, CUcontext current) {
+    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return current;
+    const OwnCalls own;
+    CUcontext context = nullptr;
+    return cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context ? context : current;
+}
+
 void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
         if (launches.empty()) return;
@@ -155,7 +163,7 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         collector->into_graph(context, call);
         launches.emplace_back();
     } else {
-        launches.push_back(collector->before_launch(context, call));
+        launches.push_back(collector->before_launch(context_of(call.stream, context), call));
     }
 }
 

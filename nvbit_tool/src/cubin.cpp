@@ -99,4 +99,20 @@ Cubin::Targets Cubin::relocations(std::string_view section) const {
     return targets;
 }
 
+std::vector<Cubin::Reference> Cubin::references() const {
+    std::vector<Reference> found;
+    for (const Section& table : sections_) {
+        const bool has_addends = table.type == SHT_RELA;
+        if ((!has_addends && table.type != SHT_REL) || table.info >= sections_.size()) continue;
+        for (Reader entries(table.bytes); !entries.at_end();) {
+            const auto entry = entries.read<Elf64_Rel>();
+            if (has_addends) entries.read<uint64_t>();
+            if (!entries.ok() || ELF64_R_SYM(entry.r_info) >= symbols_.size()) continue;
+            const Symbol& symbol = symbols_[ELF64_R_SYM(entry.r_info)];
+            found.push_back({sections_[table.info].name, entry.r_offset, symbol.name, symbol.is_function});
+        }
+    }
+    return found;
+}
+
 }  // namespace snoopie

@@ -1,4 +1,4 @@
-// The few parts of a cubin, a 64-bit little-endian ELF file, that its line table needs: sections, symbols, relocations. The file is
+// The few parts of a cubin, a 64-bit little-endian ELF file, that are needed here: sections, symbols, relocations. The file is
 // untrusted: every read is checked. Nothing is copied: the views live as long as the bytes that were parsed.
 #pragma once
 
@@ -68,6 +68,15 @@ class Cubin {
     // What its relocated places point to: offset → section and address there.
     Targets relocations(std::string_view section) const;
     const std::vector<Symbol>& symbols() const { return symbols_; }
+
+    // A place in a section that the linker of the driver fills in with a symbol's address.
+    struct Reference {
+        std::string_view section;
+        uint64_t offset = 0;
+        std::string_view symbol;
+        bool function = false;
+    };
+    std::vector<Reference> references() const;
 
   private:
     struct Section {

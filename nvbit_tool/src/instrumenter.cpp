@@ -60,15 +60,10 @@ Instruction describe(Instr* instr) {
     return instruction;
 }
 
-// `guarded`: what is counted is this instruction, if its guard lets it run, and not the arrival at it.
-void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word, uint64_t state,
-            bool guarded) {
+void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word, uint64_t state) {
     const auto begin = [&](const char* function) {
         nvbit_insert_call(instr, function, IPOINT_BEFORE);
-        if (guarded)
-            nvbit_add_call_arg_guard_pred_val(instr);
-        else
-            nvbit_add_call_arg_const_val32(instr, 1);
+        nvbit_add_call_arg_guard_pred_val(instr);
     };
     const MemoryReference* reference = references.empty() ? nullptr : &references[probe.reference];
     switch (probe.kind) {
@@ -181,12 +176,6 @@ Argument only_argument(const Context& context, const LaunchCall& call) {
     return argument;
 }
 
-// Functions of the device's runtime through which a kernel launches another.
-bool launches_kernels(const std::string& mangled) {
-    return mangled.rfind("__cudaCDP2LaunchDevice", 0) == 0 || mangled.rfind("cudaLaunchDevice", 0) == 0 ||
-           mangled.rfind("__cudaCDP2GraphLaunch", 0) == 0 || mangled.rfind("cudaGraphLaunch", 0) == 0;
-}
-
 }  // namespace
 
 void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
@@ -279,46 +268,61 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     description.name = nvbit_get_func_name(handle, function, false);
     description.mangled = nvbit_get_func_name(handle, function, true);
     description.kernel = nvbit_is_func_kernel(handle, function);
-    const LineTable* lines = lines_ && !plan.sites.empty() ? line_table(handle, function) : nullptr;
-    description.has_lines = lines && lines->has_lines(description.mangled);
+    const Module& module = module_of(handle, function);
+    description.has_lines = module.lines.has_lines(description.mangled);
+    if (description.kernel && module.launches.targets.count(description.mangled)) {
+        notify_("the kernel " + description.name.substr(0, description.name.find('(')) +
+                " can be launched by other kernels: what it accesses is not measured, whoever launches it");
+        return catalog_->add(description);
+    }
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
         SiteDescription site{
             instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation, planned.opcode.width, planned.measured, {}};
-        if (description.has_lines) site.lines = chain_of(*lines, description.mangled, instruction.offset);
+        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, instruction.offset);
         description.sites.push_back(site);
     }
-    const bool launches = !instrs.empty() && launches_kernels(description.mangled);
-    if (launches) description.sites.push_back({0, instructions[0].sass, "LAUNCH", Operation::load, 0, false, {}});
+    const auto launching = module.launches.calls.find(description.mangled);
+    std::vector<Instr*> launch_calls;
+    for (size_t i = 0; launching != module.launches.calls.end() && i < instrs.size(); ++i) {
+        const std::vector<uint32_t>& offsets = launching->second;
+        if (std::find(offsets.begin(), offsets.end(), instructions[i].offset) == offsets.end()) continue;
+        launch_calls.push_back(instrs[i]);
+        SiteDescription site{instructions[i].offset, instructions[i].sass, "LAUNCH", Operation::load, 0, false, {}};
+        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, site.offset);
+        description.sites.push_back(site);
+    }
     const Catalog::Entry entry = catalog_->add(description);
 
-    if (launches) inject(instrs[0], Probe(), {}, pack_site(entry.first_site + entry.sites - 1, 0), context.memory()->state(), false);
+    for (size_t i = 0; i < launch_calls.size(); ++i)
+        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0),
+               context.memory()->state());
     for (const Probe& probe : plan.probes) {
         const PlannedSite& site = plan.sites[probe.site];
         const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of(site.opcode.width));
-        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, context.memory()->state(), true);
+        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, context.memory()->state());
     }
     return entry;
 }
 
-const LineTable* Instrumenter::line_table(CUcontext context, CUfunction function) {
+const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunction function) {
     // A module can be 100 MB: it is read once.
     CUmodule handle = nullptr;
     cuFuncGetModule(&handle, function);
-    const LineTable*& known = tables_of_modules_[{context, handle}];
-    if (known && handle) return known;
-    const std::string module = read_module(context, function);
-    std::unique_ptr<LineTable>& table = tables_[std::hash<std::string_view>{}(module)];
-    if (!table) {
+    const Module*& known = modules_[{context, handle}];
+    if (known && handle) return *known;
+    const std::string code = read_module(context, function);
+    std::unique_ptr<Module>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
+    if (!module) {
+        module = std::make_unique<Module>();
         std::string why_not;
-        std::optional<LineTable> parsed = LineTable::parse(module, &why_not);
-        if (!parsed) {
-            notify_("the source lines of a module could not be read: " + why_not);
-            parsed = LineTable();
-        }
-        table = std::make_unique<LineTable>(std::move(*parsed));
+        if (const auto cubin = Cubin::parse(code, &why_not)) module->launches = DeviceLaunches::find(*cubin);
+        std::optional<LineTable> lines = lines_ ? LineTable::parse(code, &why_not) : LineTable();
+        if (!lines) notify_("the source lines of a module could not be read: " + why_not);
+        if (lines) module->lines = std::move(*lines);
     }
-    return known = table.get();
+    known = module.get();
+    return *known;
 }
 
 }  // namespace snoopie

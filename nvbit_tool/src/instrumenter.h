@@ -13,6 +13,7 @@
 
 #include "catalog.h"
 #include "context.h"
+#include "device_launches.h"
 #include "line_table.h"
 
 namespace snoopie {
@@ -39,8 +40,12 @@ class Instrumenter {
     std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
     const CallTable* call_table(const Context& context, CUfunction kernel);
     Catalog::Entry instrument_one(const Context& context, CUfunction function);
-    // The line table of the module that holds the function; null if it cannot be read.
-    const LineTable* line_table(CUcontext context, CUfunction function);
+    // What is read from the module that holds the function.
+    struct Module {
+        LineTable lines;
+        DeviceLaunches launches;
+    };
+    const Module& module_of(CUcontext context, CUfunction function);
 
     Catalog* const catalog_;
     const bool lines_;
@@ -51,8 +56,8 @@ class Instrumenter {
     std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity
     std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
-    std::map<std::pair<CUcontext, CUmodule>, const LineTable*> tables_of_modules_;
-    std::unordered_map<size_t, std::unique_ptr<LineTable>> tables_;  // by a hash of the module's code
+    std::map<std::pair<CUcontext, CUmodule>, const Module*> modules_;
+    std::unordered_map<size_t, std::unique_ptr<Module>> modules_by_code_;  // by a hash of it
 };
 
 }  // namespace snoopie

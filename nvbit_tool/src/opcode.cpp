@@ -34,9 +34,9 @@ constexpr std::array kKnown = {
 
 // These are filed under a memory space but move no data to or from another GPU's memory: prefetches, cache control, queries,
 // shared memory of a cluster.
-constexpr std::array<std::string_view, 15> kNoData = {"QSPC",   "UBLKPF", "UTMAPF", "UTMACCTL", "UTMACMDFLUSH",
-                                                      "STAS",   "REDAS",  "CCTL",   "CCTLL",    "SYNCS",
-                                                      "MEMBAR", "LDCU",   "TXQ",    "SUQUERY",  "LDGDEPBAR"};
+constexpr std::array<std::string_view, 16> kNoData = {"FENCE", "QSPC",  "UBLKPF",  "UTMAPF",   "UTMACCTL", "UTMACMDFLUSH",
+                                                      "STAS",  "REDAS", "CCTL",    "CCTLL",    "SYNCS",    "MEMBAR",
+                                                      "LDCU",  "TXQ",   "SUQUERY", "LDGDEPBAR"};
 
 struct Width {
     std::string_view modifier;

@@ -47,6 +47,7 @@ LAUNCHES = [
     kernel("recursive", ("depth", dense("store", 4, 64).times(5))),
     kernel("by_object", by_warps("plain", range(1)), by_warps("doubled", range(1, 2))),
     kernel("by_handle", ("handle", dense("store", 4, 64))),
+    {Where(1, 0, "elsewhere", "elsewhere"): dense("store", 4, 64)},
 ]
 CROWD_LAUNCHES = 4 * 50  # of a GPU
 
@@ -62,7 +63,7 @@ def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...
     crowd = [{Where(gpu, (gpu + 1) % gpus, "crowd", "crowd"): dense("store", 4, 128)} for gpu in range(gpus)]
     assert all(table in crowd for table in tables[len(LAUNCHES) :])
     assert total(tables[len(LAUNCHES) :]) == total(crowd * CROWD_LAUNCHES)
-    # With make_objects, which has nothing remote, and without the two that failed.
+    # With make_objects, which has nothing remote, and without the one that failed.
     assert trace.totals["launches_seen"] == len(LAUNCHES) + 1 + gpus * CROWD_LAUNCHES
 
 
@@ -111,12 +112,13 @@ def test_launches_on_the_device_are_said_not_to_be_measured(
     runner: Runner, pair: tuple[str, ...], also_by_the_host: int
 ) -> None:
     trace = runner.traced("children", also_by_the_host, visible=pair).trace
-    child = kernel("child", ("child", dense("store", 4, 64)))
     parent = kernel("parent", ("parent", dense("store", 4, 128)))
     rows = [row for table in by_launch(trace, "children").values() for row in table.items()]
-    assert [{where: row} for where, row in rows if where.owner != UNKNOWN] == [child] * also_by_the_host + [parent]
+    assert [{where: row} for where, row in rows if where.owner != UNKNOWN] == [parent]
     assert sum(row.accesses for where, row in rows if where.owner == UNKNOWN) == 2
     assert any("LAUNCH" in sentence for sentence in trace.losses())
+    # A launch of it by the host would count with the counters of another.
+    assert any("child" in sentence for sentence in trace.losses())
 
 
 def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...]) -> None:

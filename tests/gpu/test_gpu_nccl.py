@@ -10,7 +10,7 @@ GPUs that write to each other, the receiver owns the buffer. A sender moves its 
   LL128    in pieces of 2048 bytes, of which 1920 are data, the last piece filled up;
 - in Simple, the sender stores a counter of 8 bytes beside the data for each slice of the step: LL and LL128 need none;
 - the receiver stores a counter of 8 bytes in the sender's memory, for each slice in Simple, once in LL and LL128: the
-  buffer is free again.
+  buffer is free again. In Simple it does so once more before it begins, to return what rounding left.
 
 All waiting is for words in one's own memory. So a ring's all-reduce of N bytes sends 2 (R − 1) / R × N from each of R
 ranks: times 1 in Simple, 2 in LL, and 128 / 120 in LL128 before the last piece is filled up.
@@ -226,6 +226,9 @@ def expected_lanes(operation: str, protocol: str, ranks: int, following: dict[in
         if protocol == "Simple":
             lanes[sender, receiver, 8] += SLICES[operation]
         lanes[receiver, sender, 8] += SLICES[operation] if protocol == "Simple" else 1
+    if protocol == "Simple":
+        pairs = {(sender, receiver) for sender, receiver, _ in steps(operation, protocol, ranks, following)}
+        lanes.update(Counter((receiver, sender, 8) for sender, receiver in pairs))
     return lanes
 
 
@@ -243,8 +246,8 @@ def test_traffic_is_what_the_protocol_sends(one_channel: Job, operation: str) ->
 def test_sectors_are_full_of_data(one_channel: Job) -> None:
     for operation, counts in by_operation(one_channel.trace).items():
         words, data = counts[counts.width == 8], counts[counts.width == 16]
-        # One thread stores a counter.
-        assert (words.accesses == words.lanes).all()
+        # One thread stores a counter. Two of a warp may do so in one access, where both neighbours are one GPU.
+        assert (words.accesses <= words.lanes).all()
         assert (words.sectors == words.lanes).all()
         sectors, lanes = int(data.sectors.sum()), int(data.lanes.sum())
         if one_channel.protocol == "LL":
@@ -292,4 +295,6 @@ def test_ranks_that_open_mpi_starts(runner: Runner, visible: tuple[str, ...], fo
     assert sorted(trace.processes["rank"]) == list(range(len(visible)))
     assert trace.collectives["rank"].tolist() == trace.collectives.process.map(trace.processes["rank"]).tolist()
     expected = job(runner, "nccl_ranks", "Simple", visible, NCCL_MIN_NCHANNELS="1", NCCL_MAX_NCHANNELS="1").trace
-    assert trace.matrix().equals(expected.matrix())
+    # Whether NCCL tells the host that work is done depends on what the host has seen.
+    matrices = [found.matrix().drop(index="host", columns="host", errors="ignore") for found in (trace, expected)]
+    assert matrices[0].equals(matrices[1])

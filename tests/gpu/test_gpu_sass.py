@@ -24,7 +24,7 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("pageable", ""): {"put": ["LDG.E", "STG.E"]},
     ("textures", ""): {"load": ["LDG.E.CONSTANT", "STG.E"]},
     ("graphs", ""): {"put": ["STG.E"], "bump": ["REDG.E.ADD.STRONG.GPU"]},
-    ("children", ""): {"parent": ["STG.E"], "child": ["STG.E"]},
+    ("children", ""): {"parent": ["STG.E"]},
     ("blocks", ""): {"tile": ["STG.E"]},
 }
 EXPECTED["mixed", ""] = {
@@ -134,7 +134,7 @@ EXPECTED["tensor", ""] = {
 }
 CALLED = ("one", "two", "three", "plain", "doubled")
 EXPECTED["launches", "-rdc"] = {
-    **{line: ["STG.E"] for line in ("rank", "early", "before", "depth", "handle", "refused", "crowd")},
+    **{line: ["STG.E"] for line in ("rank", "early", "before", "depth", "handle", "elsewhere", "crowd")},
     # The store is of what was loaded, in the issuer's own memory.
     **{line: ["LDG.E", "STG.E"] for line in ("late", "after")},
     **{line: ["ST.E"] for line in CALLED},

@@ -1,10 +1,9 @@
 // children ALSO: a kernel on GPU 0 that writes to GPU 1 launches, on the device, two kernels that do so too.
 //
-// Remote traffic of the launches by the host, the first of them only if ALSO = 1:
+// With ALSO = 1, the host launches child too. Remote traffic that is measured:
 //   kernel  operation  accesses  lanes  bytes/lane  sectors
-//   child   store      2         64     4           8
 //   parent  store      4         128    4           16
-// What child writes when parent launches it is not measured.
+// and that parent launches twice. What child writes is not measured, whoever launches it.
 #include <cstdint>
 
 #include "arrays.cuh"
@@ -12,7 +11,7 @@
 constexpr int kBlock = 64;
 
 __global__ void child(uint32_t* there, uint32_t value) {
-    there[threadIdx.x] = value + threadIdx.x;  // remote: child
+    there[threadIdx.x] = value + threadIdx.x;
 }
 
 __global__ void parent(uint32_t* there, uint32_t* first, uint32_t* second) {

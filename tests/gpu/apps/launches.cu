@@ -10,8 +10,9 @@
 //   recursive   64       a function that calls itself            depth: store by all, of elements i, 64 + i, … 64 x 4 + i
 //   by_object   64       virtual functions                       plain: store by warp 0    doubled: store by warp 1
 //   by_handle   64       cuLaunchKernel of a cudaKernel_t        handle: store by all
-// Two launches of `refused` fail: in a stream of GPU 1, and with more threads than a block can have. And then, by 4 host threads a GPU at
-// the same time, 50 launches each, GPU i on GPU i + 1:
+//   elsewhere   64       in a stream of GPU 1, GPU 0 is current  elsewhere: store by all, GPU 1 on GPU 0
+// Before it, one with more threads than a block can have fails. And then, by 4 host threads a GPU at the same time, 50 launches each, GPU i
+// on GPU i + 1:
 //   crowd       128      each host thread in its own stream      crowd: store by all
 #include <cooperative_groups.h>
 
@@ -110,8 +111,8 @@ __global__ void by_handle(uint32_t* there) {
     there[thread()] = thread();  // remote: handle
 }
 
-__global__ void refused(uint32_t* there) {
-    there[thread()] = thread();  // remote: refused
+__global__ void elsewhere(uint32_t* there) {
+    there[thread()] = thread();  // remote: elsewhere
 }
 
 __global__ void crowd(uint32_t* there, uint32_t value) {
@@ -200,17 +201,22 @@ void launch_by_driver() {
     expect_words("by_handle", there, kBlock, [](uint32_t i) { return i; });
 
     address = untouched;
-    CHECK(cudaGetKernel(&kernel, refused));
+    CHECK(cudaGetKernel(&kernel, elsewhere));
     const CUresult too_many = launch(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 2048, 1, 1, 0, nullptr, arguments, nullptr);
     expect("too many threads", too_many != CUDA_SUCCESS);
 
-    cudaStream_t elsewhere;
-    CHECK(cudaSetDevice(1));
-    CHECK(cudaStreamCreate(&elsewhere));
-    CHECK(cudaSetDevice(0));
-    refused<<<1, kBlock, 0, elsewhere>>>(untouched);
-    expect("another GPU's stream", cudaGetLastError() != cudaSuccess);
     expect_words("refused", untouched, kBlock, [](uint32_t) { return 0; });
+
+    // GPU 0 is current, and the stream is GPU 1's: that is where the kernel runs.
+    const Array own(0);
+    cudaStream_t other;
+    CHECK(cudaSetDevice(1));
+    CHECK(cudaStreamCreate(&other));
+    CHECK(cudaSetDevice(0));
+    elsewhere<<<1, kBlock, 0, other>>>(own);
+    CHECK(cudaGetLastError());
+    CHECK(cudaStreamSynchronize(other));
+    expect_words("elsewhere", own, kBlock, [](uint32_t i) { return i; });
 }
 
 void launch_crowd(int gpu, uint32_t* slice) {

@@ -40,7 +40,6 @@ def main() -> int:
     dist.init_process_group("nccl", device_id=device)
     rank, ranks = dist.get_rank(), dist.get_world_size()
 
-    symmetric_memory.set_backend("CUDA")
     buffer = symmetric_memory.empty(2 * n, dtype=torch.float32, device=device).zero_()
     handle = symmetric_memory.rendezvous(buffer, dist.group.WORLD)
     theirs = handle.get_buffer((rank + 1) % ranks, (2 * n,), torch.float32)

@@ -25,8 +25,7 @@ constexpr uint32_t kWidth = 32;  // elements of an array's row
 __device__ uint32_t thread() { return blockIdx.x * kBlock + threadIdx.x; }
 
 __global__ void fetch(cudaTextureObject_t words, uint32_t* to) {
-    const uint32_t i = blockIdx.x * kBlock + threadIdx.x;
-    to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: fetch
+    to[threadIdx.x + blockIdx.x * kBlock] = tex1Dfetch<uint32_t>(words, blockIdx.x * kBlock + threadIdx.x);  // not measured: fetch
 }
 
 __global__ void some(cudaTextureObject_t words, uint32_t* to, uint32_t end) {

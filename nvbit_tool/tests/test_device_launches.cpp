@@ -1,0 +1,58 @@
+// Launches by kernels, found in a module that nvcc made (tests/data/launcher.cu).
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "check.h"
+#include "device_launches.h"
+
+using namespace snoopie;
+
+namespace {
+
+std::string read(const std::string& name) {
+    std::ifstream file(std::string(TEST_DATA "/") + name, std::ios::binary);
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    return bytes.str();
+}
+
+DeviceLaunches find(const std::string& bytes) {
+    const auto cubin = Cubin::parse(bytes, nullptr);
+    return cubin ? DeviceLaunches::find(*cubin) : DeviceLaunches();
+}
+
+void launcher() {
+    const DeviceLaunches found = find(read("launcher.sm_90.cubin"));
+    CHECK_EQ(found.calls.size(), 1u);
+    CHECK(found.calls.count("_Z6parentPi") && found.calls.at("_Z6parentPi").size() == 1);
+    CHECK(found.calls.at("_Z6parentPi")[0] % 16 == 0);  // where an instruction begins
+    CHECK(found.targets.count("_Z5childPi") == 1);
+    CHECK(found.targets.count("_Z6parentPi") == 0 && found.targets.count("_Z9bystanderPi") == 0);
+}
+
+void others() {
+    const DeviceLaunches found = find(read("linked.sm_90.cubin"));
+    CHECK(found.calls.empty() && found.targets.empty());  // functions are called there, kernels are not launched
+}
+
+void damaged() {
+    const std::string whole = read("launcher.sm_90.cubin");
+    for (size_t size = 0; size < whole.size(); size += 97) find(whole.substr(0, size));
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; ++round) {
+        std::string bytes = whole;
+        for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+        find(bytes);
+    }
+    CHECK(true);  // no sanitizer has complained
+}
+
+}  // namespace
+
+int main() {
+    launcher();
+    others();
+    damaged();
+    return test::summary("device_launches");
+}
