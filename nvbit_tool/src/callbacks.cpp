@@ -162,8 +162,10 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
     } else if (capturing(call.stream)) {
         collector->into_graph(context, call);
         launches.emplace_back();
+    } else if (const CUcontext there = context_of(call.stream, context); there != context) {
+        launches.push_back(collector->launch_elsewhere(there, call));
     } else {
-        launches.push_back(collector->before_launch(context_of(call.stream, context), call));
+        launches.push_back(collector->before_launch(context, call));
     }
 }
 
@@ -249,6 +251,9 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
             return;
         case API_CUDA_cuGraphAddNode_v2:
             if (!is_exit) at_graph_node(context, *static_cast<cuGraphAddNode_v2_params*>(params)->nodeParams);
+            return;
+        case API_CUDA_cuGraphNodeSetEnabled:
+            if (succeeded && !static_cast<cuGraphNodeSetEnabled_params*>(params)->isEnabled) collector->graph_node_disabled();
             return;
         case API_CUDA_cuTensorMapEncodeTiled:
             if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));

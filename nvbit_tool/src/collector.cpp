@@ -155,12 +155,7 @@ void Collector::tensor_map_made(const cuTensorMapEncodeTiled_params& call) {
 }
 
 void Collector::not_followed(const char* what) {
-    if (!recording()) return;
-    {
-        std::unique_lock lock(notes_mutex_);
-        if (!not_followed_.insert(what).second) return;
-    }
-    notice(std::string("the program uses ") + what + " whose traffic is not measured");
+    if (recording()) note_once(std::string("the program uses ") + what + " whose traffic is not measured");
 }
 
 // --- Copies ---
@@ -224,6 +219,39 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
         nvbit_enable_instrumented(handle, call.function, launch.flight.has_value());
     }
     return launch;
+}
+
+Launch Collector::launch_elsewhere(CUcontext runs_in, const LaunchCall& call) {
+    Launch launch;
+    Context* context = find(runs_in);
+    if (!context) return launch;
+    ++launches_seen_;
+    launch.context = context;
+    const OwnCalls own;
+    const ContextFunction& function = decided(*context, call.function);
+    if (function.selected && memory_->reaches_foreign(context->gpu())) {
+        ++launches_lost_;
+        const std::string kernel = function.name.substr(0, function.name.find('('));
+        note_once("the kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
+                  " while another GPU was current: NVBit does not follow it there; make its GPU current (cudaSetDevice) for the launch");
+    }
+    return launch;
+}
+
+void Collector::graph_node_disabled() {
+    if (!recording()) return;
+    const std::string text =
+        "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION " ends the program at the graph's launch";
+    if (note_once(text)) say(text);
+}
+
+bool Collector::note_once(const std::string& text) {
+    {
+        std::unique_lock lock(notes_mutex_);
+        if (!notes_.insert(text).second) return false;
+    }
+    notice(text);
+    return true;
 }
 
 void Collector::after_launch(Launch launch, bool succeeded) {

@@ -60,6 +60,10 @@ class Collector : private OwnerLookup {
 
     Launch before_launch(CUcontext handle, const LaunchCall& call);
     void after_launch(Launch launch, bool succeeded);
+    // A launch that runs in another context than the current one, where NVBit does not follow it.
+    Launch launch_elsewhere(CUcontext runs_in, const LaunchCall& call);
+    // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
+    void graph_node_disabled();
 
     // A kernel becomes part of a graph: its code is instrumented now, its launches are followed when the graph is launched.
     void into_graph(CUcontext handle, const LaunchCall& call);
@@ -73,6 +77,8 @@ class Collector : private OwnerLookup {
   private:
     void open_trace(void (*on_thread)());
     void notice(const std::string& text);
+    // The same, but not again; whether it was new.
+    bool note_once(const std::string& text);
     bool recording() const;
     Context* find(CUcontext handle) const;
     Totals totals() const;
@@ -111,7 +117,7 @@ class Collector : private OwnerLookup {
     std::vector<std::unique_ptr<Context>> ended_;  // kept: launches under way may still look at them
 
     std::mutex notes_mutex_;
-    std::set<std::string> not_followed_;
+    std::set<std::string> notes_;
 
     std::atomic<uint32_t> last_launch_{0};
     std::atomic<uint64_t> launches_seen_{0};

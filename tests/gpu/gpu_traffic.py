@@ -85,10 +85,10 @@ def add(parts: Iterable[Traffic]) -> Traffic:
 
 
 @functools.cache
-def markers(program: str, kind: str = "remote") -> dict[int, str]:
-    """Line number → text of its "// remote: text" comment (or of another kind), of a program's source."""
+def markers(program: str) -> dict[int, str]:
+    """Line number → text of its "// remote: text" comment, of a program's source."""
     lines = (APPS / f"{program}.cu").read_text().splitlines()
-    found = {number: re.search(rf"// {kind}: (\w+)$", line) for number, line in enumerate(lines, 1)}
+    found = {number: re.search(r"// remote: (\w+)$", line) for number, line in enumerate(lines, 1)}
     return {number: match[1] for number, match in found.items() if match}
 
 

@@ -47,7 +47,6 @@ LAUNCHES = [
     kernel("recursive", ("depth", dense("store", 4, 64).times(5))),
     kernel("by_object", by_warps("plain", range(1)), by_warps("doubled", range(1, 2))),
     kernel("by_handle", ("handle", dense("store", 4, 64))),
-    {Where(1, 0, "elsewhere", "elsewhere"): dense("store", 4, 64)},
 ]
 CROWD_LAUNCHES = 4 * 50  # of a GPU
 
@@ -56,15 +55,17 @@ CROWD_LAUNCHES = 4 * 50  # of a GPU
 @pytest.mark.parametrize("variant", ["", "-rdc", "-per-thread"], ids=["whole", "linked", "per_thread"])
 def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...], variant: str) -> None:
     trace = runner.traced("launches", visible=visible, variant=variant).trace
-    nothing_lost(trace)
+    # NVBit does not follow a kernel that runs on another GPU than the current one.
+    assert trace.totals["launches_lost"] == 1
+    assert any("elsewhere" in sentence for sentence in trace.losses())
     tables = list(by_launch(trace, "launches").values())
     assert tables[: len(LAUNCHES)] == LAUNCHES
     gpus = len(visible)
     crowd = [{Where(gpu, (gpu + 1) % gpus, "crowd", "crowd"): dense("store", 4, 128)} for gpu in range(gpus)]
     assert all(table in crowd for table in tables[len(LAUNCHES) :])
     assert total(tables[len(LAUNCHES) :]) == total(crowd * CROWD_LAUNCHES)
-    # With make_objects, which has nothing remote, and without the one that failed.
-    assert trace.totals["launches_seen"] == len(LAUNCHES) + 1 + gpus * CROWD_LAUNCHES
+    # With make_objects, which has nothing remote, and elsewhere, and without the one that failed.
+    assert trace.totals["launches_seen"] == len(LAUNCHES) + 2 + gpus * CROWD_LAUNCHES
 
 
 def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
@@ -95,7 +96,6 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
         *(put(64), put(128), bump),
         *(put(128), bump),
         *(put(32, last), bump),
-        *(put(32, last), bump),
         *(put(96), put(40), bump) * 6,
         *(put(64), put(128), bump),
     ]
@@ -103,7 +103,7 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
     assert tables[:-3] == chains
     assert sorted(tables[-3:-1], key=str) == sorted([put(64), put(32)], key=str)
     assert tables[-1] == bump
-    # With the two launches of put that had no traffic; a disabled node is not launched.
+    # With the two launches of put that had no traffic.
     assert trace.totals["launches_measured"] == trace.totals["launches_seen"] == len(tables) + 2
 
 
@@ -115,7 +115,8 @@ def test_launches_on_the_device_are_said_not_to_be_measured(
     parent = kernel("parent", ("parent", dense("store", 4, 128)))
     rows = [row for table in by_launch(trace, "children").values() for row in table.items()]
     assert [{where: row} for where, row in rows if where.owner != UNKNOWN] == [parent]
-    assert sum(row.accesses for where, row in rows if where.owner == UNKNOWN) == 2
+    table = trace.not_measured()
+    assert table[table.opcode == "LAUNCH"].accesses.tolist() == [1, 1]
     assert any("LAUNCH" in sentence for sentence in trace.losses())
     # A launch of it by the host would count with the counters of another.
     assert any("child" in sentence for sentence in trace.losses())

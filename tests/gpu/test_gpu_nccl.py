@@ -228,6 +228,8 @@ def expected_lanes(operation: str, protocol: str, ranks: int, following: dict[in
         lanes[receiver, sender, 8] += SLICES[operation] if protocol == "Simple" else 1
     if protocol == "Simple":
         pairs = {(sender, receiver) for sender, receiver, _ in steps(operation, protocol, ranks, following)}
+        if operation not in POINT_TO_POINT:
+            pairs = set(following.items())  # all ranks of a ring are ready to receive, whether anything comes or not
         lanes.update(Counter((receiver, sender, 8) for sender, receiver in pairs))
     return lanes
 

@@ -134,7 +134,7 @@ EXPECTED["tensor", ""] = {
 }
 CALLED = ("one", "two", "three", "plain", "doubled")
 EXPECTED["launches", "-rdc"] = {
-    **{line: ["STG.E"] for line in ("rank", "early", "before", "depth", "handle", "elsewhere", "crowd")},
+    **{line: ["STG.E"] for line in ("rank", "early", "before", "depth", "handle", "crowd")},
     # The store is of what was loaded, in the issuer's own memory.
     **{line: ["LDG.E", "STG.E"] for line in ("late", "after")},
     **{line: ["ST.E"] for line in CALLED},

@@ -34,7 +34,7 @@ class Tensor(NamedTuple):
     step: Three = (1, 1, 1)
 
 
-BYTES = Tensor(1, 1, (1000, 1, 1), (1, 0, 0), (128, 1, 1))
+BYTES = Tensor(1, 1, (992, 1, 1), (1, 0, 0), (128, 1, 1))
 SHORTS = Tensor(2, 2, (40, 10, 1), (2, 96, 0), (16, 4, 1))
 WORDS = Tensor(4, 3, (20, 6, 4), (4, 96, 640), (8, 3, 2))
 LONGS = Tensor(8, 2, (12, 8, 1), (8, 112, 0), (4, 8, 1))

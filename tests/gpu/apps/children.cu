@@ -10,9 +10,7 @@
 
 constexpr int kBlock = 64;
 
-__global__ void child(uint32_t* there, uint32_t value) {
-    there[threadIdx.x] = value + threadIdx.x;
-}
+__global__ void child(uint32_t* there, uint32_t value) { there[threadIdx.x] = value + threadIdx.x; }
 
 __global__ void parent(uint32_t* there, uint32_t* first, uint32_t* second) {
     const uint32_t i = blockIdx.x * kBlock + threadIdx.x;

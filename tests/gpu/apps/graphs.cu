@@ -9,8 +9,7 @@
 //   as built                                   64, 1     128, 1
 //   parameters of A set anew                   64, 0     128, 1     so A has no remote traffic
 //   those of B too, by another call            64, 0     32, G
-//   A disabled                                 -         32, G
-//   A enabled, the whole updated from another  96, 1     40, 1
+//   the whole updated from another             96, 1     40, 1
 //   five times more                            96, 1     40, 1
 // Then a chain as built is launched as the only node of another graph. And at last one that was captured: put (64, 1) in a stream, put
 // (32, 1) in another that forks from it and joins it, then bump; the two puts in any order.
@@ -142,27 +141,21 @@ void launch_chains(cudaStream_t stream, int last_gpu) {
     launch(executable, stream);
     expect("parameters of a node", holds(last, 32, 4000) && holds(second, 128, 2000) && counts(counted, 3));
 
-    own.write(std::vector<uint32_t>(64, 0));
-    CHECK(cudaGraphNodeSetEnabled(executable, chain.a, 0));
-    launch(executable, stream);
-    expect("a disabled node", counts(own, 0) && counts(counted, 4));
-
     Put new_a(first, 96, 5000), new_b(second, 40, 6000);
     const Chain other(new_a, new_b, zeroed, counted);
-    CHECK(cudaGraphNodeSetEnabled(executable, chain.a, 1));
     cudaGraphExecUpdateResultInfo result{};
     CHECK(cudaGraphExecUpdate(executable, other.graph, &result));
     launch(executable, stream);
-    expect("an updated graph", holds(first, 96, 5000) && holds(second, 40, 6000) && counts(counted, 5));
+    expect("an updated graph", holds(first, 96, 5000) && holds(second, 40, 6000) && counts(counted, 4));
     for (int k = 0; k < 5; ++k) launch(executable, stream);
-    expect("five times more", counts(counted, 10));
+    expect("five times more", counts(counted, 9));
 
     cudaGraph_t outer;
     cudaGraphNode_t inner;
     CHECK(cudaGraphCreate(&outer, 0));
     CHECK(cudaGraphAddChildGraphNode(&inner, outer, nullptr, 0, chain.graph));
     launch(instantiate(outer), stream);
-    expect("a graph in a graph", holds(first, 64, 1000) && holds(second, 128, 2000) && counts(counted, 11));
+    expect("a graph in a graph", holds(first, 64, 1000) && holds(second, 128, 2000) && counts(counted, 10));
 }
 
 void launch_captured(cudaStream_t stream) {

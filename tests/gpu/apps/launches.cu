@@ -10,7 +10,7 @@
 //   recursive   64       a function that calls itself            depth: store by all, of elements i, 64 + i, … 64 x 4 + i
 //   by_object   64       virtual functions                       plain: store by warp 0    doubled: store by warp 1
 //   by_handle   64       cuLaunchKernel of a cudaKernel_t        handle: store by all
-//   elsewhere   64       in a stream of GPU 1, GPU 0 is current  elsewhere: store by all, GPU 1 on GPU 0
+//   elsewhere   64       in a stream of GPU 1, GPU 0 is current  stores by all, GPU 1 on GPU 0: not measured
 // Before it, one with more threads than a block can have fails. And then, by 4 host threads a GPU at the same time, 50 launches each, GPU i
 // on GPU i + 1:
 //   crowd       128      each host thread in its own stream      crowd: store by all
@@ -111,9 +111,7 @@ __global__ void by_handle(uint32_t* there) {
     there[thread()] = thread();  // remote: handle
 }
 
-__global__ void elsewhere(uint32_t* there) {
-    there[thread()] = thread();  // remote: elsewhere
-}
+__global__ void elsewhere(uint32_t* there) { there[thread()] = thread(); }
 
 __global__ void crowd(uint32_t* there, uint32_t value) {
     there[thread()] = value + thread();  // remote: crowd

@@ -42,7 +42,7 @@ constexpr int kLargest = 4096;        // bytes of a bulk copy
 constexpr int kArray = 65536;         // bytes
 
 // One instruction each, at the source line where the macro is used. Data are bits, whatever the type.
-#define AT(width, slot) "l"(there + (slot)*kSlot + (width)*i)
+#define AT(width, slot) "l"(there + (slot) * kSlot + (width) * i)
 #define LOAD_1(text, slot) asm volatile(text " %0, [%1];" : "=h"(halves[slot]) : "l"(there + i) : "memory")
 #define LOAD_2(text, slot) asm volatile(text " %0, [%1];" : "=h"(halves[slot]) : "l"(there + 2 * i) : "memory")
 #define LOAD_4(text, slot) asm volatile(text " %0, [%1];" : "=r"(words[slot].x) : "l"(there + 4 * i) : "memory")
@@ -301,7 +301,7 @@ __global__ void guarded(uint32_t* there, uint32_t* here) {
     here[i] = on;                // so that the others do not simply end before the store
 }
 
-#define ASYNC(text, width, slot) asm volatile(text ";" ::"r"(in_shared(shared[slot]) + (width)*i), "l"(there + (width)*i) : "memory")
+#define ASYNC(text, width, slot) asm volatile(text ";" ::"r"(in_shared(shared[slot]) + (width) * i), "l"(there + (width) * i) : "memory")
 #define ASYNC_SOME(text, slot, asked) \
     asm volatile(text ";" ::"r"(in_shared(shared[slot]) + 16 * i), "l"(there + 16 * i), "r"(asked) : "memory")
 
@@ -551,7 +551,9 @@ int main() {
     CHECK(cudaGetLastError());
     CHECK(cudaDeviceSynchronize());
 
-    const struct { uint32_t bytes, offset; } bulks[] = {{16, 16}, {48, 16}, {48, 32}, {512, 48}, {4096, 0}, {4096, 16}};
+    const struct {
+        uint32_t bytes, offset;
+    } bulks[] = {{16, 16}, {48, 16}, {48, 32}, {512, 48}, {4096, 0}, {4096, 16}};
     // Fetches, puts and adds between `offset` of an array of `owner` and GPU 0's own memory.
     const auto copy_bulk = [&](int owner, uint32_t size, uint32_t offset) {
         const Array fetched(0), there(owner);

@@ -6,8 +6,8 @@
 //   put<rank>     box: store
 //   add           box: reduction, for tensors of three axes
 //   elements  tensor      pitches  box        at        inside
-//   1 byte    1000                 128        16        all
-//                                             928       72
+//   1 byte    992                  128        16        all
+//                                             928       64
 //                                             -32       96; only fetched, because stores must begin inside
 //   2 bytes   40 x 10     96       16 x 4     8, 3      all
 //                                             32, 8     8 x 2
@@ -173,7 +173,7 @@ struct Tensor {
     uint32_t box_bytes() const { return copied(0) * copied(1) * copied(2) * width; }
 };
 
-constexpr Tensor kBytes = {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, 1, {1000, 1, 1}, {1, 0, 0}, {128, 1, 1}, {1, 1, 1}};
+constexpr Tensor kBytes = {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, 1, {992, 1, 1}, {1, 0, 0}, {128, 1, 1}, {1, 1, 1}};
 constexpr Tensor kShorts = {CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, 2, {40, 10, 1}, {2, 96, 0}, {16, 4, 1}, {1, 1, 1}};
 constexpr Tensor kWords = {CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, 3, {20, 6, 4}, {4, 96, 640}, {8, 3, 2}, {1, 1, 1}};
 constexpr Tensor kLongs = {CU_TENSOR_MAP_DATA_TYPE_UINT64, 8, 2, {12, 8, 1}, {8, 112, 0}, {4, 8, 1}, {1, 1, 1}};

@@ -24,29 +24,27 @@ constexpr uint32_t kWidth = 32;  // elements of an array's row
 
 __device__ uint32_t thread() { return blockIdx.x * kBlock + threadIdx.x; }
 
-__global__ void fetch(cudaTextureObject_t words, uint32_t* to) {
-    to[threadIdx.x + blockIdx.x * kBlock] = tex1Dfetch<uint32_t>(words, blockIdx.x * kBlock + threadIdx.x);  // not measured: fetch
-}
+__global__ void fetch(cudaTextureObject_t words, uint32_t* to) { to[thread()] = tex1Dfetch<uint32_t>(words, thread()); }
 
 __global__ void some(cudaTextureObject_t words, uint32_t* to, uint32_t end) {
     const uint32_t i = thread();
-    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: some
+    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);
 }
 
 __global__ void none(cudaTextureObject_t words, uint32_t* to, uint32_t end) {
     const uint32_t i = thread();
-    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);  // not measured: none
+    if (i < end) to[i] = tex1Dfetch<uint32_t>(words, i);
 }
 
 __global__ void sample(cudaTextureObject_t elements, uint32_t* to) {
     const float x = thread() % kWidth, y = thread() / kWidth;
-    to[thread()] = tex2D<uint32_t>(elements, x + 0.5f, y + 0.5f);  // not measured: sample
+    to[thread()] = tex2D<uint32_t>(elements, x + 0.5f, y + 0.5f);
 }
 
 __global__ void move(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
     const int x = thread() % kWidth * sizeof(uint32_t), y = thread() / kWidth;
-    const uint32_t element = surf2Dread<uint32_t>(from, x, y);  // not measured: read
-    surf2Dwrite(element, to, x, y);                             // not measured: write
+    const uint32_t element = surf2Dread<uint32_t>(from, x, y);
+    surf2Dwrite(element, to, x, y);
 }
 
 __global__ void load(const uint32_t* from, uint32_t* to) {
