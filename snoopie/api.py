@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import accesses, collectives, copies, losses, pairs, selection, source, traffic, units
+from snoopie.analysis import accesses, collectives, copies, losses, pairs, places, selection, source, traffic, units
+from snoopie.analysis.copies import Order
 from snoopie.analysis.reading import Initiated, Reading
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
@@ -87,6 +88,14 @@ class Trace:
         Multicast objects: a write to one reaches the memory of all its GPUs. One a process, even if others share it.
         """
         return self._tables.sets
+
+    @cached_property
+    def places(self) -> pd.DataFrame:
+        """place | kind (gpu, host, unknown, multicast) label uuid processes ranks: all that can be issuer or owner.
+
+        ``processes`` and ``ranks`` (those known) are tuples: who worked on the GPU, or made the multicast object.
+        """
+        return places.places(self._tables)
 
     @property
     def links(self) -> pd.DataFrame:
@@ -242,6 +251,13 @@ class Trace:
         """source destination (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
         return copies.by_copy(self.copies, self.label)
 
+    def single_copies(self, order: Order = "bytes", limit: int = 1000) -> pd.DataFrame:
+        """copy process source destination issuer (labels) kind call bytes stream thread start (ns after the earliest of
+        all) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
+        earliest ``start``. UsageError for another order.
+        """
+        return copies.single(self.copies, self.label, order, limit)
+
     def by_kernel(self) -> pd.DataFrame:
         """kernel launches (with traffic), values"""
         return traffic.by_kernel(self._traffic)
@@ -265,6 +281,15 @@ class Trace:
         Launches whose calls the trace does not have are in a row with the operation "".
         """
         return collectives.by_collective(self._traffic, self.launches, self.collectives)
+
+    def calls_behind(
+        self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
+    ) -> pd.DataFrame:
+        """collective process issuer (label) operation reduction type count bytes peer communicator rank ranks stream
+        thread start (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
+        in the row of `by_collective` that begins with these four.
+        """
+        return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
 
     def by_launch(self) -> pd.DataFrame:
         """launch kernel issuer (label) process time (ns), values; launches with traffic only"""

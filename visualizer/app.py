@@ -12,7 +12,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from visualizer import state
-from visualizer.views import graph, kernels, matrix, open_trace, overview, sites, source
+from visualizer.views import collectives, copies, graph, kernels, matrix, open_trace, overview, sites, source
 
 st.set_page_config(page_title="Snoopie", page_icon=":material/hub:", layout="wide")
 
@@ -22,6 +22,8 @@ if state.is_open():
             st.Page(overview.show, title="Overview", icon=":material/summarize:", url_path="overview", default=True),
             st.Page(graph.show, title="Graph", icon=":material/hub:", url_path="graph"),
             st.Page(matrix.show, title="Matrix", icon=":material/grid_on:", url_path="matrix"),
+            st.Page(copies.show, title="Copies", icon=":material/swap_horiz:", url_path="copies"),
+            st.Page(collectives.show, title="Collectives", icon=":material/groups:", url_path="collectives"),
             st.Page(kernels.show, title="Kernels", icon=":material/memory:", url_path="kernels"),
             st.Page(sites.show, title="Sites", icon=":material/pin_drop:", url_path="sites"),
             st.Page(source.show, title="Source", icon=":material/code:", url_path="source"),

@@ -17,7 +17,7 @@ import streamlit as st
 
 import snoopie
 from snoopie.analysis import names
-from visualizer import theme
+from visualizer import choices, theme
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_traces"
 
@@ -69,6 +69,7 @@ def open_paths(paths: Sequence[str]) -> None:
     st.session_state.pop("truncated", None)
     for name in ("kernels", "operations"):
         st.session_state.pop(name, None)
+    choices.forget()
     st.query_params.clear()
 
 
@@ -164,7 +165,7 @@ def selection() -> Selection:
     )
 
 
-def _choices() -> dict[str, list[str]]:
+def _filters() -> dict[str, list[str]]:
     by_kernel: pd.DataFrame = ask("by_kernel", whole=True)
     by_operation: pd.DataFrame = ask("by_operation", whole=True)
     return {"kernels": list(by_kernel["kernel"]), "operations": list(by_operation["operation"])}
@@ -172,28 +173,29 @@ def _choices() -> dict[str, list[str]]:
 
 def sidebar() -> None:
     """The filters, which hold on every page and stand in the URL, and the way to another trace."""
-    choices = _choices()
-    for name, options in choices.items():
+    filters = _filters()
+    for name, options in filters.items():
         if name not in st.session_state:
             st.session_state[name] = [value for value in st.query_params.get_all(name) if value in options]
     with st.sidebar:
         st.multiselect(
             "Kernels",
-            choices["kernels"],
+            filters["kernels"],
             key="kernels",
             placeholder="all",
             format_func=names.short_name,
             help="Nothing chosen means every kernel.",
         )
-        st.multiselect("Operations", choices["operations"], key="operations", placeholder="all")
+        st.multiselect("Operations", filters["operations"], key="operations", placeholder="all")
         if remarks := len(ask("losses", whole=True)):
             st.warning(f"{remarks} remark{'s' if remarks > 1 else ''} on what this trace lacks: see Overview.")
         files = [Path(path).name for path, _, _ in st.session_state["identity"]]
         st.caption(theme.plain(files[0] if len(files) == 1 else f"{len(files)} traces, {files[0]} and others"))
         st.button("Open another trace", key="open_another", on_click=open_paths, args=((),))
     # A page change clears the URL's parameters, so they are set in every run.
-    for name in choices:
+    for name in filters:
         st.query_params[name] = st.session_state[name]
+    choices.keep()
 
 
 # --- the user's source files ---

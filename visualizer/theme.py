@@ -8,6 +8,7 @@ import seaborn as sns
 
 # Not taken by any GPU: what belongs to none of them.
 NEUTRAL = "#8a8f98"
+OTHERS = {"host": "#31333f", "unknown": "#b4b8c0", "multicast": "#5b6b8c"}
 
 
 def gpu_colours(count: int) -> list[str]:

@@ -7,7 +7,7 @@ can carry out several calls; its traffic is the unit's and is never divided amon
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,17 +52,45 @@ def by_collective(traffic: pd.DataFrame, launches: pd.DataFrame, collectives: pd
     return table.sort_values(["bytes", *SIGNATURE], ascending=[False, *[True] * len(SIGNATURE)], ignore_index=True)
 
 
-def _units(collectives: pd.DataFrame, launches: pd.DataFrame) -> pd.DataFrame:
-    """One row a unit: _UNIT, SIGNATURE, calls, call_bytes; also for units of which there are only launches."""
+def behind(
+    collectives: pd.DataFrame, signature: Sequence[str], label: Callable[[int], str], limit: int
+) -> pd.DataFrame:
+    """The earliest calls in the row of `by_collective` with this signature: collective process issuer (label)
+    operation reduction type count bytes peer communicator rank ranks stream thread start (ns after the earliest call
+    of all) host_ns (time in the call) group."""
+    units, unit_of = _called(collectives)
+    wanted = {unit for unit, calls in units.items() if calls.signature() == tuple(signature)}
+    first = collectives["start"].min() if len(collectives) else 0
+    table = collectives[[unit in wanted for unit in unit_of]].sort_values("start", kind="stable").head(limit)
+    table = table.reset_index()
+    table["host_ns"] = (table["end"] - table["start"]).clip(lower=0)
+    table["start"] = table["start"] - first
+    table["issuer"] = pd.Series([label(place) for place in table["issuer"]], dtype="str")
+    columns = (
+        "collective process issuer operation reduction type count bytes peer communicator rank ranks stream thread"
+    )
+    return table[[*columns.split(), "start", "host_ns", "group"]]
+
+
+def _called(collectives: pd.DataFrame) -> tuple[dict[tuple[int, int], _Calls], list[tuple[int, int]]]:
+    """The units by group and issuer, and the unit of each call."""
     units: dict[tuple[int, int], _Calls] = {}
+    unit_of: list[tuple[int, int]] = []
     columns = ["group", "issuer", "bytes", *SIGNATURE]
     rows: Iterable[tuple[int, int, int, *tuple[str, ...]]] = zip(*(collectives[name] for name in columns), strict=True)
     for number, (group, issuer, size, *texts) in enumerate(rows, start=1):
         # A call that says nothing of its group is alone in one that no launch has.
-        calls = units.setdefault((group or -number, issuer), _Calls())
+        unit_of.append((group or -number, issuer))
+        calls = units.setdefault(unit_of[-1], _Calls())
         calls.size += size
         for counter, text in zip(calls.texts, texts, strict=True):
             counter[text] += 1
+    return units, unit_of
+
+
+def _units(collectives: pd.DataFrame, launches: pd.DataFrame) -> pd.DataFrame:
+    """One row a unit: _UNIT, SIGNATURE, calls, call_bytes; also for units of which there are only launches."""
+    units, _ = _called(collectives)
     for group, issuer in zip(launches["group"], launches["issuer"], strict=True):
         units.setdefault((group, issuer), _Calls())
     table = pd.DataFrame(list(units), columns=_UNIT, dtype=np.int64)

@@ -7,12 +7,17 @@ As for counts: ``summarise(block, keys)`` → a small table, and ``merge(tables,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from snoopie.analysis.reading import Reading, ends
+from snoopie.errors import UsageError
 
+# What `single` can put first: the most bytes, the longest call, the earliest.
+Order = Literal["bytes", "host_ns", "start"]
+ORDERS: tuple[Order, ...] = ("bytes", "host_ns", "start")
 # Number of copies, bytes, and nanoseconds that host threads spent in the calls.
 VALUES = ("copies", "bytes", "host_ns")
 
@@ -58,6 +63,20 @@ def directed(copies: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     into = table[~own_destination | own_source].rename(columns={"destination": second})
     out = table[~own_source & ~same].rename(columns={"source": second})
     return merge([summarise(into, [first, second]), summarise(out, [first, second])], [first, second])
+
+
+def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+    """The first copies in that order: copy process source destination issuer (labels) kind call bytes stream thread
+    start (ns after the earliest of all) host_ns (time in the call)."""
+    if order not in ORDERS:
+        raise UsageError(f"copies have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+    table = counted(copies).assign(copy=copies.index)
+    table["start"] = table["start"] - (table["start"].min() if len(table) else 0)
+    table = table.sort_values([order, "copy"], ascending=[order == "start", True], ignore_index=True).head(limit)
+    for end in ("source", "destination", "issuer"):
+        table[end] = pd.Series([label(place) for place in table[end]], dtype="str")
+    columns = "copy process source destination issuer kind call bytes stream thread start host_ns"
+    return table[columns.split()]
 
 
 def totals(copies: pd.DataFrame) -> dict[str, int]:

@@ -14,6 +14,14 @@ from snoopie.trace.tables import Process
 
 # Of opcodes that were not measured, the sentence names this many.
 _KINDS = 5
+# What they do, by the beginning of the opcode; anything else is new.
+_DOING = (
+    (("TEX", "TLD", "TXD"), "reads of textures"),
+    (("SULD", "SUST", "SUATOM", "SURED"), "accesses to surfaces"),
+    (("UBLK",), "bulk copies that cannot be followed"),
+    (("UTMA",), "tensor copies that cannot be followed"),
+)
+_OTHER = "instructions that are not known"
 
 
 def losses(tables: Tables) -> list[str]:
@@ -140,6 +148,25 @@ def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> p
     return table[
         ["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass", "accesses", "lanes"]
     ]
+
+
+def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `not_measured` by what they do: what sites accesses lanes, most often run first.
+
+    ``what`` is in plain words. -1 where it is not known how often one of them ran.
+    """
+    opcodes = unmeasured["opcode"].astype("str")
+    told = unmeasured.assign(
+        what=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
+    )
+    table = told.groupby("what", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
+    untold = table["what"].isin(told.loc[told["accesses"] < 0, "what"])
+    table.loc[untold, ["accesses", "lanes"]] = -1
+    return table.sort_values(["accesses", "what"], ascending=[False, True], ignore_index=True)
+
+
+def _doing(opcode: str) -> str:
+    return next((words for starts, words in _DOING if opcode.startswith(starts)), _OTHER)
 
 
 def _unmeasured(sites: pd.DataFrame) -> list[str]:

@@ -1,8 +1,9 @@
-"""Numbers for people: bytes, counts, shares, durations. Rounded to one digit after the point."""
+"""Numbers for people: bytes, counts, shares, durations, rounded to one digit after the point; lists of numbers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _DECIMAL = ("", "K", "M", "G", "T", "P", "E")
@@ -39,6 +40,17 @@ def duration(ns: float) -> str:
     hours, minutes = divmod(minutes, 60)
     text = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
     return f"-{text}" if ns < 0 else text
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Whole numbers, neighbours drawn together: (0, 1, 2, 5) → "0–2, 5"."""
+    runs: list[list[int]] = []
+    for value in sorted(set(values)):
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
 
 
 def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:

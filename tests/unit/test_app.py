@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.support import ring
-from tests.support.encoder import TraceBuilder
+from tests.support import mixed, ring
+from tests.support.encoder import HOST, TraceBuilder
 from visualizer import theme
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
-VIEWS = ["overview", "graph", "matrix", "kernels", "sites", "source"]
+VIEWS = ["overview", "graph", "matrix", "copies", "collectives", "kernels", "sites", "source"]
 PATIENCE = 60
 
 
@@ -24,8 +24,8 @@ def start(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> AppTest:
     return AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
 
 
-def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path) -> AppTest:
-    """One page alone, with the sidebar."""
+def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path, **query: str) -> AppTest:
+    """One page alone, with the sidebar, as the address's ``query`` asks for it."""
     monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
     script = f"""
 from visualizer import state
@@ -34,7 +34,10 @@ if state.is_open():
     state.sidebar()
     {name}.show()
 """
-    return AppTest.from_string(script, default_timeout=PATIENCE).run()
+    app = AppTest.from_string(script, default_timeout=PATIENCE)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
 
 
 def metrics(app: AppTest) -> dict[str, str]:
@@ -91,6 +94,108 @@ def test_two_processes(monkeypatch: pytest.MonkeyPatch, two_process_folder: Path
     assert metrics(app)["Accesses"] == "224"
 
 
+@pytest.fixture
+def mixed_folder(tmp_path: Path) -> Path:
+    """The traces of two ranks with copies, NCCL and all kinds of owners, in a folder."""
+    return mixed.write_mixed(tmp_path)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_of_a_run_of_all_paths(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path, name: str) -> None:
+    app = view(monkeypatch, name, mixed_folder)
+    assert not app.exception
+    # The line with the most bytes is NCCL's, whose source is nowhere.
+    assert not app.info or name == "source"
+
+
+def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
+    app = start(monkeypatch, mixed_folder)
+    assert not app.exception
+    # By the table of tests/support/mixed.py: 2 × (2048 + 1024 + 512 + 32768 + 8192) + 256 bytes.
+    assert metrics(app) == {
+        "Bytes": "87.2 KiB",
+        "Wire bytes": "89 KiB",
+        "Wire efficiency": "98 %",
+        "Accesses": "218",
+        "Launches": "6",
+        "Records": "0",
+        "GPUs": "2",
+        "Processes": "2",
+        "Ranks": "0–1",
+        "Copies": "8",
+        "Bytes copied": "2.3 MiB",
+        "NCCL calls": "6",
+    }
+    captions = " ".join(caption.value for caption in app.caption)
+    assert "memory whose owner the collector could not tell" in captions
+    gpus, processes = (table.value for table in app.dataframe)
+    assert gpus["users"].tolist() == ["rank 0", "rank 1"]
+    assert processes[["rank", "ranks", "gpus"]].to_numpy().tolist() == [["0", "2", "GPU 0"], ["1", "2", "GPU 1"]]
+
+
+def test_copies_are_of_no_kernel(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
+    app = start(monkeypatch, mixed_folder)
+    app.multiselect(key="operations").set_value(["store"]).run()
+    assert metrics(app)["Copies"] == "0"
+    copies = view(monkeypatch, "copies", mixed_folder)
+    assert metrics(copies) == {"Copies": "8", "Bytes copied": "2.3 MiB", "Host time": "16 µs"}
+    copies.multiselect(key="operations").set_value(["store"]).run()
+    assert "Copies belong to no kernel" in said(copies)
+    assert "see 8" in said(copies)
+
+
+@pytest.mark.parametrize("name", ["graph", "matrix"])
+@pytest.mark.parametrize("reading", ["issued", "flow"])
+@pytest.mark.parametrize("initiated", ["host", "both"])
+def test_sides_from_the_address(
+    monkeypatch: pytest.MonkeyPatch, mixed_folder: Path, name: str, reading: str, initiated: str
+) -> None:
+    """A value that copies do not have is set aside, not refused, and comes back with the device's side."""
+    app = view(monkeypatch, name, mixed_folder, initiated=initiated, reading=reading, value="accesses")
+    assert not app.exception
+    assert "bytes only" in " ".join(caption.value for caption in app.caption)
+    assert (app.session_state["initiated"], app.session_state["value"]) == (initiated, "accesses")
+    assert app.query_params["initiated"] in (initiated, [initiated])
+    app.session_state["initiated"] = "device"
+    app.run()
+    assert not app.exception
+    assert "bytes only" not in " ".join(caption.value for caption in app.caption)
+    assert app.session_state["value"] == "accesses"
+    assert "initiated" not in app.query_params
+
+
+def test_nonsense_in_the_address(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    app = view(monkeypatch, "matrix", ring_path, initiated="nic", reading="<b>", value="")
+    assert not app.exception
+    assert [app.session_state[name] for name in ("initiated", "reading", "value")] == ["device", "issued", "bytes"]
+
+
+def test_only_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trace = TraceBuilder(2)
+    trace.copy(HOST, 1, 4096, gpu=1)
+    path = trace.write(tmp_path / "t.zst")
+    app = view(monkeypatch, "graph", path)
+    assert "choose Host" in said(app)
+    app.session_state["initiated"] = "host"
+    app.run()
+    assert not app.exception
+    assert not app.info
+    assert not view(monkeypatch, "matrix", path, initiated="both").info
+
+
+@pytest.mark.parametrize("name", ["copies", "collectives"])
+def test_format_1_knows_of_no_such_thing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    app = view(monkeypatch, name, TraceBuilder(2, version=1).write(tmp_path / "t.zst"))
+    assert not app.exception
+    assert "Record it again" in said(app)
+
+
+def test_collectives_outside_the_filters(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
+    app = view(monkeypatch, "collectives", mixed_folder)
+    app.multiselect(key="kernels").set_value([mixed.EXCHANGE]).run()
+    assert "Clear the filters to see all calls" in said(app)
+
+
 def test_source_line_and_its_matrix(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     ring.write_sources(ring_path.parent)
     app = view(monkeypatch, "source", ring_path)
@@ -136,7 +241,8 @@ def test_no_source_outside_the_named_folders(monkeypatch: pytest.MonkeyPatch, tm
 def test_nothing_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     app = view(monkeypatch, name, TraceBuilder(2).write(tmp_path / "empty.zst"))
     assert not app.exception
-    assert "Nothing was" in said(app) or "No access" in said(app)
+    expected = {"overview": "No access", "copies": "The host started no copy", "collectives": "No NCCL calls"}
+    assert expected.get(name, "Nothing was recorded") in said(app)
 
 
 def test_no_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -93,6 +93,29 @@ def test_by_collective(trace: snoopie.Trace) -> None:
     assert {str(kind) for kind in table.dtypes[4:-1]} == {"int64"}
 
 
+def test_calls_behind_a_row(trace: snoopie.Trace) -> None:
+    by_row = [
+        trace.calls_behind(*signature)["collective"].tolist()
+        for signature in trace.by_collective()[SIGNATURE].itertuples(index=False)
+    ]
+    assert by_row == [[1, 2, 3, 4], [5, 6], [7, 8]]
+    table = trace.calls_behind("Recv + Send", "", "float32", COMMUNICATOR_B)
+    assert table.columns.tolist() == [
+        "collective", "process", "issuer", "operation", "reduction", "type", "count", "bytes", "peer", "communicator",
+        "rank", "ranks", "stream", "thread", "start", "host_ns", "group",
+    ]  # fmt: skip
+    assert table.loc[0].tolist() == [
+        7, 0, "GPU 0", "Send", "", "float32", 5, 20, 1, COMMUNICATOR_B, 0, 4, 0, 4711, 600_000, 3000, 4,
+    ]  # fmt: skip
+    assert trace.calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A, 3)["collective"].tolist() == [1, 2, 3]
+    assert trace.select(issuers=1).calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A)["start"].tolist() == [
+        0,
+        200_000,
+    ]
+    for nothing in (("Send", "", "float32", COMMUNICATOR_B), ("", "", "", "")):
+        assert trace.calls_behind(*nothing).empty
+
+
 def test_groups_are_unique_over_processes(tmp_path: Path) -> None:
     """One process a GPU: the same groups, another's calls."""
     paths = [builder(pid=1).write(tmp_path / "1.zst"), builder((1, 0), pid=2).write(tmp_path / "2.zst")]

@@ -68,6 +68,30 @@ def test_by_copy(trace: snoopie.Trace) -> None:
     ]
 
 
+def test_single_copies(trace: snoopie.Trace) -> None:
+    table = trace.single_copies()
+    columns = "copy process source destination issuer kind call bytes stream thread start host_ns"
+    assert table.columns.tolist() == columns.split()
+    assert table.loc[0].tolist() == [
+        1, 0, "host", "GPU 0", "GPU 0", "linear", "cuMemcpyHtoDAsync", 1000, 0, 4711, 0, 2000,
+    ]  # fmt: skip
+    # Of equals, the one that was recorded first.
+    assert table["copy"].tolist() == [1, 2, 3, 4, 6, 5]
+    assert trace.single_copies("start", 2)[["copy", "start"]].to_numpy().tolist() == [[1, 0], [2, 100_000]]
+    assert trace.select(issuers=1).single_copies()["copy"].tolist() == [6, 5]
+    assert trace.select(issuers=3).single_copies().empty
+    with pytest.raises(UsageError, match="no order 'size'"):
+        trace.single_copies("size")  # type: ignore[arg-type]
+
+
+def test_single_copies_by_the_time_of_their_calls(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for spent in (5, 500, 50, -1):
+        builder.copy(0, 1, 8, gpu=0, start=START_NS, end=START_NS + spent)
+    table = snoopie.load(builder.write(tmp_path / "t.zst")).single_copies("host_ns", 3)
+    assert table[["copy", "host_ns"]].to_numpy().tolist() == [[2, 500], [3, 50], [1, 5]]
+
+
 def test_matrix_of_the_host(trace: snoopie.Trace) -> None:
     flow = trace.matrix(reading="flow", initiated="host")
     assert flow.index.tolist() == ["GPU 0", "GPU 1", "GPU 2", "GPU 3", "host"]

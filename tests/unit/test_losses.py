@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import snoopie
+from snoopie.analysis import losses as losses_module
 from tests.support.encoder import START_NS, UNKNOWN, TraceBuilder
 from tests.support.ring import GET, ring_builder
 
@@ -107,6 +108,34 @@ def test_kinds_that_were_not_measured(tmp_path: Path) -> None:
         "moved is not in this trace; not_measured() names them."
     ]
     assert loaded.not_measured()["accesses"].tolist() == [14, 12, 10, 8, 6, 4, 2, 0]
+
+
+def test_kinds_in_plain_words(tmp_path: Path) -> None:
+    trace = complete_builder()
+    for number, opcode in enumerate(("TEX.B.LL", "TLD4", "SUST.P", "UTMALDG.2D", "UBLKCP.T.S", "FUTURE")):
+        trace.count(1, trace.site(1, opcode, "load", 0, measured=False), UNKNOWN, number, 32 * number, 0)
+    table = losses_module.in_words(snoopie.load(trace.write(tmp_path / "t.zst")).not_measured())
+    assert table.to_numpy(dtype=object).tolist() == [
+        ["instructions that are not known", 1, 5, 160],
+        ["bulk copies that cannot be followed", 1, 4, 128],
+        ["tensor copies that cannot be followed", 1, 3, 96],
+        ["accesses to surfaces", 1, 2, 64],
+        ["reads of textures", 2, 1, 32],
+    ]
+
+
+def test_kinds_whose_runs_are_not_known(tmp_path: Path) -> None:
+    """One process that does not tell is enough."""
+    paths = []
+    for version in (1, 2):
+        trace = TraceBuilder(2, version=version, pid=version)
+        skipped = trace.site(trace.function("k"), "TEX", "load", 0, measured=False)
+        if version == 2:
+            trace.count(trace.launch(1, 0), skipped, UNKNOWN, 7, 7, 0)
+        paths.append(trace.write(tmp_path / f"{version}.zst"))
+    table = losses_module.in_words(snoopie.load(paths).not_measured())
+    assert table.to_numpy(dtype=object).tolist() == [["reads of textures", 2, -1, -1]]
+    assert losses_module.in_words(snoopie.load(complete_builder().write(tmp_path / "t.zst")).not_measured()).empty
 
 
 def test_what_never_ran_is_no_loss(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -87,3 +88,11 @@ def test_what_is_shown_is_within_a_twentieth_of_a_unit(value: int) -> None:
     size = 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB").index(unit)
     assert abs(float(number) * size - value) <= 0.0501 * size
     assert float(number) < 1024
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([], ""), ([3], "3"), ([0, 1], "0–1"), ((5, 2, 0, 1, 1), "0–2, 5"), (range(64), "0–63"), ([-1, 0, 2], "-1–0, 2")],
+)
+def test_numbers(values: Iterable[int], text: str) -> None:
+    assert units.numbers(values) == text

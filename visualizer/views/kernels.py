@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visualizer import parts, state, theme
+from visualizer import choices, heatmap, remarks, state, tables, theme
 
 COLUMNS = ["kernel", "launches", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 
@@ -13,9 +13,9 @@ def show() -> None:
     st.header("Kernels")
     table = state.ask("by_kernel")
     if table.empty:
-        parts.nothing("No kernel reached another GPU's memory.", "Nothing was recorded, or the filters exclude it all.")
+        remarks.nothing("No kernel reached memory outside its GPU.")
         return
-    chosen = parts.grid(table, COLUMNS, "kernels_table")
+    chosen = tables.grid(table, COLUMNS, "kernels_table")
     names = list(table["kernel"])
     if chosen is None:
         st.caption("Choose a kernel to see who it let reach whom.")
@@ -23,5 +23,6 @@ def show() -> None:
     kernel = str(chosen["kernel"])
     if kernel in names:
         st.subheader(theme.plain(kernel))
-        value, reading = parts.value_and_reading("kernel")
-        parts.heatmap(state.view().select(kernels=[kernel]).matrix(value, reading), value, "kernel_heatmap")
+        shown = choices.of_kernels()
+        matrix = state.view().select(kernels=[kernel]).matrix(shown.value, shown.reading)
+        heatmap.show(matrix, shown, "kernel_heatmap")

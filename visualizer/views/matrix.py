@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visualizer import parts, state
+from visualizer import choices, heatmap, places, remarks, state
 
 
 def show() -> None:
     st.header("Matrix")
-    value, reading = parts.value_and_reading("matrix")
-    matrix = state.ask("matrix", value, reading)
+    shown = choices.of_all()
+    matrix = state.ask("matrix", shown.value, shown.reading, shown.initiated)
     if not matrix.to_numpy().any():
-        parts.nothing("There is no traffic to show.", "Nothing was recorded, or the filters exclude it all.")
-    parts.heatmap(matrix, value, "matrix_heatmap")
+        remarks.no_traffic(shown)
+    heatmap.show(matrix, shown, "matrix_heatmap")
+    for sentence in places.explain(matrix.index):
+        st.caption(sentence)
     with st.expander("As a table, exact"):
         st.dataframe(matrix, key="matrix_table")

@@ -1,21 +1,29 @@
-"""Traffic by site: every static memory instruction that reached another GPU."""
+"""Traffic by site: every static memory instruction that reached memory outside its GPU, and those not measured."""
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
-from visualizer import parts, state
+from visualizer import remarks, state, tables
 
 COLUMNS = ["kernel", "file", "line", "sass", "operation", "bytes", "accesses", "wire_efficiency", "width", "offset"]
+NOT_MEASURED = ["kernel", "file", "line", "sass", "operation", "accesses", "lanes", "offset"]
 
 
 def show() -> None:
     st.header("Sites")
-    table = state.ask("by_site")
+    table: pd.DataFrame = state.ask("by_site")
     if table.empty:
-        parts.nothing(
-            "No instruction reached another GPU's memory.", "Nothing was recorded, or the filters exclude it all."
+        remarks.nothing("No instruction reached memory outside its GPU.")
+    else:
+        st.caption("A site is one instruction in a kernel's code; several belong to one source line.")
+        tables.grid(table, COLUMNS, "sites_table", height=640)
+    unmeasured: pd.DataFrame = state.ask("not_measured")
+    if len(unmeasured):
+        st.subheader("Not measured")
+        st.caption(
+            "Instructions that can reach memory outside their GPU in a way that cannot be counted. "
+            "Accesses and lanes say how often they ran; what they moved is in no number of this app."
         )
-        return
-    st.caption("A site is one instruction in a kernel's code; several belong to one source line.")
-    parts.grid(table, COLUMNS, "sites_table", height=640)
+        tables.grid(unmeasured, NOT_MEASURED, "sites_not_measured", height=420)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from snoopie.analysis import source, units
 from snoopie.errors import SnoopieError
-from visualizer import parts, state, theme
+from visualizer import choices, heatmap, remarks, state, tables, theme
 
 NO_FILE = "(no source line)"
 LINE_COLUMNS = ["bytes", "accesses", "wire_efficiency", "line", "code"]
@@ -20,7 +20,7 @@ def show() -> None:
     st.header("Source")
     lines: pd.DataFrame = state.ask("by_line")
     if lines.empty:
-        parts.nothing("No line reached another GPU's memory.", "Nothing was recorded, or the filters exclude it all.")
+        remarks.nothing("No line reached memory outside its GPU.")
         return
     files = lines.groupby("file", sort=False)["bytes"].sum().sort_values(ascending=False, kind="stable")
     file = st.selectbox(
@@ -31,7 +31,7 @@ def show() -> None:
     )
     traffic: pd.DataFrame = state.ask("file_lines", file)
     if file == "":
-        parts.nothing(
+        remarks.nothing(
             "These instructions have no source line.", "Compile with nvcc -lineinfo to see them in the source."
         )
         _line(file, 0)
@@ -39,11 +39,11 @@ def show() -> None:
     text = _text(file)
     listing = _listing(traffic, text)
     hot = [int(line) for line in traffic.sort_values("bytes", ascending=False, kind="stable")["line"]]
-    clicked = parts.grid(
+    clicked = tables.grid(
         listing,
         LINE_COLUMNS,
         f"source_listing_{file}",
-        height=560,
+        height=574,  # whole rows
         rowClassRules={"has-traffic": "data.bytes > 0"},
         initialState={"scroll": {"top": _top_of(hot[0], listing), "left": 0}},
     )
@@ -77,7 +77,7 @@ def _line_label(number: int, listing: pd.DataFrame) -> str:
 def _top_of(line: int, listing: pd.DataFrame) -> int:
     """Where a listing is scrolled to so that a line stands a little below its top, in pixels."""
     place = int((listing["line"] < line).sum())
-    return max(place - 6, 0) * parts.ROW_HEIGHT
+    return max(place - 6, 0) * tables.ROW_HEIGHT
 
 
 def _text(file: str) -> str | None:
@@ -116,10 +116,10 @@ def _line(file: str, line: int) -> None:
     for chain in _chains(sites):
         st.caption(theme.plain(chain))
     st.markdown("**Instructions**")
-    parts.grid(sites, SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
+    tables.grid(sites, SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
     st.markdown("**Who reached whom by this line**")
-    value, reading = parts.value_and_reading("line")
-    parts.heatmap(state.ask("line_matrix", file, line, value, reading), value, "line_heatmap")
+    shown = choices.of_kernels()
+    heatmap.show(state.ask("line_matrix", file, line, shown.value, shown.reading), shown, "line_heatmap")
 
 
 def _chains(sites: pd.DataFrame) -> list[str]:

@@ -1,0 +1,55 @@
+"""Calls of NCCL with the traffic of the kernels that carried them out, and behind each row its calls."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from visualizer import remarks, state, tables, theme
+
+LIMIT = 1000
+SIGNATURE = ["operation", "reduction", "type", "communicator"]
+COLUMNS = [*SIGNATURE, "calls", "call_bytes", "launches", "bytes", "accesses", "wire_efficiency"]
+CALLS = ["start", "host_ns", *SIGNATURE[:3], "count", "bytes", "peer", "issuer", "rank", "stream", "process"]
+UNNAMED = "(calls not in the trace)"
+
+
+def show() -> None:
+    st.header("Collectives")
+    table: pd.DataFrame = state.ask("by_collective")
+    if table.empty:
+        remarks.no_collectives()
+        return
+    st.caption(
+        "Bytes, accesses and wire efficiency are those of the kernels that carried the calls out, as counted. "
+        "Calls that one kernel carried out together are one row, such as “Recv + Send”: its traffic is not divided."
+    )
+    named = table.assign(operation=table["operation"].replace("", UNNAMED))
+    chosen = tables.grid(named, COLUMNS, "collectives_table", height=360)
+    if chosen is None:
+        st.caption("Choose a row to see its calls.")
+        return
+    rows = table[(named[SIGNATURE] == chosen[SIGNATURE]).all(axis=1)]
+    if len(rows):
+        _calls(rows.iloc[0])
+
+
+def _calls(row: pd.Series[str]) -> None:
+    if not row["operation"]:
+        remarks.nothing(
+            "These kernels carried out calls that this trace does not have.",
+            "The calls of the process may have failed, or their part of the trace was lost.",
+        )
+        return
+    st.subheader(theme.plain(" ".join(filter(None, (row["operation"], row["reduction"], row["type"])))))
+    calls: pd.DataFrame = state.ask("calls_behind", *(str(row[name]) for name in SIGNATURE), LIMIT)
+    number = int(row["calls"])
+    st.caption(
+        (f"{len(calls):,} of {number:,} calls, the earliest first" if number > len(calls) else "The earliest first")
+        + ". Bytes are those of the larger buffer. Host time is the time in the call, which returns before it is done."
+    )
+    ranks = [f"{rank} of {ranks}" for rank, ranks in zip(calls["rank"], calls["ranks"], strict=True)]
+    calls = calls.assign(rank=ranks, stream=[hex(stream) for stream in calls["stream"]])
+    several = len(state.trace().processes) > 1
+    # One table for each row, so that a choice in one does not outlive it.
+    tables.grid(calls, CALLS if several else CALLS[:-1], f"collective_calls_{'_'.join(row[SIGNATURE])}", height=480)

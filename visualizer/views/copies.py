@@ -1,0 +1,60 @@
+"""Copies that the host started: by the places that they connect, by call, and one by one."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from snoopie.analysis import units
+from snoopie.analysis.copies import Order
+from visualizer import remarks, state, tables
+
+LIMIT = 1000
+ORDERS: dict[Order, str] = {"bytes": "Most bytes", "host_ns": "Longest calls", "start": "Earliest"}
+COLUMNS = ["start", "host_ns", "bytes", "source", "destination", "call", "kind", "issuer", "stream", "process"]
+
+
+def show() -> None:
+    st.header("Copies")
+    calls: pd.DataFrame = state.ask("by_copy")
+    if calls.empty:
+        remarks.no_copies()
+        return
+    st.caption(
+        "What the host started between GPUs, or between host and GPU: copies, nodes of graphs, prefetches. "
+        "No instruction of a kernel moves these bytes. Host time is the time in the calls: an asynchronous copy may "
+        "go on after its call returned."
+    )
+    number = int(calls["copies"].sum())
+    with st.container(horizontal=True):
+        st.metric("Copies", units.count(number), border=True, width="content")
+        st.metric("Bytes copied", units.bytes(int(calls["bytes"].sum())), border=True, width="content")
+        st.metric("Host time", units.duration(int(calls["host_ns"].sum())), border=True, width="content")
+    st.subheader("By pair")
+    pairs: pd.DataFrame = state.ask("by_pair", "flow", "host")
+    tables.grid(pairs, ["from", "to", "bytes", "copies", "host_ns"], "copies_pairs", height=300)
+    st.subheader("By call")
+    columns = ["call", "kind", "source", "destination", "bytes", "copies", "host_ns"]
+    tables.grid(calls, columns, "copies_calls", height=300)
+    _single(number)
+
+
+def _single(number: int) -> None:
+    st.subheader("Single copies")
+    order: Order = (
+        st.segmented_control(
+            "First",
+            list(ORDERS),
+            format_func=ORDERS.__getitem__,
+            default="bytes",
+            key="copies_order",
+            label_visibility="collapsed",
+        )
+        or "bytes"
+    )
+    table: pd.DataFrame = state.ask("single_copies", order, LIMIT)
+    if number > len(table):
+        st.caption(f"{len(table):,} of {number:,}; `trace.copies` has them all.")
+    shown = table.assign(stream=[hex(stream) for stream in table["stream"]])
+    several = len(state.trace().processes) > 1
+    tables.grid(shown, COLUMNS if several else COLUMNS[:-1], f"copies_single_{order}", height=520)
