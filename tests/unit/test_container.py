@@ -18,7 +18,8 @@ from snoopie.trace.tables import Process
 from tests.support.encoder import FOOTER, HEADER, SCHEMA, TraceBuilder, compress, encode_block
 from tests.support.ring import ring_builder
 
-COUNTS = 7
+# Tables by their ids in the blocks.
+COUNTS, RECORDS = ({table["name"]: table["id"] for table in SCHEMA}[name] for name in ("counts", "records"))
 
 
 # Without the texts for people the header is half as long, and so are the tests that go through every byte.
@@ -60,7 +61,7 @@ def check_prefix(process: Process, blocks: int) -> None:
     count_blocks = sum(1 for block in process.blocks if block.table == COUNTS)
     assert tables.counts["accesses"].tolist() == [1, 10, 100][:count_blocks]
     assert tables.counts["bytes"].tolist() == [128, 1280, 12800][:count_blocks]
-    records = sum(1 for block in process.blocks if block.table == 8)
+    records = sum(1 for block in process.blocks if block.table == RECORDS)
     assert tables.record_rows == records == sum(len(block.table) for block in tables.records())
 
 
@@ -247,7 +248,7 @@ def test_a_hostile_record_block_is_refused_when_it_is_asked_for() -> None:
 
 def test_rows_of_record_blocks_are_not_believed() -> None:
     builder = small_builder()
-    table, rows, raw = next(content for content in builder.contents() if content[0] == 8)
+    table, rows, raw = next(content for content in builder.contents() if content[0] == RECORDS)
     blocks = [*builder.blocks(footer=False)]
     blocks.append(encode_block(len(blocks), table, rows + 1, raw))
     blocks.append(encode_block(len(blocks), FOOTER, 1, b"{}"))
