@@ -74,6 +74,8 @@ ALL_REDUCE = Case("all-reduce", 4, "NCCL, Ring, Simple", 1)
 
 def explanation(case: Case) -> str:
     """Why the counters may differ from the prediction by more than 1%, "" where they should not."""
+    if case.operation in ("store", "atomic", "reduction") and case.pattern == "scattered":
+        return "what is written goes in units of 16 bytes: of the 32 bytes of a sector, the half that was touched"
     if case.operation == "reread":
         return (
             "each sector is read 8 times, and may be found in the L1 cache again: the prediction is the most it can be"

@@ -31,6 +31,7 @@ std::once_flag started;
 
 // Of this thread's calls that are between entry and exit.
 thread_local std::vector<Launch> launches;
+thread_local CUgraphExec launching_graph = nullptr;
 
 // The driver loads tools from this variable only; with it a plain LD_PRELOAD is enough.
 __attribute__((constructor(101))) void name_the_tool_to_the_driver() {
@@ -169,7 +170,8 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
     }
 }
 
-void at_graph_launch(bool is_exit, bool succeeded) {
+void at_graph_launch(bool is_exit, CUgraphExec graph, bool succeeded) {
+    launching_graph = is_exit ? nullptr : graph;
     if (!is_exit) return;
     // Of the nodes, announced between entry and exit.
     std::vector<Launch> nodes;
@@ -227,7 +229,16 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
         case API_CUDA_cuGraphLaunch_ptsz:
-            return at_graph_launch(is_exit, succeeded);
+            return at_graph_launch(is_exit, static_cast<cuGraphLaunch_params*>(params)->hGraph, succeeded);
+        case API_CUDA_cuGraphExecUpdate:
+        case API_CUDA_cuGraphExecUpdate_v2:
+        case API_CUDA_cuGraphExecChildGraphNodeSetParams:
+            // The executable graph comes first in all of their parameters.
+            if (succeeded) collector->graph_updated(static_cast<cuGraphExecUpdate_params*>(params)->hGraphExec, true);
+            return;
+        case API_CUDA_cuGraphExecDestroy:
+            if (succeeded) collector->graph_updated(static_cast<cuGraphExecDestroy_params*>(params)->hGraphExec, false);
+            return;
         case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
             return at_multi_device_launch(is_exit, *static_cast<cuLaunchCooperativeKernelMultiDevice_params*>(params), succeeded);
         case API_CUDA_cuFuncSetBlockShape: {
@@ -316,7 +327,7 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
                           {config.gridDimX, config.gridDimY, config.gridDimZ},
                           {config.blockDimX, config.blockDimY, config.blockDimZ},
                           config.shmem_dynamic_nbytes};
-    guarded([&] { launches.push_back(collector->before_graph_node(context, call, launch_handle)); });
+    guarded([&] { launches.push_back(collector->before_graph_node(context, call, launching_graph, launch_handle)); });
 }
 
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {

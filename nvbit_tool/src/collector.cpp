@@ -281,7 +281,7 @@ void Collector::into_graph(CUcontext handle, const LaunchCall& call) {
     nvbit_enable_instrumented(handle, call.function, function.last_site != 0);
 }
 
-Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, uint64_t launch_handle) {
+Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle) {
     Launch launch;
     Context* context = find(handle);
     if (!context) return launch;
@@ -290,13 +290,29 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, ui
     ContextFunction& function = decided(*context, call.function);
     launch.context = context;
     launch.stream = call.stream;
-    {
+    if (function.selected && is_updated(graph)) {
+        ++launches_lost_;
+        note_once(
+            "the program updates an executable CUDA graph (cudaGraphExecUpdate): what its kernels access afterwards is not measured, "
+            "because NVBit "
+            "does not tell their launches apart any more");
+    } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
-        if (function.selected && function.instrumented) launch.flight = board(*context, function, call);
+        launch.flight = board(*context, function, call);
     }
     nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
                         launch_handle);
     return launch;
+}
+
+void Collector::graph_updated(CUgraphExec graph, bool updated) {
+    std::unique_lock lock(graphs_mutex_);
+    updated ? void(updated_graphs_.insert(graph)) : void(updated_graphs_.erase(graph));
+}
+
+bool Collector::is_updated(CUgraphExec graph) {
+    std::unique_lock lock(graphs_mutex_);
+    return updated_graphs_.count(graph) > 0;
 }
 
 // --- The end ---

@@ -67,7 +67,9 @@ class Collector : private OwnerLookup {
 
     // A kernel becomes part of a graph: its code is instrumented now, its launches are followed when the graph is launched.
     void into_graph(CUcontext handle, const LaunchCall& call);
-    Launch before_graph_node(CUcontext handle, const LaunchCall& call, uint64_t launch_handle);
+    Launch before_graph_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle);
+    // An executable graph was updated as a whole, or (false) destroyed.
+    void graph_updated(CUgraphExec graph, bool updated);
 
     // Collects what is left, closes the trace and prints the last line. After it, and in a forked child, nothing is recorded.
     void finish();
@@ -80,6 +82,7 @@ class Collector : private OwnerLookup {
     // The same, but not again; whether it was new.
     bool note_once(const std::string& text);
     bool recording() const;
+    bool is_updated(CUgraphExec graph);
     Context* find(CUcontext handle) const;
     Totals totals() const;
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
@@ -118,6 +121,9 @@ class Collector : private OwnerLookup {
 
     std::mutex notes_mutex_;
     std::set<std::string> notes_;
+
+    std::mutex graphs_mutex_;
+    std::set<CUgraphExec> updated_graphs_;
 
     std::atomic<uint32_t> last_launch_{0};
     std::atomic<uint64_t> launches_seen_{0};

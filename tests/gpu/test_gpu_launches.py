@@ -88,7 +88,6 @@ def put(n: int, owner: int = 1) -> dict[Where, Traffic]:
 
 def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, ...]) -> None:
     trace = runner.traced("graphs", visible=visible).trace
-    nothing_lost(trace)
     last = len(visible) - 1
     bump = {Where(0, 1, "bump", "bump"): dense("reduction", 4, 64)}
     # The table at the top of graphs.cu.
@@ -96,7 +95,6 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
         *(put(64), put(128), bump),
         *(put(128), bump),
         *(put(32, last), bump),
-        *(put(96), put(40), bump) * 6,
         *(put(64), put(128), bump),
     ]
     tables = list(by_launch(trace, "graphs").values())
@@ -104,7 +102,11 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
     assert sorted(tables[-3:-1], key=str) == sorted([put(64), put(32)], key=str)
     assert tables[-1] == bump
     # With the two launches of put that had no traffic.
-    assert trace.totals["launches_measured"] == trace.totals["launches_seen"] == len(tables) + 2
+    assert trace.totals["launches_measured"] == len(tables) + 2
+    # After an update of the whole graph NVBit does not tell launches apart: six launches of three nodes.
+    assert trace.totals["launches_lost"] == 6 * 3
+    assert trace.totals["launches_seen"] == len(tables) + 2 + 6 * 3
+    assert any("cudaGraphExecUpdate" in sentence for sentence in trace.losses())
 
 
 @pytest.mark.parametrize("also_by_the_host", [0, 1])
@@ -118,8 +120,8 @@ def test_launches_on_the_device_are_said_not_to_be_measured(
     table = trace.not_measured()
     assert table[table.opcode == "LAUNCH"].accesses.tolist() == [1, 1]
     assert any("LAUNCH" in sentence for sentence in trace.losses())
-    # A launch of it by the host would count with the counters of another.
-    assert any("child" in sentence for sentence in trace.losses())
+    # Of what the host launches, this cannot be measured: on the device the same code would count for another launch.
+    assert any("the kernel child" in sentence for sentence in trace.losses()) == bool(also_by_the_host)
 
 
 def test_contexts_that_end_and_begin_anew(runner: Runner, pair: tuple[str, ...]) -> None:

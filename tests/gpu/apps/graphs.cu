@@ -9,8 +9,8 @@
 //   as built                                   64, 1     128, 1
 //   parameters of A set anew                   64, 0     128, 1     so A has no remote traffic
 //   those of B too, by another call            64, 0     32, G
-//   the whole updated from another             96, 1     40, 1
-//   five times more                            96, 1     40, 1
+//   the whole updated from another             not measured
+//   five times more                            not measured
 // Then a chain as built is launched as the only node of another graph. And at last one that was captured: put (64, 1) in a stream, put
 // (32, 1) in another that forks from it and joins it, then bump; the two puts in any order.
 #include <cstdint>
