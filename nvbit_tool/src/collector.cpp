@@ -185,6 +185,7 @@ ContextFunction& Collector::decided(Context& context, CUfunction handle) {
 
 std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call) {
     instrumenter_->prepare(context, call, &function);
+    if (function.unmeasurable) ++launches_lost_;
     if (function.last_site == 0) return std::nullopt;
     const uint32_t launch = ++last_launch_;
     std::optional<Flight> flight;

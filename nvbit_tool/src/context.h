@@ -38,6 +38,7 @@ struct ContextFunction {
     bool selected = false;
     std::string name;
     bool instrumented = false;
+    bool unmeasurable = false;        // it could have sites, and NVBit cannot handle it
     bool by_table = false;            // it calls through a table,
     std::set<uint32_t> table_places;  // whose functions at these places are instrumented
     uint32_t id = 0;                  // in the trace

@@ -115,4 +115,24 @@ std::vector<Cubin::Reference> Cubin::references() const {
     return found;
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> Cubin::calls() const {
+    // The section is a list of pairs in parts, each behind a pair that names it.
+    constexpr uint32_t kCalled = 0xffffffff;
+    constexpr uint32_t kTaken = 0xfffffffc;
+    constexpr uint32_t kFirstPart = 0xfffffff0;
+    std::vector<std::pair<std::string_view, std::string_view>> found;
+    uint32_t part = 0;
+    for (Reader pairs(bytes(".nv.callgraph")); !pairs.at_end();) {
+        const auto caller = pairs.read<uint32_t>();
+        const auto callee = pairs.read<uint32_t>();
+        if (!pairs.ok()) break;
+        if (callee >= kFirstPart) {
+            part = callee;
+        } else if ((part == kCalled || part == kTaken) && caller < symbols_.size() && callee < symbols_.size()) {
+            found.emplace_back(symbols_[caller].name, symbols_[callee].name);
+        }
+    }
+    return found;
+}
+
 }  // namespace snoopie

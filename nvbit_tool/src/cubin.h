@@ -78,6 +78,9 @@ class Cubin {
     };
     std::vector<Reference> references() const;
 
+    // Caller and callee: functions that are called by name, and those whose address is taken.
+    std::vector<std::pair<std::string_view, std::string_view>> calls() const;
+
   private:
     struct Section {
         std::string_view name;

@@ -16,6 +16,7 @@
 #include "nccl_kernels.h"
 #include "nvbit.h"
 #include "probe_plan.h"
+#include "recursion.h"
 #include "tensor_map.h"
 
 namespace snoopie {
@@ -181,6 +182,12 @@ Argument only_argument(const Context& context, const LaunchCall& call) {
 void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
     if (function->instrumented && !function->by_table) return;
     std::unique_lock lock(mutex_);
+    if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
+        notify_("the kernel " + function->name.substr(0, function->name.find('(')) +
+                " calls a recursive function that is linked separately, which NVBit cannot follow: it is not measured");
+        function->instrumented = function->unmeasurable = true;
+        return;
+    }
     const std::vector<CUfunction> functions = reachable(context, call, function);
     disassemble_new(context, functions);
     for (const CUfunction one : functions) {
@@ -316,7 +323,10 @@ const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunctio
     if (!module) {
         module = std::make_unique<Module>();
         std::string why_not;
-        if (const auto cubin = Cubin::parse(code, &why_not)) module->launches = DeviceLaunches::find(*cubin);
+        if (const auto cubin = Cubin::parse(code, &why_not)) {
+            module->launches = DeviceLaunches::find(*cubin);
+            module->recursive = recursive_functions(*cubin);
+        }
         std::optional<LineTable> lines = lines_ ? LineTable::parse(code, &why_not) : LineTable();
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);
         if (lines) module->lines = std::move(*lines);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@ class Instrumenter {
     struct Module {
         LineTable lines;
         DeviceLaunches launches;
+        std::unordered_set<std::string> recursive;
     };
     const Module& module_of(CUcontext context, CUfunction function);
 

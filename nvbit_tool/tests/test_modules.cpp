@@ -1,10 +1,11 @@
-// Launches by kernels, found in a module that nvcc made (tests/data/launcher.cu).
+// Launches by kernels and recursion, found in modules that nvcc made (tests/data).
 #include <fstream>
 #include <random>
 #include <sstream>
 
 #include "check.h"
 #include "device_launches.h"
+#include "recursion.h"
 
 using namespace snoopie;
 
@@ -19,6 +20,7 @@ std::string read(const std::string& name) {
 
 DeviceLaunches find(const std::string& bytes) {
     const auto cubin = Cubin::parse(bytes, nullptr);
+    if (cubin) recursive_functions(*cubin);
     return cubin ? DeviceLaunches::find(*cubin) : DeviceLaunches();
 }
 
@@ -36,8 +38,18 @@ void others() {
     CHECK(found.calls.empty() && found.targets.empty());  // functions are called there, kernels are not launched
 }
 
-void damaged() {
-    const std::string whole = read("launcher.sm_90.cubin");
+void recursion() {
+    const std::string bytes = read("recursive.sm_90.cubin");
+    const auto found = recursive_functions(*Cubin::parse(bytes, nullptr));
+    CHECK_EQ(found.size(), 2u);
+    CHECK(found.count("_Z9recursivePi") == 1);
+    CHECK(found.count("_Z8straightPi") == 0);
+    const std::string linked = read("linked.sm_90.cubin");
+    CHECK(recursive_functions(*Cubin::parse(linked, nullptr)).empty());
+}
+
+void damaged(const std::string& name) {
+    const std::string whole = read(name);
     for (size_t size = 0; size < whole.size(); size += 97) find(whole.substr(0, size));
     std::mt19937 random(1);
     for (int round = 0; round < 2000; ++round) {
@@ -53,6 +65,8 @@ void damaged() {
 int main() {
     launcher();
     others();
-    damaged();
-    return test::summary("device_launches");
+    recursion();
+    damaged("launcher.sm_90.cubin");
+    damaged("recursive.sm_90.cubin");
+    return test::summary("modules");
 }
