@@ -2,10 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <sstream>
 #include <vector>
 
 namespace snoopie {
@@ -69,24 +72,35 @@ bool Exports::open() {
     return false;
 }
 
-bool Exports::publish(std::string_view handle, const std::string& uuid) {
-    std::unique_lock lock(mutex_);
-    if (!open()) return false;
-    const std::string line = "\n" + hex(handle) + " " + uuid + "\n";
-    return write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+bool Exports::append(const std::string& line) {
+    return open() && write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 
-std::optional<std::string> Exports::find(std::string_view handle) const {
+bool Exports::publish(std::string_view handle, const std::string& uuid) {
     std::unique_lock lock(mutex_);
-    if (!is_own_folder(folder_)) return std::nullopt;
-    const std::string key = "\n" + hex(handle) + " ";
+    return append("\n" + hex(handle) + " " + uuid + "\n");
+}
+
+std::vector<std::string> Exports::read() const {
+    std::vector<std::string> texts;
+    if (!is_own_folder(folder_)) return texts;
     for (const std::string& path : files_of(folder_)) {
         const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
         const bool dead = path != path_ && flock(fd, LOCK_SH | LOCK_NB) == 0;
-        const std::string text = dead ? "" : read_all(fd);
-        if (dead) unlink(path.c_str());
+        if (dead)
+            unlink(path.c_str());
+        else
+            texts.push_back(read_all(fd));
         ::close(fd);
+    }
+    return texts;
+}
+
+std::optional<std::string> Exports::find(std::string_view handle) const {
+    std::unique_lock lock(mutex_);
+    const std::string key = "\n" + hex(handle) + " ";
+    for (const std::string& text : read()) {
         const size_t at = text.rfind(key);
         if (at == std::string::npos) continue;
         const size_t begin = at + key.size();
@@ -96,8 +110,45 @@ std::optional<std::string> Exports::find(std::string_view handle) const {
     return std::nullopt;
 }
 
+bool Exports::publish_descriptor(int descriptor, const std::string& uuid) {
+    std::unique_lock lock(mutex_);
+    const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return false;
+    copies_.emplace_back(copy, std::chrono::steady_clock::now());
+    return append("\nfile " + std::to_string(getpid()) + " " + std::to_string(copy) + " " + uuid + "\n");
+}
+
+std::optional<std::string> Exports::find_descriptor(int descriptor) const {
+    std::unique_lock lock(mutex_);
+    for (const std::string& text : read()) {
+        constexpr std::string_view kKey = "\nfile ";
+        for (size_t at = text.find(kKey); at != std::string::npos; at = text.find(kKey, at + 1)) {
+            const size_t end = text.find('\n', at + 1);
+            if (end == std::string::npos) break;
+            std::istringstream line(text.substr(at + kKey.size(), end - at - kKey.size()));
+            pid_t pid = 0;
+            int copy = -1;
+            std::string uuid;
+            if (!(line >> pid >> copy >> uuid)) continue;
+            if (syscall(SYS_kcmp, getpid(), pid, KCMP_FILE, descriptor, copy) == 0) return uuid;
+        }
+    }
+    return std::nullopt;
+}
+
+void Exports::tidy() {
+    std::unique_lock lock(mutex_);
+    const auto due = std::chrono::steady_clock::now() - std::chrono::seconds(kDescriptorSeconds);
+    while (!copies_.empty() && copies_.front().second < due) {
+        ::close(copies_.front().first);
+        copies_.erase(copies_.begin());
+    }
+}
+
 void Exports::close() {
     std::unique_lock lock(mutex_);
+    for (const auto& [copy, since] : copies_) ::close(copy);
+    copies_.clear();
     if (fd_ < 0) return;
     unlink(path_.c_str());
     ::close(fd_);

@@ -3,10 +3,13 @@
 // keeps a file of the handles that its process exported, with the owner's UUID, for as long as the process lives.
 #pragma once
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace snoopie {
 
@@ -27,16 +30,30 @@ class Exports {
     // The UUID that this or another live process published last for the handle.
     std::optional<std::string> find(std::string_view handle) const;
 
+    // The same for memory that is passed on as a file descriptor. Its number means nothing elsewhere, but the kernel can tell whether two
+    // processes' descriptors are one file: a copy is kept open for kDescriptorSeconds, until whoever gets the other has imported it. (No
+    // longer, because it keeps the memory.)
+    bool publish_descriptor(int descriptor, const std::string& uuid);
+    std::optional<std::string> find_descriptor(int descriptor) const;
+    // Closes copies that are due.
+    void tidy();
+
+    static constexpr int kDescriptorSeconds = 10;
+
     // Ends what this process has published.
     void close();
 
   private:
     bool open();
+    bool append(const std::string& line);
+    // All that live processes have published.
+    std::vector<std::string> read() const;
 
     const std::string folder_;
     mutable std::mutex mutex_;
     int fd_ = -1;
     std::string path_;
+    std::vector<std::pair<int, std::chrono::steady_clock::time_point>> copies_;  // oldest first
 };
 
 }  // namespace snoopie

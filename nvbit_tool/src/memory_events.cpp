@@ -161,6 +161,7 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         }
         case API_CUDA_cuMemRelease: {
             const CUmemGenericAllocationHandle handle = as<cuMemRelease_params>(params).handle;
+            exports_.tidy();
             sets_.release(handle);
             std::unique_lock lock(mutex_);
             imported_.erase(handle);
@@ -169,13 +170,7 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         case API_CUDA_cuMemImportFromShareableHandle:
             return imported(as<cuMemImportFromShareableHandle_params>(params));
         case API_CUDA_cuMemExportToShareableHandle: {
-            const auto& p = as<cuMemExportToShareableHandle_params>(params);
-            if (p.handleType != CU_MEM_HANDLE_TYPE_FABRIC) return;  // the number of a file descriptor means nothing elsewhere
-            const OwnCalls calls;
-            CUmemAllocationProp properties{};
-            if (cuMemGetAllocationPropertiesFromHandle(&properties, p.handle) == CUDA_SUCCESS)
-                publish(p.shareableHandle, sizeof(CUmemFabricHandle), owner_at(properties.location));
-            return;
+            return exported(as<cuMemExportToShareableHandle_params>(params));
         }
         case API_CUDA_cuIpcGetMemHandle: {
             const auto& p = as<cuIpcGetMemHandle_params>(params);
@@ -356,7 +351,7 @@ void MemoryEvents::mapped(const cuMemMap_params& call) {
         const auto found = imported_.find(call.handle);
         if (found != imported_.end()) {
             kind = ObjectKind::import;
-            if (owner == kOwnerUnknown) owner = found->second;
+            if (found->second != kOwnerUnknown) owner = found->second;
         }
     }
     add(call.ptr, call.size, owner, kind, nullptr);
@@ -371,9 +366,25 @@ void MemoryEvents::access_set(CUdeviceptr address, size_t bytes, const CUmemAcce
 
 // --- Other processes ---
 
+void MemoryEvents::exported(const cuMemExportToShareableHandle_params& call) {
+    const OwnCalls calls;
+    CUmemAllocationProp properties{};
+    if (cuMemGetAllocationPropertiesFromHandle(&properties, call.handle) != CUDA_SUCCESS) return;
+    const uint8_t owner = owner_at(properties.location);
+    if (owner >= gpus_.size()) return;
+    if (call.handleType == CU_MEM_HANDLE_TYPE_FABRIC) publish(call.shareableHandle, sizeof(CUmemFabricHandle), owner);
+    // Where each process sees all GPUs, the driver tells the importer.
+    if (call.handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && visible_gpus_ < gpus_.size())
+        exports_.publish_descriptor(*static_cast<const int*>(call.shareableHandle), gpus_[owner].uuid);
+}
+
 void MemoryEvents::imported(const cuMemImportFromShareableHandle_params& call) {
     uint8_t owner = kOwnerUnknown;
     if (call.shHandleType == CU_MEM_HANDLE_TYPE_FABRIC) owner = imported_owner(call.osHandle, sizeof(CUmemFabricHandle));
+    if (call.shHandleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && visible_gpus_ < gpus_.size()) {
+        const auto uuid = exports_.find_descriptor(static_cast<int>(reinterpret_cast<intptr_t>(call.osHandle)));
+        if (uuid) owner = owner_by_uuid(*uuid);
+    }
     std::unique_lock lock(mutex_);
     imported_[*call.handle] = owner;
 }

@@ -39,6 +39,7 @@ class MemoryEvents {
     void graph_allocated(const CUDA_MEM_ALLOC_NODE_PARAMS& node);
     void mapped(const cuMemMap_params& call);
     void access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count);
+    void exported(const cuMemExportToShareableHandle_params& call);
     void imported(const cuMemImportFromShareableHandle_params& call);
     void ipc_opened(CUcontext context, int gpu, CUdeviceptr address, const CUipcMemHandle& handle);
     void pool_imported(int gpu, const cuMemPoolImportPointer_params& call);

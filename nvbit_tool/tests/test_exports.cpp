@@ -63,6 +63,36 @@ void of_another_process() {
     CHECK(!importer.find(kHandle));  // what a dead process exported is gone
 }
 
+// What one process passes on as a file descriptor and closes is still recognized by another that got it.
+void by_descriptor() {
+    const std::string folder = new_folder();
+    int files[2];
+    int others[2];
+    int ready[2];
+    int stop[2];
+    CHECK(pipe(files) == 0 && pipe(others) == 0 && pipe(ready) == 0 && pipe(stop) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        Exports exporter(folder);
+        exporter.publish_descriptor(files[0], "GPU-a");
+        exporter.publish_descriptor(others[0], "GPU-b");
+        close(files[0]);
+        char byte = 0;
+        if (write(ready[1], &byte, 1) != 1 || read(stop[0], &byte, 1) != 1) _exit(1);
+        _exit(0);
+    }
+    char byte = 0;
+    CHECK(read(ready[0], &byte, 1) == 1);
+    Exports importer(folder);
+    CHECK(importer.find_descriptor(files[0]) == "GPU-a");
+    CHECK(importer.find_descriptor(others[0]) == "GPU-b");
+    CHECK(!importer.find_descriptor(files[1]));
+    CHECK(!importer.find_descriptor(-1));
+    CHECK(write(stop[1], &byte, 1) == 1);
+    CHECK(waitpid(child, nullptr, 0) == child);
+    CHECK(!importer.find_descriptor(files[0]));
+}
+
 void unsafe_folders() {
     const std::string folder = new_folder();
     CHECK(mkdir(folder.c_str(), 0777) == 0 && chmod(folder.c_str(), 0777) == 0);
@@ -99,6 +129,7 @@ void line_without_an_end() {
 int main() {
     told_and_found();
     of_another_process();
+    by_descriptor();
     unsafe_folders();
     line_without_an_end();
     return test::summary("exports");
