@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from snoopie.errors import CorruptError
 from snoopie.trace.lines import own_lines
 from snoopie.trace.ranks import ranks_of
-from snoopie.trace.schema import GEOMETRY, Columns, Header
+from snoopie.trace.schema import GEOMETRY, Columns, Gpu
 from snoopie.trace.tables import RECORD_TABLES, Ints, Process
 
 HOST = -1
@@ -74,7 +74,7 @@ class Tables:
 
     def __init__(self, sources: Sequence[Process]) -> None:
         self.sources = list(sources)
-        self._gpu_of, self._gpu_rows = _merge_gpus([source.header for source in self.sources])
+        self._gpu_of, self._gpu_rows = _merge_gpus(self.sources)
         # For each table: what is added to the ids of each process, and the last id of all.
         self._offsets: dict[str, list[int]] = {}
         self._last: dict[str, int] = {}
@@ -510,40 +510,70 @@ def lowest_lane(mask: NDArray[np.uint32]) -> NDArray[np.int64]:
     return np.where(wide > 0, np.log2(np.maximum(lowest, 1)), 0).astype(np.int64)
 
 
-def _merge_gpus(headers: Sequence[Header]) -> tuple[list[Ints], list[dict[str, Any]]]:
-    """For each process the merged places of its GPUs, and the merged GPUs in order of first appearance."""
+def _merge_gpus(sources: Sequence[Process]) -> tuple[list[Ints], list[dict[str, Any]]]:
+    """For each process the merged places of its GPUs, and the merged GPUs in order of first appearance.
+
+    A GPU that no process sees is one only if it owns something: what a machine has besides is none of the trace's
+    business. The place of others is UNKNOWN.
+    """
+    seen = {_key(process, place, gpu) for process, place, gpu in _gpus(sources) if gpu.visible}
+    owning = {
+        _key(process, int(place), sources[process].header.gpus[int(place)])
+        for process, source in enumerate(sources)
+        for place in _owner_codes(source)
+        if place < len(source.header.gpus)
+    }
     places: dict[object, int] = {}
     rows: list[dict[str, Any]] = []
-    merged: list[Ints] = []
-    for process, header in enumerate(headers):
-        own = []
-        for ordinal, gpu in enumerate(header.gpus):
-            # Without a UUID nothing says that two processes mean the same GPU.
-            key: object = gpu.uuid or (process, ordinal)
-            if key not in places:
-                places[key] = len(rows)
-                rows.append(
-                    {
-                        "uuid": gpu.uuid,
-                        "name": gpu.name,
-                        "pci": gpu.pci,
-                        "memory": gpu.memory,
-                        "sm": gpu.sm,
-                        "nvlinks": gpu.nvlinks,
-                        "host": header.host,
-                        "visible": gpu.visible,
-                    }
-                )
-            row = rows[places[key]]
-            row["visible"] |= gpu.visible
-            # One process may know what another could not read.
-            for fact in ("name", "pci", "memory", "sm"):
-                row[fact] = row[fact] or getattr(gpu, fact)
-            if row["nvlinks"] < 0:
-                row["nvlinks"] = gpu.nvlinks
-            own.append(places[key])
-        merged.append(np.array(own, np.int64))
-    return merged, rows
+    for process, place, gpu in _gpus(sources):
+        key = _key(process, place, gpu)
+        if key not in seen and key not in owning:
+            continue
+        if key not in places:
+            places[key] = len(rows)
+            rows.append(
+                {
+                    "uuid": gpu.uuid,
+                    "name": gpu.name,
+                    "pci": gpu.pci,
+                    "memory": gpu.memory,
+                    "sm": gpu.sm,
+                    "nvlinks": gpu.nvlinks,
+                    "host": sources[process].header.host,
+                    "visible": gpu.visible,
+                }
+            )
+        row = rows[places[key]]
+        row["visible"] |= gpu.visible
+        # One process may know what another could not read.
+        for fact in ("name", "pci", "memory", "sm"):
+            row[fact] = row[fact] or getattr(gpu, fact)
+        if row["nvlinks"] < 0:
+            row["nvlinks"] = gpu.nvlinks
+    merged = [
+        [places.get(_key(process, place, gpu), UNKNOWN) for place, gpu in enumerate(source.header.gpus)]
+        for process, source in enumerate(sources)
+    ]
+    return [np.array(own, np.int64) for own in merged], rows
+
+
+def _gpus(sources: Sequence[Process]) -> list[tuple[int, int, Gpu]]:
+    """Process, place in its header, GPU; those that their process sees come first."""
+    found = [
+        (process, place, gpu) for process, source in enumerate(sources) for place, gpu in enumerate(source.header.gpus)
+    ]
+    return sorted(found, key=lambda row: not row[2].visible)
+
+
+def _key(process: int, place: int, gpu: Gpu) -> object:
+    # Without a UUID nothing says that two processes mean the same GPU.
+    return gpu.uuid or (process, place)
+
+
+def _owner_codes(source: Process) -> Ints:
+    """The owner codes that a process names, each once."""
+    columns = [("counts", "owner"), ("objects", "owner"), ("copies", "source"), ("copies", "destination")]
+    return np.unique(np.concatenate([source.column(table, column) for table, column in columns]))
 
 
 def _strings(values: Sequence[str] | NDArray[Any]) -> pd.Series[str]:

@@ -10,9 +10,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gpu_coverage
 import gpu_machine
 import pytest
 from gpu_runs import Runner
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--coverage", type=Path, metavar="FILE", help="write what was verified: docs/coverage.md")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    path = config.getoption("--coverage", default=None)
+    if path is None:
+        return
+    outcomes: dict[str, str] = {}
+    for outcome, reports in terminalreporter.stats.items():
+        for report in reports:
+            if outcome in ("passed", "failed", "error", "skipped") and isinstance(report, pytest.TestReport):
+                outcomes[report.nodeid] = "failed" if outcome == "error" else outcome
+    gpu_coverage.write(path, outcomes)
+    terminalreporter.write_line(f"wrote {path}")
 
 
 @pytest.fixture(scope="session")
