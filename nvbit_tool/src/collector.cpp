@@ -362,6 +362,9 @@ void Collector::finish() {
     finished_ = true;
 
     memory_events_->end();
+    if (const uint64_t lanes = drain_->misdirected())
+        notice(plural(lanes, "lane access", "es") +
+               " came with the launch value of another GPU and are in no count: kernels were launched on several GPUs at the same moment");
     const Totals totals = this->totals();
     writer_->finish(footer_json(now_ns(), totals));
 

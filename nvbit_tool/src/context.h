@@ -73,7 +73,7 @@ class Context {
 
     // Counters and a slot for a launch. None if all are in use by launches that have not ended.
     std::optional<Flight> board(uint32_t launch, const ContextFunction& function);
-    uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, memory_->site_zero(flight.counters)); }
+    uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, gpu_, memory_->site_zero(flight.counters)); }
     // The launch did not happen.
     void cancel(const Flight& flight);
     // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.

@@ -119,6 +119,8 @@ bool Drain::serve(Member& member) {
         take_records(context, progress->tail);
         dropped_ += progress->dropped - member.dropped;
         member.dropped = progress->dropped;
+        misdirected_ += progress->misdirected - member.misdirected;
+        member.misdirected = progress->misdirected;
         writer_->set_dropped(dropped_);
     }
     for (const Flight& flight : ended) {

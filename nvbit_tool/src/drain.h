@@ -37,6 +37,7 @@ class Drain {
     uint64_t accesses() const { return accesses_; }
     uint64_t unresolved() const { return unresolved_; }
     uint64_t unmeasured() const { return unmeasured_; }
+    uint64_t misdirected() const { return misdirected_; }
     uint64_t records_written() const { return records_; }
     uint64_t records_dropped() const { return dropped_; }
 
@@ -46,6 +47,7 @@ class Drain {
     struct Member {
         Context* context = nullptr;
         uint64_t dropped = 0;
+        uint64_t misdirected = 0;
         bool closing = false;
         bool closed = false;
         std::chrono::steady_clock::time_point deadline;
@@ -82,6 +84,7 @@ class Drain {
     std::atomic<uint64_t> accesses_{0};
     std::atomic<uint64_t> unresolved_{0};
     std::atomic<uint64_t> unmeasured_{0};
+    std::atomic<uint64_t> misdirected_{0};
     std::atomic<uint64_t> records_{0};
     std::atomic<uint64_t> dropped_{0};
 

@@ -120,8 +120,12 @@ __device__ __forceinline__ DeviceWarp this_warp() {
     return warp;
 }
 
-__device__ __forceinline__ bool measured(const ProbeState* state, uint64_t launch) {
+__device__ __forceinline__ bool measured(ProbeState* state, uint64_t launch) {
     if (launch == kLaunchUncounted) return false;
+    if (launch_gpu(launch) != state->gpu) {
+        atomicAdd(&state->misdirected, 1ull);
+        return false;
+    }
     if (!state->blocks) return true;
     return block_selected(*state->blocks, blockIdx.x, blockIdx.y, blockIdx.z, linear_block());
 }

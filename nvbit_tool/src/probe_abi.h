@@ -78,11 +78,12 @@ struct ProbeState {
     // Written by warps.
     unsigned long long tail;
     unsigned long long dropped;
-    unsigned long long head_seen;  // latest known ring_head, so that a warp rarely reads host memory
-    const BlockFilter* blocks;     // null = all
-    uint32_t unknown;              // slot of the unknown owner
-    uint32_t spare_half;
-    uint64_t spare[5];
+    unsigned long long misdirected;  // lanes whose access came with the launch value of another GPU
+    unsigned long long head_seen;    // latest known ring_head, so that a warp rarely reads host memory
+    const BlockFilter* blocks;       // null = all
+    uint32_t unknown;                // slot of the unknown owner
+    uint32_t gpu;
+    uint64_t spare[4];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
 
@@ -99,14 +100,19 @@ SNOOPIE_BOTH int64_t counter_index(uint32_t site, uint32_t owners, uint32_t owne
 }
 
 // --- The launch value: what NVBit hands to every probe of a launch ---
-// The low 48 bits, signed, are the place in the arena where site 0 of the launch's block would be; the high 16 are the launch's slot.
-SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, int64_t site_zero) {
-    return static_cast<uint64_t>(slot) << 48 | (static_cast<uint64_t>(site_zero) & 0xFFFFFFFFFFFFull);
+// From the right: 42 bits, signed, are the place in the arena where site 0 of the launch's block would be; 6 are the GPU; 16 are the
+// launch's slot. The GPU is there because a value that has gone to another GPU's launch would count in memory that is not its own: then
+// nothing is counted, and that is.
+constexpr uint32_t kPlaceBits = 42;
+SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, uint8_t gpu, int64_t site_zero) {
+    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(gpu & 63) << kPlaceBits |
+           (static_cast<uint64_t>(site_zero) & ((1ull << kPlaceBits) - 1));
 }
 // A launch whose accesses are not counted: instrumented code that runs without counters of its own.
 constexpr uint64_t kLaunchUncounted = ~0ull;
 SNOOPIE_BOTH uint16_t launch_slot(uint64_t launch) { return static_cast<uint16_t>(launch >> 48); }
-SNOOPIE_BOTH int64_t launch_site_zero(uint64_t launch) { return static_cast<int64_t>(launch << 16) >> 16; }
+SNOOPIE_BOTH uint32_t launch_gpu(uint64_t launch) { return static_cast<uint32_t>(launch >> kPlaceBits) & 63; }
+SNOOPIE_BOTH int64_t launch_site_zero(uint64_t launch) { return static_cast<int64_t>(launch << (64 - kPlaceBits)) >> (64 - kPlaceBits); }
 
 // --- The site word: id and log2 of the width ---
 constexpr uint32_t kMaxSiteId = (1u << 27) - 1;

@@ -46,6 +46,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
     state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
     state.owners = slots.count();
     state.unknown = slots.slot(kOwnerUnknown);
+    state.gpu = gpu;
     // Behind the page bytes.
     const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
     if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
@@ -105,10 +106,11 @@ std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, 
 
 std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
     static_assert(offsetof(ProbeState, dropped) == offsetof(ProbeState, tail) + 8);
-    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + offsetof(ProbeState, tail), 16, drain_stream_)) &&
+    static_assert(offsetof(ProbeState, misdirected) == offsetof(ProbeState, tail) + 16);
+    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + offsetof(ProbeState, tail), 24, drain_stream_)) &&
                     succeeded(cuStreamSynchronize(drain_stream_));
     if (!ok) return std::nullopt;
-    return Progress{staging_[0], staging_[1]};
+    return Progress{staging_[0], staging_[1], staging_[2]};
 }
 
 bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }

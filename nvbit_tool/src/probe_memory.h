@@ -46,6 +46,7 @@ class ProbeMemory {
     struct Progress {
         uint64_t tail = 0;
         uint64_t dropped = 0;
+        uint64_t misdirected = 0;  // lanes whose access came with another GPU's launch value
     };
     std::optional<Progress> read_progress();
     // Copies the counters out.

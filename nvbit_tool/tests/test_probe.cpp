@@ -164,8 +164,9 @@ void sampling() {
 
 void packing() {
     for (const int64_t place : {int64_t{0}, int64_t{-5000000}, int64_t{1} << 40, -(int64_t{1} << 40)}) {
-        const uint64_t value = pack_launch(0xFFFE, place);
+        const uint64_t value = pack_launch(0xFFFE, 61, place);
         CHECK_EQ(launch_slot(value), 0xFFFE);
+        CHECK_EQ(launch_gpu(value), 61u);
         CHECK_EQ(launch_site_zero(value), place);
         CHECK(value != kLaunchUncounted);
     }

@@ -157,11 +157,11 @@ def machine() -> str:
     rows = _output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()
     gpus, drivers = zip(*(row.split(", ") for row in rows), strict=True)
     cuda = re.search(r"release ([0-9.]+)", _output("nvcc", "--version"))
-    tool = gpu_machine.tool()
-    banner = re.search(rb"Instrumentation Tool v([0-9.]+)", tool.read_bytes()) if tool else None
+    # The collector holds NVBit's version as text, for the header of its traces.
+    nvbit = re.search(rb"\x00([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)\x00", gpu_machine.tool().read_bytes())
     return (
         f"{len(gpus)} × {gpus[0]}, driver {drivers[0]}, CUDA {cuda[1] if cuda else 'unknown'}, "
-        f"NVBit {banner[1].decode() if banner else 'unknown'}, {datetime.date.today()}"
+        f"NVBit {nvbit[1].decode() if nvbit else 'unknown'}, {datetime.date.today()}"
     )
 
 

@@ -63,21 +63,24 @@ def test_facts_that_only_one_process_could_read(tmp_path: Path) -> None:
 
 
 def test_gpus_that_a_process_cannot_use(tmp_path: Path) -> None:
-    """Each process may use one GPU and knows of others; together they may use two of three."""
+    """Each process may use one GPU and knows of others; together they may use two of four, and reach a third."""
     paths = []
     for pid, own in enumerate((1, 0), start=1):
-        trace = TraceBuilder((own, 1 - own, 2), pid=pid)
+        trace = TraceBuilder((own, 1 - own, 2, 3), pid=pid)
         for other in trace.header["gpus"][1:]:
             other |= {"visible": False, "nvlinks": -1, "sm": 0, "memory": 0}
         site = trace.site(trace.function("k"), "LDG.E", "load", 4)
-        trace.count(trace.launch(1, 0), site, 1, 1, pid, 1)
+        launch = trace.launch(1, 0)
+        trace.count(launch, site, 1, 1, pid, 1)
+        if own == 0:
+            trace.count(launch, site, 2, 1, 5, 1)
         paths.append(trace.write(tmp_path / f"{pid}.zst"))
     loaded = snoopie.load(paths)
     assert loaded.gpus["uuid"].tolist() == [gpu(number)["uuid"] for number in (1, 0, 2)]
     assert loaded.gpus["visible"].tolist() == [True, True, False]
     assert loaded.gpus["sm"].tolist() == [90, 90, 0]
     assert loaded.gpus["nvlinks"].tolist() == [18, 18, -1]
-    assert loaded.matrix().to_numpy().tolist() == [[0, 4, 0], [8, 0, 0], [0, 0, 0]]
+    assert loaded.matrix().to_numpy().tolist() == [[0, 4, 0], [8, 0, 20], [0, 0, 0]]
 
 
 def test_multicast_objects(tmp_path: Path) -> None:
