@@ -183,8 +183,9 @@ ContextFunction& Collector::decided(Context& context, CUfunction handle) {
     return function;
 }
 
-std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call) {
-    instrumenter_->prepare(context, call, &function);
+std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call,
+                                       Instrumenter::FirstLaunch* first) {
+    instrumenter_->prepare(context, call, &function, first);
     if (function.unmeasurable) ++launches_lost_;
     if (function.last_site == 0) return std::nullopt;
     const uint32_t launch = ++last_launch_;
@@ -214,7 +215,7 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    if (memory_->reaches_foreign(context->gpu())) launch.flight = board(*context, function, call);
+    if (memory_->reaches_foreign(context->gpu())) launch.flight = board(*context, function, call, &launch.first);
     if (function.instrumented) {
         nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted);
         nvbit_enable_instrumented(handle, call.function, launch.flight.has_value());
@@ -277,7 +278,8 @@ void Collector::into_graph(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return;
     const std::unique_lock lock(function.launching);
-    instrumenter_->prepare(*context, call, &function);
+    Instrumenter::FirstLaunch first;
+    instrumenter_->prepare(*context, call, &function, &first);
     nvbit_set_at_launch(handle, call.function, kLaunchUncounted);
     nvbit_enable_instrumented(handle, call.function, function.last_site != 0);
 }
@@ -299,7 +301,7 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CU
             "does not tell their launches apart any more");
     } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
-        launch.flight = board(*context, function, call);
+        launch.flight = board(*context, function, call, &launch.first);
     }
     nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
                         launch_handle);

@@ -30,6 +30,7 @@ namespace snoopie {
 // A launch between the entry and the exit of its call.
 struct Launch {
     std::unique_lock<std::mutex> lock;  // of the function, if the kernel is selected
+    Instrumenter::FirstLaunch first;    // if new code is made for it
     Context* context = nullptr;
     CUstream stream = nullptr;
     std::optional<Flight> flight;  // if it is measured
@@ -95,7 +96,7 @@ class Collector : private OwnerLookup {
 
     ContextFunction& decided(Context& context, CUfunction handle);
     // Instruments if necessary and boards the launch; none if it cannot be measured.
-    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call);
+    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, Instrumenter::FirstLaunch* first);
 
     const Options options_;
     const KernelFilter filter_;

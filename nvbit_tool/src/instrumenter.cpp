@@ -179,8 +179,9 @@ Argument only_argument(const Context& context, const LaunchCall& call) {
 
 }  // namespace
 
-void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
+void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function, FirstLaunch* until_exit) {
     if (function->instrumented && !function->by_table) return;
+    FirstLaunch first(first_launch_, kFirstLaunchPatience);
     std::unique_lock lock(mutex_);
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
         notify_("the kernel " + function->name.substr(0, function->name.find('(')) +
@@ -192,7 +193,10 @@ void Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     disassemble_new(context, functions);
     for (const CUfunction one : functions) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
-        if (is_new) slot->second = instrument_one(context, one);
+        if (is_new) {
+            slot->second = instrument_one(context, one);
+            if (first) *until_exit = std::move(first);
+        }
         const Catalog::Entry& entry = slot->second;
         if (one == call.function) function->id = entry.function;
         if (entry.sites == 0) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,7 +29,12 @@ class Instrumenter {
 
     // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
     // them. Does nothing if it has been done. The caller holds the function's lock.
-    void prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
+    //
+    // NVBit makes the instrumented code after the entry of the launch call. If another thread puts probes into the same kernel on another
+    // GPU meanwhile, the launch can run its original code, uncounted: where there is something new, *until_exit is to be held until the
+    // exit of the call. It is waited for only so long, because a launch can wait for another thread's.
+    using FirstLaunch = std::unique_lock<std::recursive_timed_mutex>;
+    void prepare(const Context& context, const LaunchCall& call, ContextFunction* function, FirstLaunch* until_exit);
 
     // Tensor maps have another layout than expected: tensor copies are not measured from now on.
     void distrust_tensor_maps() { tensor_maps_ = false; }
@@ -53,7 +59,10 @@ class Instrumenter {
     const bool lines_;
     const Notify notify_;
 
+    static constexpr auto kFirstLaunchPatience = std::chrono::seconds(5);
+
     std::atomic<bool> tensor_maps_{true};
+    std::recursive_timed_mutex first_launch_;
 
     std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity

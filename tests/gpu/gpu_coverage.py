@@ -170,8 +170,8 @@ def report(outcomes: Mapping[str, str]) -> str:
     lines = [
         "# What is covered",
         "",
-        "Written by `python -m pytest tests/gpu --coverage docs/coverage.md`: programs whose traffic is known by arithmetic,",
-        "compared exactly. **Verified** is what passed on",
+        "Written by `python -m pytest tests/gpu --coverage docs/coverage.md`: programs whose traffic is known by",
+        "arithmetic, compared exactly. **Verified** is what passed on",
         "",
         f"> {machine()}",
         "",
