@@ -347,7 +347,10 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     say(text);
     notice(text);
     if (!options_.exit_on_stall || ending_.exchange(true)) return;
-    writer_->finish(footer_json(now_ns(), totals()));
+    finished_ = true;
+    Totals totals = this->totals();
+    totals.launches_lost += launches_boarded_ - totals.launches_measured - drain_->launches_lost() - launches_unfollowed_;
+    writer_->finish(footer_json(now_ns(), totals));
     say("ending the program because of STALL=exit; the trace is " + path_);
     _exit(3);
 }

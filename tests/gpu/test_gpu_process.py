@@ -15,7 +15,7 @@ from pathlib import Path
 import gpu_machine
 import pytest
 from gpu_runs import TIMEOUT, Runner, build, environment, start, traced_environment
-from gpu_traffic import by_launch, nothing_lost, total
+from gpu_traffic import Where, by_launch, dense, nothing_lost, total
 from test_gpu_ring import of_one_iteration, of_ring
 
 SIZE = (1000, 2)
@@ -227,3 +227,26 @@ def wait_for_growth(process: subprocess.Popen[bytes], folder: Path) -> Path:
                 return path
         time.sleep(0.1)
     pytest.fail("no trace grew")
+
+
+def test_a_kernel_without_progress_is_reported(runner: Runner, pair: tuple[str, ...]) -> None:
+    run = runner.traced("waiting", 6, visible=pair, PATIENCE="2")
+    assert "kernel wait on GPU 0 has reached no other memory for" in run.stderr
+    assert total(by_launch(run.trace, "waiting").values()) == {
+        Where(0, 1, "wait", line): dense("store", 4, 32) for line in ("before", "after")
+    }
+    assert any("has reached no other memory" in sentence for sentence in run.trace.losses())
+
+
+def test_a_kernel_that_waits_is_let_alone(runner: Runner, pair: tuple[str, ...]) -> None:
+    for patience in ("0", "60"):
+        run = runner.traced("waiting", 6, visible=pair, PATIENCE=patience)
+        nothing_lost(run.trace)
+
+
+def test_a_stall_can_end_the_program(runner: Runner, pair: tuple[str, ...], folder: Path) -> None:
+    command = [build("waiting"), 100]
+    run = start(command, folder, traced_environment(pair, PATIENCE="2", STALL="exit"))
+    assert run.status == 3, run.stderr
+    assert "STALL=exit" in run.stderr
+    assert run.trace.complete

@@ -23,6 +23,7 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("processes", ""): {"put": ["STG.E"]},
     ("pageable", ""): {"put": ["LDG.E", "STG.E"]},
     ("textures", ""): {"load": ["LDG.E.CONSTANT", "STG.E"]},
+    ("waiting", ""): {"before": ["STG.E"], "after": ["STG.E"]},
     ("graphs", ""): {"put": ["STG.E"], "bump": ["REDG.E.ADD.STRONG.GPU"]},
     ("children", ""): {"parent": ["STG.E"]},
     ("blocks", ""): {"tile": ["STG.E"]},
