@@ -138,9 +138,9 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
             return ancient_launch(p->f, stream_of(p->hStream, false), p->grid_width, p->grid_height);
         }
         case API_CUDA_cuLaunchKernelEx:
-            return extended_launch(params, false);
         case API_CUDA_cuLaunchKernelEx_ptsz:
-            return extended_launch(params, true);
+            if (!static_cast<const cuLaunchKernelEx_params*>(params)->config) return std::nullopt;  // the driver will refuse it
+            return extended_launch(params, cbid == API_CUDA_cuLaunchKernelEx_ptsz);
         default:
             return std::nullopt;
     }
@@ -161,7 +161,7 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         launches.pop_back();
         collector->after_launch(std::move(launch), succeeded);
     } else if (capturing(call.stream)) {
-        collector->into_graph(context, call);
+        collector->into_graph(context, call, true);
         launches.emplace_back();
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
         launches.push_back(collector->launch_elsewhere(there, call));
@@ -187,7 +187,7 @@ void at_multi_device_launch(bool is_exit, const cuLaunchCooperativeKernelMultiDe
         for (Launch& part : parts) collector->after_launch(std::move(part), succeeded);
         return;
     }
-    for (unsigned i = 0; i < p.numDevices; ++i) {
+    for (unsigned i = 0; p.launchParamsList && i < p.numDevices; ++i) {
         const CUDA_LAUNCH_PARAMS& l = p.launchParamsList[i];
         CUcontext context = nullptr;
         {
@@ -201,20 +201,34 @@ void at_multi_device_launch(bool is_exit, const cuLaunchCooperativeKernelMultiDe
     }
 }
 
-// A node of an explicit graph: instrumented now, counted when the graph is launched.
+// A kernel gets into a graph, or into another node of one: instrumented now, counted when the graph is launched. The driver has not looked
+// at the parameters yet.
 template <class Node>
-void at_kernel_node(CUcontext context, const Node& node) {
-    CUfunction function = node.func;
+void at_kernel_node(CUcontext context, const Node* node, bool new_node) {
+    if (!node) return;
+    CUfunction function = node->func;
     const OwnCalls own;
-    if (!function && node.kern) cuKernelGetFunction(&function, node.kern);
+    if (!function && node->kern) {
+        if (node->ctx) context = node->ctx;
+        const snoopie::CurrentContext there(context);
+        cuKernelGetFunction(&function, node->kern);
+    }
     if (!function) return;
-    collector->into_graph(context,
-                          {function, nullptr, {node.gridDimX, node.gridDimY, node.gridDimZ}, {}, 0, node.kernelParams, node.extra});
+    collector->into_graph(
+        context, {function, nullptr, {node->gridDimX, node->gridDimY, node->gridDimZ}, {}, 0, node->kernelParams, node->extra}, new_node);
 }
 
-void at_graph_node(CUcontext context, const CUgraphNodeParams& node) {
-    if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) at_kernel_node(context, node.kernel);
-    if (node.type == CU_GRAPH_NODE_TYPE_CONDITIONAL) collector->not_followed("conditional graph nodes");
+void at_old_kernel_node(CUcontext context, const CUDA_KERNEL_NODE_PARAMS_v1* node, bool new_node) {
+    if (node && node->func)
+        collector->into_graph(
+            context, {node->func, nullptr, {node->gridDimX, node->gridDimY, node->gridDimZ}, {}, 0, node->kernelParams, node->extra},
+            new_node);
+}
+
+void at_graph_node(CUcontext context, const CUgraphNodeParams* node, bool new_node) {
+    if (!node) return;
+    if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) at_kernel_node(context, &node->kernel, new_node);
+    if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) collector->not_followed("conditional graph nodes");
 }
 
 void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
@@ -237,7 +251,8 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
             if (succeeded) collector->graph_updated(static_cast<cuGraphExecUpdate_params*>(params)->hGraphExec, true);
             return;
         case API_CUDA_cuGraphExecDestroy:
-            if (succeeded) collector->graph_updated(static_cast<cuGraphExecDestroy_params*>(params)->hGraphExec, false);
+            // Before the handle can be another graph's.
+            if (!is_exit) collector->graph_updated(static_cast<cuGraphExecDestroy_params*>(params)->hGraphExec, false);
             return;
         case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
             return at_multi_device_launch(is_exit, *static_cast<cuLaunchCooperativeKernelMultiDevice_params*>(params), succeeded);
@@ -247,21 +262,35 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
                 block_shapes.set(p->hfunc, {static_cast<uint32_t>(p->x), static_cast<uint32_t>(p->y), static_cast<uint32_t>(p->z)});
             return;
         }
-        case API_CUDA_cuGraphAddKernelNode: {
-            const CUDA_KERNEL_NODE_PARAMS_v1& node = *static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams;
-            if (!is_exit)
-                collector->into_graph(
-                    context, {node.func, nullptr, {node.gridDimX, node.gridDimY, node.gridDimZ}, {}, 0, node.kernelParams, node.extra});
+        case API_CUDA_cuGraphAddKernelNode:
+            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams, true);
             return;
-        }
+        case API_CUDA_cuGraphKernelNodeSetParams:
+            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphKernelNodeSetParams_params*>(params)->nodeParams, false);
+            return;
+        case API_CUDA_cuGraphExecKernelNodeSetParams:
+            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphExecKernelNodeSetParams_params*>(params)->nodeParams, false);
+            return;
         case API_CUDA_cuGraphAddKernelNode_v2:
-            if (!is_exit) at_kernel_node(context, *static_cast<cuGraphAddKernelNode_v2_params*>(params)->nodeParams);
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphAddKernelNode_v2_params*>(params)->nodeParams, true);
+            return;
+        case API_CUDA_cuGraphKernelNodeSetParams_v2:
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphKernelNodeSetParams_v2_params*>(params)->nodeParams, false);
+            return;
+        case API_CUDA_cuGraphExecKernelNodeSetParams_v2:
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphExecKernelNodeSetParams_v2_params*>(params)->nodeParams, false);
             return;
         case API_CUDA_cuGraphAddNode:
-            if (!is_exit) at_graph_node(context, *static_cast<cuGraphAddNode_params*>(params)->nodeParams);
+            if (!is_exit) at_graph_node(context, static_cast<cuGraphAddNode_params*>(params)->nodeParams, true);
             return;
         case API_CUDA_cuGraphAddNode_v2:
-            if (!is_exit) at_graph_node(context, *static_cast<cuGraphAddNode_v2_params*>(params)->nodeParams);
+            if (!is_exit) at_graph_node(context, static_cast<cuGraphAddNode_v2_params*>(params)->nodeParams, true);
+            return;
+        case API_CUDA_cuGraphNodeSetParams:
+            if (!is_exit) at_graph_node(context, static_cast<cuGraphNodeSetParams_params*>(params)->nodeParams, false);
+            return;
+        case API_CUDA_cuGraphExecNodeSetParams:
+            if (!is_exit) at_graph_node(context, static_cast<cuGraphExecNodeSetParams_params*>(params)->nodeParams, false);
             return;
         case API_CUDA_cuGraphNodeSetEnabled:
             if (succeeded && !static_cast<cuGraphNodeSetEnabled_params*>(params)->isEnabled) collector->graph_node_disabled();

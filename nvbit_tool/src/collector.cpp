@@ -102,16 +102,18 @@ void Collector::context_ready(CUcontext handle) {
 void Collector::context_ending(CUcontext handle) {
     if (!recording()) return;
     std::unique_ptr<Context> context;
+    bool last = false;
     {
         std::unique_lock lock(contexts_mutex_);
         const auto found = contexts_.find(handle);
         if (found == contexts_.end()) return;
         context = std::move(found->second);
         contexts_.erase(found);
+        last = std::none_of(contexts_.begin(), contexts_.end(), [&](const auto& other) { return other.second->gpu() == context->gpu(); });
     }
     const OwnCalls own;
     drain_->close(context.get());
-    memory_->detach(context.get());
+    memory_->detach(context.get(), last);
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }
@@ -271,13 +273,14 @@ void Collector::after_launch(Launch launch, bool succeeded) {
     }
 }
 
-void Collector::into_graph(CUcontext handle, const LaunchCall& call) {
+void Collector::into_graph(CUcontext handle, const LaunchCall& call, bool new_node) {
     Context* context = find(handle);
     if (!context || !context->memory()) return;
     const OwnCalls own;
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return;
     const std::unique_lock lock(function.launching);
+    if (!new_node && function.instrumented && !function.by_table) return;
     Instrumenter::FirstLaunch first;
     instrumenter_->prepare(*context, call, &function, &first);
     nvbit_set_at_launch(handle, call.function, kLaunchUncounted);
@@ -302,6 +305,10 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CU
     } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
         launch.flight = board(*context, function, call, &launch.first);
+    } else if (function.selected && context->memory() && memory_->reaches_foreign(context->gpu())) {
+        ++launches_lost_;
+        note_once("the kernel " + function.name.substr(0, function.name.find('(')) +
+                  " came into a CUDA graph unseen: its launches by the graph are not measured");
     }
     nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
                         launch_handle);

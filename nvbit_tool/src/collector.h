@@ -67,7 +67,8 @@ class Collector : private OwnerLookup {
     void graph_node_disabled();
 
     // A kernel becomes part of a graph: its code is instrumented now, its launches are followed when the graph is launched.
-    void into_graph(CUcontext handle, const LaunchCall& call);
+    // `new_node`: and not new parameters of one that is there.
+    void into_graph(CUcontext handle, const LaunchCall& call, bool new_node);
     Launch before_graph_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle);
     // An executable graph was updated as a whole, or (false) destroyed.
     void graph_updated(CUgraphExec graph, bool updated);

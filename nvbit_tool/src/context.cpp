@@ -1,6 +1,7 @@
 #include "context.h"
 
 #include "nvbit.h"
+#include "thread_id.h"
 
 namespace snoopie {
 
@@ -50,7 +51,7 @@ bool Context::depart(Flight flight, CUstream stream) {
     if (!flight.event && !succeeded(cuEventCreate(&flight.event, CU_EVENT_DISABLE_TIMING))) return false;
     if (!succeeded(cuEventRecord(flight.event, stream))) return false;
     std::unique_lock lock(mutex_);
-    flights_[stream].push_back(flight);
+    flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
     return true;
 }
 

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "driver.h"
@@ -104,7 +106,8 @@ class Context {
     std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
 
     mutable std::mutex mutex_;
-    std::unordered_map<CUstream, std::deque<Flight>> flights_;        // a stream's launches end in order
+    // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
+    std::map<std::pair<CUstream, uint32_t>, std::deque<Flight>> flights_;
     std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
     // Slots go round, so that successive launches sample different accesses (see `sampled`).
     uint32_t next_slot_ = 0;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kRowsAtOnce = 4096;
 constexpr size_t kFlightsAtOnce = 256;
+constexpr uint64_t kUnitsAtOnce = 1 << 16;  // of a GPU that makes records as fast as they are taken, before the others have their turn
 constexpr auto kBusyPause = std::chrono::microseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(100);
 constexpr auto kStampPatience = std::chrono::seconds(5);
@@ -166,7 +167,8 @@ void Drain::take_records(Context& context, uint64_t until) {
     const bool complete = until != std::numeric_limits<uint64_t>::max();
     const auto patience = std::chrono::steady_clock::now() + kStampPatience;
     RawRecord record;
-    while (ring->head() < until) {
+    const uint64_t limit = complete ? until : ring->head() + kUnitsAtOnce;
+    while (ring->head() < limit) {
         if (ring->take(&record)) {
             append(context, record);
             continue;

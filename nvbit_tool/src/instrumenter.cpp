@@ -180,7 +180,9 @@ Argument only_argument(const Context& context, const LaunchCall& call) {
 }  // namespace
 
 void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function, FirstLaunch* until_exit) {
-    if (function->instrumented && !function->by_table) return;
+    // The node of a graph has no arguments to look at: what it calls was instrumented when it came into the graph.
+    const bool has_arguments = call.parameters || call.extra;
+    if (function->instrumented && !(function->by_table && has_arguments)) return;
     FirstLaunch first(first_launch_, kFirstLaunchPatience);
     std::unique_lock lock(mutex_);
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {

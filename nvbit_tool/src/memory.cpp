@@ -7,19 +7,20 @@ namespace snoopie {
 void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
     // Under the lock from here on no change is missed: it is either in pages() or published to this context.
     std::unique_lock lock(publishing_);
-    memory->set_pages(measured(map_.pages()));
+    if (!memory->set_pages(measured(map_.pages())))
+        notify_("GPU " + std::to_string(context->gpu()) + " learned late of allocations: accesses to them may be missing");
     context->give_memory(std::move(memory));
     contexts_.push_back(context);
 }
 
-void Memory::detach(Context* context) {
+void Memory::detach(Context* context, bool last) {
     std::unique_lock lock(publishing_);
     contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), context), contexts_.end());
     std::vector<PageRange> changed;
     for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(context->handle()), &changed))
         writer_->append(FreeRow{object.id, now_ns()});
     publish(changed);
-    reach_.end_gpu(context->gpu());
+    if (last) reach_.end_gpu(context->gpu());
 }
 
 void Memory::allocated(Object object) {

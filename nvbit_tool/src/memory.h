@@ -23,8 +23,8 @@ class Memory {
 
     // The context gets its probe memory, and learns of all changes from here on.
     void attach(Context* context, std::unique_ptr<ProbeMemory> memory);
-    // The context ends, and with it what was allocated in it.
-    void detach(Context* context);
+    // The context ends, and with it what was allocated in it. `last`: its GPU has no other.
+    void detach(Context* context, bool last);
 
     void allocated(Object object);
     // An array, which has no address: in the trace only. Returns the object's id.

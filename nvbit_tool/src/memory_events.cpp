@@ -59,7 +59,11 @@ void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
         case API_CUDA_cuMemHostUnregister:
             freeing.push_back(memory_->freeing(device_address(as<cuMemHostUnregister_params>(params).p)));
             return;
+        case API_CUDA_cuMemCreate:
+            exports_.tidy();
+            return;
         case API_CUDA_cuMemUnmap:
+            exports_.tidy();
             freeing.push_back(memory_->unmapping(as<cuMemUnmap_params>(params).ptr, as<cuMemUnmap_params>(params).size));
             return;
         default:
