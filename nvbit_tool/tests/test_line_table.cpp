@@ -2,24 +2,18 @@
 #include <elf.h>
 
 #include <cstring>
-#include <fstream>
 #include <random>
 #include <sstream>
 #include <vector>
 
 #include "check.h"
 #include "line_table.h"
+#include "test_data.h"
 
 using namespace snoopie;
+using test::read;
 
 namespace {
-
-std::string read(const std::string& name) {
-    std::ifstream file(std::string(TEST_DATA "/") + name, std::ios::binary);
-    std::stringstream bytes;
-    bytes << file.rdbuf();
-    return bytes.str();
-}
 
 // The word in the comment at the end of a source line, or its number.
 std::string marker(const std::string& file, uint32_t number) {

@@ -1,22 +1,15 @@
 // Launches by kernels and recursion, found in modules that nvcc made (tests/data).
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "check.h"
 #include "device_launches.h"
 #include "recursion.h"
+#include "test_data.h"
 
 using namespace snoopie;
+using test::read;
 
 namespace {
-
-std::string read(const std::string& name) {
-    std::ifstream file(std::string(TEST_DATA "/") + name, std::ios::binary);
-    std::stringstream bytes;
-    bytes << file.rdbuf();
-    return bytes.str();
-}
 
 DeviceLaunches find(const std::string& bytes) {
     const auto cubin = Cubin::parse(bytes, nullptr);
