@@ -18,6 +18,7 @@
 
 using snoopie::capturing;
 using snoopie::Collector;
+using snoopie::context_of;
 using snoopie::Launch;
 using snoopie::LaunchCall;
 using snoopie::OwnCalls;
@@ -146,14 +147,6 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
     }
 }
 
-// A kernel runs where its stream is, which need not be the current context's GPU.
-CUcontext context_of(CUstream stream, CUcontext current) {
-    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return current;
-    const OwnCalls own;
-    CUcontext context = nullptr;
-    return cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context ? context : current;
-}
-
 void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
         if (launches.empty()) return;
@@ -164,6 +157,7 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         collector->into_graph(context, call, true);
         launches.emplace_back();
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
+        // A kernel runs where its stream is, which need not be the current context's GPU.
         launches.push_back(collector->launch_elsewhere(there, call));
     } else {
         launches.push_back(collector->before_launch(context, call));
@@ -180,7 +174,7 @@ void at_graph_launch(bool is_exit, CUgraphExec graph, bool succeeded) {
 }
 
 // One launch a device, each in the context of its stream.
-void at_multi_device_launch(bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& p, bool succeeded) {
+void at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& p, bool succeeded) {
     if (is_exit) {
         std::vector<Launch> parts;
         parts.swap(launches);
@@ -189,40 +183,32 @@ void at_multi_device_launch(bool is_exit, const cuLaunchCooperativeKernelMultiDe
     }
     for (unsigned i = 0; p.launchParamsList && i < p.numDevices; ++i) {
         const CUDA_LAUNCH_PARAMS& l = p.launchParamsList[i];
-        CUcontext context = nullptr;
-        {
-            const OwnCalls own;
-            cuStreamGetCtx(l.hStream, &context);
-        }
         const LaunchCall call{
             l.function,     l.hStream, {l.gridDimX, l.gridDimY, l.gridDimZ}, {l.blockDimX, l.blockDimY, l.blockDimZ}, l.sharedMemBytes,
             l.kernelParams, nullptr};
-        launches.push_back(collector->before_launch(context, call));
+        launches.push_back(collector->before_launch(context_of(l.hStream, context), call));
     }
+}
+
+// The kernel of a graph's node, by its function or, in newer calls, by a kernel of the node's context.
+CUfunction kernel_of(const CUDA_KERNEL_NODE_PARAMS_v1& node, CUcontext*) { return node.func; }
+template <class Node>
+CUfunction kernel_of(const Node& node, CUcontext* context) {
+    if (node.func || !node.kern) return node.func;
+    if (node.ctx) *context = node.ctx;
+    const snoopie::CurrentContext there(*context);
+    CUfunction function = nullptr;
+    return cuKernelGetFunction(&function, node.kern) == CUDA_SUCCESS ? function : nullptr;
 }
 
 // A kernel gets into a graph, or into another node of one: instrumented now, counted when the graph is launched. The driver has not looked
 // at the parameters yet.
 template <class Node>
 void at_kernel_node(CUcontext context, const Node* node, bool new_node) {
-    if (!node) return;
-    CUfunction function = node->func;
-    const OwnCalls own;
-    if (!function && node->kern) {
-        if (node->ctx) context = node->ctx;
-        const snoopie::CurrentContext there(context);
-        cuKernelGetFunction(&function, node->kern);
-    }
+    const CUfunction function = node ? kernel_of(*node, &context) : nullptr;
     if (!function) return;
     collector->into_graph(
         context, {function, nullptr, {node->gridDimX, node->gridDimY, node->gridDimZ}, {}, 0, node->kernelParams, node->extra}, new_node);
-}
-
-void at_old_kernel_node(CUcontext context, const CUDA_KERNEL_NODE_PARAMS_v1* node, bool new_node) {
-    if (node && node->func)
-        collector->into_graph(
-            context, {node->func, nullptr, {node->gridDimX, node->gridDimY, node->gridDimZ}, {}, 0, node->kernelParams, node->extra},
-            new_node);
 }
 
 void at_graph_node(CUcontext context, const CUgraphNodeParams* node, bool new_node) {
@@ -235,7 +221,7 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
     if (snoopie::MemoryEvents* memory = collector->memory_events()) {
         if (is_exit)
-            memory->after(context, collector->gpu(context), cbid, params, succeeded);
+            memory->after(context, cbid, params, succeeded);
         else
             memory->before(cbid, params);
     }
@@ -255,7 +241,7 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
             if (!is_exit) collector->graph_updated(static_cast<cuGraphExecDestroy_params*>(params)->hGraphExec, false);
             return;
         case API_CUDA_cuLaunchCooperativeKernelMultiDevice:
-            return at_multi_device_launch(is_exit, *static_cast<cuLaunchCooperativeKernelMultiDevice_params*>(params), succeeded);
+            return at_multi_device_launch(context, is_exit, *static_cast<cuLaunchCooperativeKernelMultiDevice_params*>(params), succeeded);
         case API_CUDA_cuFuncSetBlockShape: {
             const auto* p = static_cast<cuFuncSetBlockShape_params*>(params);
             if (succeeded)
@@ -263,13 +249,13 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
             return;
         }
         case API_CUDA_cuGraphAddKernelNode:
-            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams, true);
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphAddKernelNode_params*>(params)->nodeParams, true);
             return;
         case API_CUDA_cuGraphKernelNodeSetParams:
-            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphKernelNodeSetParams_params*>(params)->nodeParams, false);
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphKernelNodeSetParams_params*>(params)->nodeParams, false);
             return;
         case API_CUDA_cuGraphExecKernelNodeSetParams:
-            if (!is_exit) at_old_kernel_node(context, static_cast<cuGraphExecKernelNodeSetParams_params*>(params)->nodeParams, false);
+            if (!is_exit) at_kernel_node(context, static_cast<cuGraphExecKernelNodeSetParams_params*>(params)->nodeParams, false);
             return;
         case API_CUDA_cuGraphAddKernelNode_v2:
             if (!is_exit) at_kernel_node(context, static_cast<cuGraphAddKernelNode_v2_params*>(params)->nodeParams, true);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <vector>
 
+#include "child_environment.h"
+
 extern "C" {
 
 int __real_unsetenv(const char* name);
@@ -19,11 +21,7 @@ int __wrap_unsetenv(const char* name) { return std::strcmp(name, "LD_PRELOAD") =
 
 // As system() with a command, but an interrupt still ends the application.
 int __wrap_system(const char* command) {
-    constexpr char kPreload[] = "LD_PRELOAD=";
-    std::vector<char*> environment;
-    for (char** variable = environ; *variable; ++variable)
-        if (std::strncmp(*variable, kPreload, sizeof kPreload - 1) != 0) environment.push_back(*variable);
-    environment.push_back(nullptr);
+    const std::vector<char*> environment = snoopie::environment_without_preload();
     char* const shell[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(command), nullptr};
 
     // A handler of the application must not take the status away.

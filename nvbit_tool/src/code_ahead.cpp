@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
+#include "child_environment.h"
 #include "cubin.h"
 
 namespace snoopie {
@@ -40,16 +40,6 @@ class MemoryFile {
     int fd_;
 };
 
-// Without what the application preloads, which is this tool.
-std::vector<char*> environment_of_child() {
-    constexpr char kPreload[] = "LD_PRELOAD=";
-    std::vector<char*> environment;
-    for (char** variable = environ; *variable; ++variable)
-        if (std::strncmp(*variable, kPreload, sizeof kPreload - 1) != 0) environment.push_back(*variable);
-    environment.push_back(nullptr);
-    return environment;
-}
-
 }  // namespace
 
 void disassemble_ahead(const std::string& disassemble, std::string_view module, const std::vector<std::string>& mangled,
@@ -70,7 +60,7 @@ void disassemble_ahead(const std::string& disassemble, std::string_view module, 
     const std::string path = file.path();
     const std::string jobs = std::to_string(std::clamp(std::thread::hardware_concurrency(), 1u, 32u));
     const char* const arguments[] = {disassemble.c_str(), "--warm", path.c_str(), "--jobs", jobs.c_str(), nullptr};
-    const std::vector<char*> environment = environment_of_child();
+    const std::vector<char*> environment = environment_without_preload();
     pid_t child = -1;
     if (posix_spawn(&child, disassemble.c_str(), nullptr, nullptr, const_cast<char* const*>(arguments), environment.data()) != 0) return;
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;

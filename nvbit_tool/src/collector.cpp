@@ -57,7 +57,8 @@ void Collector::open_trace(void (*on_thread)()) {
     drain_ = std::make_unique<Drain>(writer_.get(), on_thread, std::chrono::seconds(options_.patience),
                                      [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
     memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
-    memory_events_ = std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_);
+    memory_events_ =
+        std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_, [this](CUcontext context) { return gpu(context); });
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
     const OwnerLookup* owners = this;
@@ -235,7 +236,7 @@ Launch Collector::launch_elsewhere(CUcontext runs_in, const LaunchCall& call) {
     const ContextFunction& function = decided(*context, call.function);
     if (function.selected && memory_->reaches_foreign(context->gpu())) {
         ++launches_lost_;
-        const std::string kernel = function.name.substr(0, function.name.find('('));
+        const std::string kernel = without_arguments(function.name);
         note_once("the kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
                   " while another GPU was current: NVBit does not follow it there; make its GPU current (cudaSetDevice) for the launch");
     }
@@ -299,15 +300,14 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CU
     if (function.selected && is_updated(graph)) {
         ++launches_lost_;
         note_once(
-            "the program updates an executable CUDA graph (cudaGraphExecUpdate): what its kernels access afterwards is not measured, "
-            "because NVBit "
-            "does not tell their launches apart any more");
+            "the program updates an executable CUDA graph (cudaGraphExecUpdate): what its kernels access afterwards is not "
+            "measured, because NVBit does not tell their launches apart any more");
     } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
         launch.flight = board(*context, function, call, &launch.first);
     } else if (function.selected && context->memory() && memory_->reaches_foreign(context->gpu())) {
         ++launches_lost_;
-        note_once("the kernel " + function.name.substr(0, function.name.find('(')) +
+        note_once("the kernel " + without_arguments(function.name) +
                   " came into a CUDA graph unseen: its launches by the graph are not measured");
     }
     nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
@@ -346,7 +346,7 @@ Totals Collector::totals() const {
 }
 
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
-    const std::string kernel = flight.function->name.substr(0, flight.function->name.find('('));
+    const std::string kernel = without_arguments(flight.function->name);
     const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
                              std::to_string(since.count()) +
                              " s: it waits for something that another kernel, process or the host must do; if it ends in time without the "

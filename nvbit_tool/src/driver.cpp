@@ -201,6 +201,7 @@ bool capturing(CUstream stream) {
 }
 
 CUcontext context_of(CUstream stream, CUcontext current) {
+    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return current;
     const OwnCalls own;
     CUcontext context = nullptr;
     return cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context ? context : current;

@@ -13,6 +13,7 @@
 
 #include "code_ahead.h"
 #include "disassembler.h"
+#include "kernel_filter.h"
 #include "nccl_kernels.h"
 #include "nvbit.h"
 #include "probe_plan.h"
@@ -186,7 +187,7 @@ void Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     FirstLaunch first(first_launch_, kFirstLaunchPatience);
     std::unique_lock lock(mutex_);
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
-        notify_("the kernel " + function->name.substr(0, function->name.find('(')) +
+        notify_("the kernel " + without_arguments(function->name) +
                 " calls a recursive function that is linked separately, which NVBit cannot follow: it is not measured");
         function->instrumented = function->unmeasurable = true;
         return;
@@ -284,7 +285,7 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     const Module& module = module_of(handle, function);
     description.has_lines = module.lines.has_lines(description.mangled);
     if (description.kernel && module.launches.targets.count(description.mangled)) {
-        notify_("the kernel " + description.name.substr(0, description.name.find('(')) +
+        notify_("the kernel " + without_arguments(description.name) +
                 " can be launched by other kernels: what it accesses is not measured, whoever launches it");
         return catalog_->add(description);
     }

@@ -49,10 +49,12 @@ std::string after_last_scope(const std::string& text) {
 
 }  // namespace
 
+std::string without_arguments(const std::string& demangled) { return demangled.substr(0, find_arguments(demangled)); }
+
 std::vector<std::string> spellings(const std::string& demangled) {
     std::vector<std::string> names;
     add(&names, demangled);
-    const std::string plain = demangled.substr(0, find_arguments(demangled));
+    const std::string plain = without_arguments(demangled);
     const size_t space = find_outside(plain, " ");
     const bool has_return_type = space != std::string::npos && plain.compare(0, 11, "(anonymous ") != 0;
     if (has_return_type) add(&names, demangled.substr(space + 1));

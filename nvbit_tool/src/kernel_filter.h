@@ -22,6 +22,9 @@ class KernelFilter {
     std::vector<std::string> patterns_;
 };
 
+// "void n::k<int>(float*)" without its argument list: "void n::k<int>".
+std::string without_arguments(const std::string& demangled);
+
 // The forms of a demangled name that a user may write, longest first: "void n::k<int>(float*)" gives itself, "n::k<int>(float*)",
 // "void n::k<int>", "n::k<int>", "n::k", "k<int>", "k".
 std::vector<std::string> spellings(const std::string& demangled);

@@ -33,8 +33,8 @@ CUdeviceptr device_address(void* host) {
 
 }  // namespace
 
-MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus)
-    : memory_(memory), writer_(writer), gpus_(std::move(gpus)), exports_(Exports::default_folder()) {
+MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of)
+    : memory_(memory), writer_(writer), gpus_(std::move(gpus)), gpu_of_(std::move(gpu_of)), exports_(Exports::default_folder()) {
     for (const GpuInfo& gpu : gpus_) visible_gpus_ += gpu.visible;
 }
 
@@ -71,7 +71,7 @@ void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
     }
 }
 
-void MemoryEvents::after(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params, bool succeeded) {
+void MemoryEvents::after(CUcontext context, nvbit_api_cuda_t cbid, const void* params, bool succeeded) {
     switch (cbid) {
         case API_CUDA_cuMemFree_v2:
         case API_CUDA_cuMemFreeAsync:
@@ -88,20 +88,19 @@ void MemoryEvents::after(CUcontext context, int gpu, nvbit_api_cuda_t cbid, cons
             return;
         }
         default:
-            if (succeeded) allocated(context, gpu, cbid, params);
+            if (succeeded) allocated(context, cbid, params);
     }
 }
 
-void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params) {
-    const auto own = static_cast<uint8_t>(gpu < 0 ? kOwnerUnknown : gpu);
+void MemoryEvents::allocated(CUcontext context, nvbit_api_cuda_t cbid, const void* params) {
     switch (cbid) {
         case API_CUDA_cuMemAlloc_v2: {
             const auto& p = as<cuMemAlloc_v2_params>(params);
-            return add(*p.dptr, p.bytesize, own, ObjectKind::device, context);
+            return add(*p.dptr, p.bytesize, owner_in(context), ObjectKind::device, context);
         }
         case API_CUDA_cuMemAllocPitch_v2: {
             const auto& p = as<cuMemAllocPitch_v2_params>(params);
-            return add(*p.dptr, *p.pPitch * p.Height, own, ObjectKind::device, context);
+            return add(*p.dptr, *p.pPitch * p.Height, owner_in(context), ObjectKind::device, context);
         }
         case API_CUDA_cuMemAllocManaged: {
             // The host's until it is placed on a GPU.
@@ -124,12 +123,12 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         case API_CUDA_cuMemAllocAsync:
         case API_CUDA_cuMemAllocAsync_ptsz: {
             const auto& p = as<cuMemAllocAsync_params>(params);
-            return from_pool(gpu, *p.dptr, p.bytesize, nullptr, p.hStream);
+            return from_pool(gpu_of_(context), *p.dptr, p.bytesize, nullptr, p.hStream);
         }
         case API_CUDA_cuMemAllocFromPoolAsync:
         case API_CUDA_cuMemAllocFromPoolAsync_ptsz: {
             const auto& p = as<cuMemAllocFromPoolAsync_params>(params);
-            return from_pool(gpu, *p.dptr, p.bytesize, p.pool, p.hStream);
+            return from_pool(gpu_of_(context), *p.dptr, p.bytesize, p.pool, p.hStream);
         }
         case API_CUDA_cuMemPoolCreate: {
             const auto& p = as<cuMemPoolCreate_params>(params);
@@ -147,14 +146,8 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         case API_CUDA_cuGraphAddNode_v2: {
             const CUgraphNodeParams* node = cbid == API_CUDA_cuGraphAddNode ? as<cuGraphAddNode_params>(params).nodeParams
                                                                             : as<cuGraphAddNode_v2_params>(params).nodeParams;
-            if (node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) return;
-            CUDA_MEM_ALLOC_NODE_PARAMS alloc{};
-            alloc.poolProps = node->alloc.poolProps;
-            alloc.accessDescs = node->alloc.accessDescs;
-            alloc.accessDescCount = node->alloc.accessDescCount;
-            alloc.bytesize = node->alloc.bytesize;
-            alloc.dptr = node->alloc.dptr;
-            return graph_allocated(alloc);
+            if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) graph_allocated(node->alloc);
+            return;
         }
 
         case API_CUDA_cuMemMap:
@@ -173,9 +166,8 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         }
         case API_CUDA_cuMemImportFromShareableHandle:
             return imported(as<cuMemImportFromShareableHandle_params>(params));
-        case API_CUDA_cuMemExportToShareableHandle: {
+        case API_CUDA_cuMemExportToShareableHandle:
             return exported(as<cuMemExportToShareableHandle_params>(params));
-        }
         case API_CUDA_cuIpcGetMemHandle: {
             const auto& p = as<cuIpcGetMemHandle_params>(params);
             return publish(p.pHandle, sizeof *p.pHandle, memory_->map().owner_of(p.dptr).value_or(kOwnerUnknown));
@@ -183,14 +175,14 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
         case API_CUDA_cuIpcOpenMemHandle:
         case API_CUDA_cuIpcOpenMemHandle_v2: {
             const auto& p = as<cuIpcOpenMemHandle_v2_params>(params);
-            return ipc_opened(context, gpu, *p.pdptr, p.handle);
+            return add_import(*p.pdptr, imported_owner(&p.handle, sizeof p.handle), gpu_of_(context), context);
         }
         case API_CUDA_cuMemPoolExportPointer: {
             const auto& p = as<cuMemPoolExportPointer_params>(params);
             return publish(p.shareData_out, sizeof *p.shareData_out, memory_->map().owner_of(p.ptr).value_or(kOwnerUnknown));
         }
         case API_CUDA_cuMemPoolImportPointer:
-            return pool_imported(gpu, as<cuMemPoolImportPointer_params>(params));
+            return pool_imported(gpu_of_(context), as<cuMemPoolImportPointer_params>(params));
 
         case API_CUDA_cuMemAdvise: {
             const auto& p = as<cuMemAdvise_params>(params);
@@ -232,11 +224,11 @@ void MemoryEvents::allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, 
             shape.Height = p.pAllocateArray->Height;
             shape.Format = p.pAllocateArray->Format;
             shape.NumChannels = p.pAllocateArray->NumChannels;
-            return array_created(*p.pHandle, shape, gpu);
+            return array_created(*p.pHandle, shape, owner_in(context));
         }
         case API_CUDA_cuArray3DCreate_v2: {
             const auto& p = as<cuArray3DCreate_v2_params>(params);
-            return array_created(*p.pHandle, *p.pAllocateArray, gpu);
+            return array_created(*p.pHandle, *p.pAllocateArray, owner_in(context));
         }
         case API_CUDA_cuArrayDestroy: {
             std::unique_lock lock(mutex_);
@@ -270,6 +262,11 @@ void MemoryEvents::add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectK
 }
 
 // --- Owners ---
+
+uint8_t MemoryEvents::owner_in(CUcontext context) const {
+    const int gpu = gpu_of_(context);
+    return gpu < 0 ? kOwnerUnknown : static_cast<uint8_t>(gpu);
+}
 
 uint8_t MemoryEvents::owner_at(CUdevice device) const {
     if (device == CU_DEVICE_CPU) return kOwnerHost;
@@ -333,7 +330,8 @@ void MemoryEvents::pool_access(CUmemoryPool pool, const CUmemAccessDesc* access,
     }
 }
 
-void MemoryEvents::graph_allocated(const CUDA_MEM_ALLOC_NODE_PARAMS& node) {
+template <class Node>
+void MemoryEvents::graph_allocated(const Node& node) {
     add(node.dptr, node.bytesize, owner_at(node.poolProps.location), ObjectKind::graph, nullptr);
     access_set(node.dptr, node.bytesize, node.accessDescs, node.accessDescCount);
 }
@@ -393,38 +391,30 @@ void MemoryEvents::imported(const cuMemImportFromShareableHandle_params& call) {
     imported_[*call.handle] = owner;
 }
 
-void MemoryEvents::ipc_opened(CUcontext context, int gpu, CUdeviceptr address, const CUipcMemHandle& handle) {
-    CUdeviceptr base = address;
-    size_t bytes = 0;
-    {
-        const OwnCalls own;
-        if (cuMemGetAddressRange_v2(&base, &bytes, address) != CUDA_SUCCESS) bytes = 1ull << kPageBits;
-    }
-    const uint8_t owner = imported_owner(&handle, sizeof handle);
-    add(address, bytes - (address - base), owner, ObjectKind::import, context);
-    if (gpu >= 0) memory_->reach().grant(static_cast<uint8_t>(gpu), owner);
-}
-
 void MemoryEvents::pool_imported(int gpu, const cuMemPoolImportPointer_params& call) {
-    const OwnCalls own;
     uint8_t owner = imported_owner(call.shareData, sizeof *call.shareData);
+    const OwnCalls own;
     int device = -1;
     // Of a pool on a GPU that this process does not see, the driver names the importer's own.
     if (owner == kOwnerUnknown && visible_gpus_ == gpus_.size() &&
         cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, *call.ptr_out) == CUDA_SUCCESS)
         owner = owner_at(device);
-    CUdeviceptr base = *call.ptr_out;
+    add_import(*call.ptr_out, owner, gpu, nullptr);
+}
+
+void MemoryEvents::add_import(CUdeviceptr address, uint8_t owner, int gpu, CUcontext context) {
+    const OwnCalls own;
+    CUdeviceptr base = address;
     size_t bytes = 0;
-    if (cuMemGetAddressRange_v2(&base, &bytes, *call.ptr_out) != CUDA_SUCCESS) bytes = 1ull << kPageBits;
-    add(*call.ptr_out, bytes - (*call.ptr_out - base), owner, ObjectKind::import, nullptr);
+    if (cuMemGetAddressRange_v2(&base, &bytes, address) != CUDA_SUCCESS) bytes = 1ull << kPageBits;
+    add(address, bytes - (address - base), owner, ObjectKind::import, context);
     if (gpu >= 0) memory_->reach().grant(static_cast<uint8_t>(gpu), owner);
 }
 
 // --- Arrays and multicast objects ---
 
-void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, int gpu) {
+void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, uint8_t owner) {
     const uint64_t bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
-    const auto owner = static_cast<uint8_t>(gpu < 0 ? kOwnerUnknown : gpu);
     std::unique_lock lock(mutex_);
     arrays_[array] = memory_->array_created(bytes, owner);
 }

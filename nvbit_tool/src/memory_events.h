@@ -1,6 +1,7 @@
 // Driver events that make, map, move, share and end memory, turned into changes of Memory.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -15,16 +16,21 @@ namespace snoopie {
 
 class MemoryEvents {
   public:
-    // `gpus`: those of the header, the ones that this process sees first.
-    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus);
+    // The ordinal of a context's GPU, -1 if it is not known.
+    using GpuOf = std::function<int(CUcontext)>;
 
-    // At the entry and at the successful or failed exit of a call. `gpu`: the ordinal of the event's context, -1 if it has none.
+    // `gpus`: those of the header, the ones that this process sees first.
+    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of);
+
+    // At the entry and at the successful or failed exit of any call. Most are not about memory, and cost no more than a look.
     void before(nvbit_api_cuda_t cbid, const void* params);
-    void after(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params, bool succeeded);
+    void after(CUcontext context, nvbit_api_cuda_t cbid, const void* params, bool succeeded);
 
     void end() { exports_.close(); }
 
   private:
+    // Owner of what is made in a context.
+    uint8_t owner_in(CUcontext context) const;
     void add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectKind kind, CUcontext context);
     uint8_t owner_at(const CUmemLocation& location) const;
     uint8_t owner_at(CUdevice device) const;
@@ -33,22 +39,25 @@ class MemoryEvents {
     void publish(const void* handle, size_t bytes, uint8_t owner);
     uint8_t imported_owner(const void* handle, size_t bytes) const;
 
-    void allocated(CUcontext context, int gpu, nvbit_api_cuda_t cbid, const void* params);
+    void allocated(CUcontext context, nvbit_api_cuda_t cbid, const void* params);
     void from_pool(int gpu, CUdeviceptr address, size_t bytes, CUmemoryPool pool, CUstream stream);
     void pool_access(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count);
-    void graph_allocated(const CUDA_MEM_ALLOC_NODE_PARAMS& node);
+    template <class Node>
+    void graph_allocated(const Node& node);
     void mapped(const cuMemMap_params& call);
     void access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count);
     void exported(const cuMemExportToShareableHandle_params& call);
     void imported(const cuMemImportFromShareableHandle_params& call);
-    void ipc_opened(CUcontext context, int gpu, CUdeviceptr address, const CUipcMemHandle& handle);
     void pool_imported(int gpu, const cuMemPoolImportPointer_params& call);
-    void array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& array_shape, int gpu);
+    // Memory of another process from `address` to the end of its allocation. `gpu`: which may now access it, -1 = not known.
+    void add_import(CUdeviceptr address, uint8_t owner, int gpu, CUcontext context);
+    void array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& array_shape, uint8_t owner);
     void multicast_added(CUmemGenericAllocationHandle handle, CUdevice device);
 
     Memory* const memory_;
     TraceWriter* const writer_;
     const std::vector<GpuInfo> gpus_;
+    const GpuOf gpu_of_;
     size_t visible_gpus_ = 0;
     Exports exports_;
     MulticastSets sets_;
