@@ -1,0 +1,61 @@
+// all_reduce: NCCL sums 2^22 floats over all GPUs, in one process. Measured on GPU 0, whose kernel waits for the others'.
+#include <nccl.h>
+
+#include <cstdlib>
+
+#include "bench.cuh"
+
+#define NCCL_CHECK(call) check_nccl((call), #call)
+
+void check_nccl(ncclResult_t status, const char* call) {
+    if (status == ncclSuccess) return;
+    std::fprintf(stderr, "%s: %s\n", call, ncclGetErrorString(status));
+    std::exit(1);
+}
+
+constexpr uint32_t kFloats = 1 << 22;
+
+int main(int argc, char** argv) {
+    // NVLink multicast can put switches that others share out of service.
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    const Arguments arguments = read_arguments(argc, argv);
+    const int gpus = open_gpus("all_reduce");
+    std::vector<ncclComm_t> communicators(gpus);
+    NCCL_CHECK(ncclCommInitAll(communicators.data(), gpus, nullptr));
+
+    const size_t bytes = kFloats * sizeof(float);
+    std::vector<float> values(kFloats);
+    for (uint32_t i = 0; i < kFloats; ++i) values[i] = scrambled(i);
+    std::vector<cudaStream_t> streams(gpus);
+    std::vector<float*> sent(gpus), received(gpus);
+    for (int g = 0; g < gpus; ++g) {
+        CHECK(cudaSetDevice(g));
+        CHECK(cudaStreamCreate(&streams[g]));
+        CHECK(cudaMalloc(&sent[g], bytes));
+        CHECK(cudaMalloc(&received[g], bytes));
+        CHECK(cudaMemset(received[g], 0xff, bytes));
+        CHECK(cudaMemcpy(sent[g], values.data(), bytes, cudaMemcpyDefault));
+        CHECK(cudaDeviceSynchronize());
+    }
+    CHECK(cudaSetDevice(0));
+
+    Measurement measurement(arguments);
+    measurement.by_events(
+        [&] {
+            NCCL_CHECK(ncclGroupStart());
+            for (int g = 0; g < gpus; ++g)
+                NCCL_CHECK(ncclAllReduce(sent[g], received[g], kFloats, ncclFloat, ncclSum, communicators[g], streams[g]));
+            NCCL_CHECK(ncclGroupEnd());
+        },
+        streams[0]);
+
+    bool right = true;
+    for (int g = 0; g < gpus; ++g) {
+        std::vector<float> result(kFloats);
+        CHECK(cudaStreamSynchronize(streams[g]));
+        CHECK(cudaMemcpy(result.data(), received[g], bytes, cudaMemcpyDefault));
+        for (uint32_t i = 0; i < kFloats; ++i) right = right && result[i] == gpus * values[i];
+    }
+    for (ncclComm_t communicator : communicators) NCCL_CHECK(ncclCommDestroy(communicator));
+    return measurement.report(right);
+}

@@ -1,0 +1,43 @@
+// stencil: the mean of four neighbours in a plane of 4096 x 4096 words. Four loads and a store in one basic block, all local.
+#include "bench.cuh"
+
+constexpr int kSide = 4096;
+constexpr int kBlock = 256;
+
+__global__ void stencil(const float* in, float* out) {
+    const int x = blockIdx.x * kBlock + threadIdx.x;
+    const int y = blockIdx.y + 1;
+    if (x < 1 || x > kSide - 2) return;
+    const float* cell = in + y * kSide + x;
+    out[y * kSide + x] = 0.25f * ((cell[-1] + cell[1]) + (cell[-kSide] + cell[kSide]));
+}
+
+int main(int argc, char** argv) {
+    const Arguments arguments = read_arguments(argc, argv);
+    prepare_gpu("stencil", arguments);
+
+    std::vector<float> plane(kSide * kSide);
+    for (uint32_t i = 0; i < plane.size(); ++i) plane[i] = scrambled(i);
+    const size_t bytes = plane.size() * sizeof(float);
+    float *in = nullptr, *out = nullptr;
+    CHECK(cudaMalloc(&in, bytes));
+    CHECK(cudaMalloc(&out, bytes));
+    CHECK(cudaMemcpy(in, plane.data(), bytes, cudaMemcpyDefault));
+
+    Measurement measurement(arguments);
+    measurement.by_events([&] {
+        stencil<<<dim3(kSide / kBlock, kSide - 2), kBlock>>>(in, out);
+        CHECK(cudaGetLastError());
+    });
+
+    std::vector<float> result(plane.size());
+    CHECK(cudaMemcpy(result.data(), out, bytes, cudaMemcpyDefault));
+    size_t wrong = 0;
+    for (int y = 1; y < kSide - 1; ++y) {
+        for (int x = 1; x < kSide - 1; ++x) {
+            const int i = y * kSide + x;
+            wrong += result[i] != 0.25f * (plane[i - 1] + plane[i + 1] + plane[i - kSide] + plane[i + kSide]);
+        }
+    }
+    return measurement.report(wrong == 0);
+}
