@@ -241,9 +241,10 @@ def machine() -> dict[str, str]:
 
 
 def describe(machine: Mapping[str, str]) -> str:
+    commit = "" if machine["commit"] == "?" else f" ({machine['commit']})"
     return (
         f"{machine['gpus']}, driver {machine['driver']}, CUDA {machine['cuda']}, NVBit {machine['nvbit']}, "
-        f"Snoopie {machine['snoopie']} ({machine['commit']})"
+        f"Snoopie {machine['snoopie']}{commit}"
     )
 
 
@@ -316,9 +317,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"{time.monotonic() - begin:.0f} s after the start")
             if time.monotonic() > end:
                 break
-    print(text)
     if out:
-        say(f"written to {out}")
+        text = f"{cost_report.targets(results)}\nwritten to {out}"
+    print(text)
     return 1 if results.failures else 0
 
 

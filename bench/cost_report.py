@@ -162,9 +162,11 @@ def starts(results: Results) -> str:
 
 
 def traces(results: Results) -> str:
-    """Of the median process of each cell, by size."""
+    """Of the median process of each cell, by size. Local programs have nothing to write."""
     rows = []
     for program in results.programs:
+        if program.local:
+            continue
         for column in _measured_columns(results):
             samples = sorted(
                 (s for s in results.of(program.name, column.name) if s.trace_bytes is not None),

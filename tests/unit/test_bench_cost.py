@@ -286,7 +286,9 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert without_gpus("--quick", "--repetitions", 7, "--out", document, "--json", raw) == 0
     written = document.read_text()
     assert written.startswith("# Performance\n\nOther words.\n")
-    assert capsys.readouterr().out.strip() in written
+    shown, _, last = capsys.readouterr().out.rpartition("\nwritten to ")
+    assert shown in written
+    assert last == f"{document}\n"
     assert "2 H200, driver 580.1" in written
     assert "1 process a cell" in written
     assert "at least 7 repetitions" in written
