@@ -153,6 +153,8 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         Launch launch = std::move(launches.back());
         launches.pop_back();
         collector->after_launch(std::move(launch), succeeded);
+    } else if (!collector->selects(context, call.function)) {
+        launches.push_back(collector->native_launch(context));
     } else if (capturing(call.stream)) {
         collector->into_graph(context, call, true);
         launches.emplace_back();

@@ -1,5 +1,7 @@
 #include "catalog.h"
 
+#include "probe_abi.h"
+
 namespace snoopie {
 
 namespace {
@@ -19,8 +21,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
     Entry& entry = slot->second;
     if (!is_new) return entry;
     const uint32_t count = static_cast<uint32_t>(function.sites.size());
-    entry = {static_cast<uint32_t>(functions_.size()), count ? last_site_ + 1 : 0, count};
-    last_site_ += count;
+    entry = {static_cast<uint32_t>(functions_.size()), count ? static_cast<uint32_t>(log2_widths_.size() + 1) : 0, count};
 
     FunctionRow row;
     row.id = entry.function;
@@ -45,6 +46,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
         out.measured = site.measured;
         out.line = line_id(site.lines);
         writer_->append(out);
+        log2_widths_.push_back(log2_of_width(site.width));
         if (!site.measured) ++unmeasured_;
     }
     return entry;
@@ -59,6 +61,11 @@ uint32_t Catalog::line_id(const LineChain& chain) {
         id = slot->second;
     }
     return id;
+}
+
+uint32_t Catalog::log2_width(uint32_t site) const {
+    std::unique_lock lock(mutex_);
+    return site >= 1 && site <= log2_widths_.size() ? log2_widths_[site - 1] : 0;
 }
 
 uint64_t Catalog::unmeasured_sites() const {

@@ -1,10 +1,13 @@
 #include "collector.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "launch_code.h"
+#include "launch_sample.h"
 #include "nvbit.h"
 #include "output_path.h"
 #include "tensor_map.h"
@@ -13,6 +16,9 @@
 namespace snoopie {
 
 namespace {
+
+// Whether this is the child of a process that was recorded: asked at every driver call, so not by getpid.
+bool forked = false;
 
 void say(const std::string& text) {
     // One write, so that lines of several processes do not mix.
@@ -34,7 +40,8 @@ std::string content(const Options& options) {
 
 }  // namespace
 
-Collector::Collector(Options options, void (*on_thread)()) : options_(std::move(options)), filter_(options_.kernels), pid_(getpid()) {
+Collector::Collector(Options options, void (*on_thread)()) : options_(std::move(options)), filter_(options_.kernels) {
+    pthread_atfork(nullptr, nullptr, [] { forked = true; });
     open_trace(on_thread);
 }
 
@@ -53,8 +60,8 @@ void Collector::open_trace(void (*on_thread)()) {
     writer_ = std::make_unique<TraceWriter>(fd, header_json(tool, options_, path_, process, gpus_, find_links()), TraceWriter::Settings{},
                                             on_thread);
     catalog_ = std::make_unique<Catalog>(writer_.get());
-    instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_.code_attribution, [this](const auto& text) { notice(text); });
-    drain_ = std::make_unique<Drain>(writer_.get(), on_thread, std::chrono::seconds(options_.patience),
+    instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_, [this](const auto& text) { notice(text); });
+    drain_ = std::make_unique<Drain>(writer_.get(), catalog_.get(), on_thread, std::chrono::seconds(options_.patience),
                                      [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
     memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
     memory_events_ =
@@ -62,8 +69,8 @@ void Collector::open_trace(void (*on_thread)()) {
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
     const OwnerLookup* owners = this;
-    copies_ =
-        std::make_unique<Copies>(writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
+    copies_ = std::make_unique<Copies>(
+        writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
@@ -72,7 +79,7 @@ void Collector::open_trace(void (*on_thread)()) {
 
 void Collector::notice(const std::string& text) { writer_->append(NoticeRow{now_ns(), text}); }
 
-bool Collector::recording() const { return writer_ && !finished_.load(std::memory_order_relaxed) && getpid() == pid_; }
+bool Collector::recording() const { return writer_ && !finished_.load(std::memory_order_relaxed) && !forked; }
 
 // --- Contexts ---
 
@@ -180,30 +187,53 @@ void Collector::copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, 
 ContextFunction& Collector::decided(Context& context, CUfunction handle) {
     ContextFunction& function = context.function(handle);
     std::call_once(function.decision, [&] {
+        const OwnCalls own;
         function.name = nvbit_get_func_name(context.handle(), handle, false);
         function.selected = filter_.selects(function.name, nvbit_get_func_name(context.handle(), handle, true));
     });
     return function;
 }
 
-std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call,
-                                       Instrumenter::FirstLaunch* first) {
-    instrumenter_->prepare(context, call, &function, first);
+std::optional<Flight> Collector::board(Context& context, ContextFunction& function, const LaunchCall& call, bool* new_code) {
+    *new_code = instrumenter_->prepare(context, call, &function);
     if (function.unmeasurable) ++launches_lost_;
     if (function.last_site == 0) return std::nullopt;
-    const uint32_t launch = ++last_launch_;
     std::optional<Flight> flight;
-    if (!ending_) flight = context.board(launch, function);
-    if (!flight) {
+    if (!ending_) flight = context.board(++last_launch_, function);
+    if (flight)
+        ++launches_boarded_;
+    else
         ++launches_lost_;
-        return std::nullopt;
-    }
-    ++launches_boarded_;
-    // Before the launch: its records can reach the trace before its call returns, and must find it there.
-    writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
-                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              current_collective_group(context.gpu())});
     return flight;
+}
+
+void Collector::lose(Context& context, std::optional<Flight>* flight) {
+    --launches_boarded_;
+    ++launches_lost_;
+    note_once(
+        "the kernel " + without_arguments((*flight)->function->name) +
+        " was launched in a non-blocking stream while the default stream was busy for long: its code could not be instrumented in time, "
+        "and the launch was not measured");
+    context.cancel(**flight);
+    flight->reset();
+}
+
+void Collector::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
+    writer_->append(LaunchRow{flight.launch, flight.function->id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(),
+                              call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
+                              current_collective_group(context.gpu())});
+}
+
+bool Collector::selects(CUcontext handle, CUfunction function) {
+    Context* context = find(handle);
+    return context && decided(*context, function).selected;
+}
+
+Launch Collector::native_launch(CUcontext handle) {
+    Launch launch;
+    launch.context = find(handle);
+    if (launch.context) ++launches_seen_;
+    return launch;
 }
 
 Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
@@ -218,11 +248,14 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decided(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    if (memory_->reaches_foreign(context->gpu())) launch.flight = board(*context, function, call, &launch.first);
-    if (function.instrumented) {
-        nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted);
-        nvbit_enable_instrumented(handle, call.function, launch.flight.has_value());
-    }
+    bool new_code = false;
+    if (memory_->reaches_foreign(context->gpu()) && launch_sampled(function.launches++, options_.launch_sample))
+        launch.flight = board(*context, function, call, &new_code);
+    if (function.last_site == 0) return launch;
+    std::optional<uint64_t> value;
+    if (launch.flight) value = context->launch_value(*launch.flight);
+    if (!context->code().choose(function, call, value, new_code)) lose(*context, &launch.flight);
+    if (launch.flight) announce(*context, *launch.flight, call);
     return launch;
 }
 
@@ -266,8 +299,12 @@ void Collector::after_launch(Launch launch, bool succeeded) {
     const OwnCalls own;
     if (!succeeded) {
         --launches_boarded_;
+        --launch.flight->function->launches;
         launch.context->cancel(*launch.flight);
-    } else if (launch.context->depart(*launch.flight, launch.stream)) {
+        return;
+    }
+    if (launch.context->depart(*launch.flight, launch.stream)) {
+        ++launch.flight->function->launches_measured;
         drain_->wake();
     } else {
         ++launches_unfollowed_;
@@ -282,10 +319,8 @@ void Collector::into_graph(CUcontext handle, const LaunchCall& call, bool new_no
     if (!function.selected) return;
     const std::unique_lock lock(function.launching);
     if (!new_node && function.instrumented && !function.by_table) return;
-    Instrumenter::FirstLaunch first;
-    instrumenter_->prepare(*context, call, &function, &first);
-    nvbit_set_at_launch(handle, call.function, kLaunchUncounted);
-    nvbit_enable_instrumented(handle, call.function, function.last_site != 0);
+    const bool new_code = instrumenter_->prepare(*context, call, &function);
+    if (function.last_site != 0) context->code().keep(function, call, new_code);
 }
 
 Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle) {
@@ -304,7 +339,11 @@ Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CU
             "measured, because NVBit does not tell their launches apart any more");
     } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
-        launch.flight = board(*context, function, call, &launch.first);
+        ++function.launches;
+        bool new_code = false;
+        launch.flight = board(*context, function, call, &new_code);
+        if (launch.flight && !context->code().in_place(call.stream)) lose(*context, &launch.flight);
+        if (launch.flight) announce(*context, *launch.flight, call);
     } else if (function.selected && context->memory() && memory_->reaches_foreign(context->gpu())) {
         ++launches_lost_;
         note_once("the kernel " + without_arguments(function.name) +
@@ -364,7 +403,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
 
 void Collector::finish() {
     if (!writer_) return;
-    if (getpid() != pid_) {
+    if (forked) {
         writer_->abandon();
         return;
     }

@@ -30,7 +30,6 @@ namespace snoopie {
 // A launch between the entry and the exit of its call.
 struct Launch {
     std::unique_lock<std::mutex> lock;  // of the function, if the kernel is selected
-    Instrumenter::FirstLaunch first;    // if new code is made for it
     Context* context = nullptr;
     CUstream stream = nullptr;
     std::optional<Flight> flight;  // if it is measured
@@ -59,6 +58,10 @@ class Collector : private OwnerLookup {
     // Any call that is not a launch of a kernel: it may copy.
     void copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
+    // Whether anything is to be known of a kernel's launches.
+    bool selects(CUcontext handle, CUfunction function);
+    // A launch of a kernel that is not selected.
+    Launch native_launch(CUcontext handle);
     Launch before_launch(CUcontext handle, const LaunchCall& call);
     void after_launch(Launch launch, bool succeeded);
     // A launch that runs in another context than the current one, where NVBit does not follow it.
@@ -97,11 +100,14 @@ class Collector : private OwnerLookup {
 
     ContextFunction& decided(Context& context, CUfunction handle);
     // Instruments if necessary and boards the launch; none if it cannot be measured.
-    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, Instrumenter::FirstLaunch* first);
+    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, bool* new_code);
+    // The flight was boarded but its code is not in place: it is none.
+    void lose(Context& context, std::optional<Flight>* flight);
+    // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
+    void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
     const Options options_;
     const KernelFilter filter_;
-    const int pid_;
     std::string path_;
     std::vector<GpuInfo> gpus_;
 

@@ -1,9 +1,15 @@
 #include "context.h"
 
+#include <algorithm>
+
+#include "launch_code.h"
 #include "nvbit.h"
 #include "thread_id.h"
 
 namespace snoopie {
+
+Context::Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu), code_(std::make_unique<LaunchCode>(this)) {}
+Context::~Context() = default;
 
 uint64_t Context::identity(CUfunction handle) const {
     const uint64_t address = nvbit_get_func_addr(handle_, handle);
@@ -14,6 +20,7 @@ ContextFunction& Context::function(CUfunction handle) {
     std::unique_lock lock(functions_mutex_);
     ContextFunction*& function = functions_[handle];
     if (!function) {
+        const OwnCalls own;
         std::unique_ptr<ContextFunction>& owned = functions_by_identity_[identity(handle)];
         if (!owned) owned = std::make_unique<ContextFunction>();
         function = owned.get();
@@ -21,7 +28,14 @@ ContextFunction& Context::function(CUfunction handle) {
     return *function;
 }
 
-std::optional<Flight> Context::board(uint32_t launch, const ContextFunction& function) {
+std::vector<const ContextFunction*> Context::functions() {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<const ContextFunction*> functions;
+    for (const auto& [identity, function] : functions_by_identity_) functions.push_back(function.get());
+    return functions;
+}
+
+std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function) {
     std::unique_lock lock(mutex_);
     for (uint32_t tried = 0; slots_[next_slot_] != 0; ++tried) {
         if (tried == kSlots) return std::nullopt;
@@ -52,6 +66,16 @@ bool Context::depart(Flight flight, CUstream stream) {
     if (!succeeded(cuEventRecord(flight.event, stream))) return false;
     std::unique_lock lock(mutex_);
     flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
+    return true;
+}
+
+bool Context::let_default_stream_wait(const ContextFunction& function) {
+    std::unique_lock lock(mutex_);
+    for (const auto& [stream, queue] : flights_) {
+        const auto last = std::find_if(queue.rbegin(), queue.rend(),
+                                       [&](const Flight& flight) { return function.shares_code || flight.function == &function; });
+        if (last != queue.rend() && cuStreamWaitEvent(CU_STREAM_LEGACY, last->event, 0) != CUDA_SUCCESS) return false;
+    }
     return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -46,7 +47,18 @@ struct ContextFunction {
     uint32_t id = 0;                  // in the trace
     uint32_t first_site = 0;          // ids that a launch of it can reach; 0 = none to measure
     uint32_t last_site = 0;
+    // What LAUNCH_SAMPLE chooses from, and what of it was measured.
+    std::atomic<uint64_t> launches{0};
+    std::atomic<uint64_t> launches_measured{0};
+    // Of LaunchCode: NVBit's switch and value as they were set last.
+    bool enabled = false;
+    bool uncounted = false;
+    bool in_graph = false;
+    bool shares_code = false;  // it calls instrumented functions that other kernels can call too
+    uint64_t shared_writes_seen = 0;
 };
+
+class LaunchCode;
 
 // A measured launch between its call and the collection of its counts.
 struct Flight {
@@ -54,13 +66,14 @@ struct Flight {
     uint16_t slot = 0;
     ProbeMemory::Counters counters;
     CUevent event = nullptr;  // after the launch, in its stream
-    const ContextFunction* function = nullptr;
+    ContextFunction* function = nullptr;
     std::chrono::steady_clock::time_point begin;
 };
 
 class Context {
   public:
-    Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu) {}
+    Context(CUcontext handle, uint8_t gpu);
+    ~Context();
 
     CUcontext handle() const { return handle_; }
     uint8_t gpu() const { return gpu_; }
@@ -74,12 +87,18 @@ class Context {
     ProbeMemory* memory() const { return memory_.get(); }
 
     // Counters and a slot for a launch. None if all are in use by launches that have not ended.
-    std::optional<Flight> board(uint32_t launch, const ContextFunction& function);
+    std::optional<Flight> board(uint32_t launch, ContextFunction& function);
+    LaunchCode& code() { return *code_; }
+
     uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, gpu_, memory_->site_zero(flight.counters)); }
     // The launch did not happen.
     void cancel(const Flight& flight);
     // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
     bool depart(Flight flight, CUstream stream);
+    // The legacy default stream waits for the measured launches under way that run code of this function; false if it cannot.
+    bool let_default_stream_wait(const ContextFunction& function);
+    // All functions that were asked for so far.
+    std::vector<const ContextFunction*> functions();
 
     // For the draining thread:
     size_t in_flight() const;
@@ -92,13 +111,13 @@ class Context {
     void disembark(const Flight& flight);
 
   private:
-    // One less than the launch value has room for: with the last one it could read as kLaunchUncounted.
-    static constexpr uint32_t kSlots = (1 << 16) - 1;
+    static constexpr uint32_t kSlots = 1 << 16;
 
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
     const uint8_t gpu_;
+    const std::unique_ptr<LaunchCode> code_;
     std::unique_ptr<ProbeMemory> memory_;
 
     std::mutex functions_mutex_;

@@ -19,8 +19,8 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 
 }  // namespace
 
-Drain::Drain(TraceWriter* writer, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
-    : writer_(writer), on_thread_(on_thread), patience_(patience), on_stall_(std::move(on_stall)) {
+Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
+    : writer_(writer), catalog_(catalog), on_thread_(on_thread), patience_(patience), on_stall_(std::move(on_stall)) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -242,11 +242,12 @@ void Drain::write_counts(Context& context, const Flight& flight, const std::vect
         const uint64_t* counter = &values[i];
         if (counter[kAccesses] == 0) continue;
         const size_t pair = i / kCounters;
-        rows.push_back({flight.launch, flight.counters.first_site + static_cast<uint32_t>(pair / owners), slots.owner(pair % owners),
-                        counter[kAccesses], counter[kLanes], counter[kSectors]});
+        const uint32_t site = flight.counters.first_site + static_cast<uint32_t>(pair / owners);
+        const uint64_t sectors = sectors_of(counter, site_width(pack_site(0, catalog_->log2_width(site))));
+        rows.push_back({flight.launch, site, slots.owner(pair % owners), counter[kAccesses], lanes_of(counter), sectors});
         // A site that is not measured has no sectors: it only ran.
-        (counter[kSectors] ? accesses_ : unmeasured_) += counter[kAccesses];
-        if (counter[kSectors] && rows.back().owner == kOwnerUnknown) unresolved_ += counter[kAccesses];
+        (sectors ? accesses_ : unmeasured_) += counter[kAccesses];
+        if (sectors && rows.back().owner == kOwnerUnknown) unresolved_ += counter[kAccesses];
     }
     writer_->append(rows);
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "catalog.h"
 #include "context.h"
 #include "trace_writer.h"
 
@@ -21,7 +22,7 @@ class Drain {
     // Called on the thread when a launch in flight has counted nothing new for `patience`, once for each time; 0 s = never.
     using OnStall = std::function<void(const Context&, const Flight&, std::chrono::seconds)>;
 
-    Drain(TraceWriter* writer, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall);
+    Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall);
     ~Drain() { stop(); }
 
     void add(Context* context);
@@ -68,6 +69,7 @@ class Drain {
     void flush_records();
 
     TraceWriter* const writer_;
+    const Catalog* const catalog_;
     void (*const on_thread_)();
     const std::chrono::seconds patience_;
     const OnStall on_stall_;

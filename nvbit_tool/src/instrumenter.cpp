@@ -62,21 +62,29 @@ Instruction describe(Instr* instr) {
     return instruction;
 }
 
-void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word, uint64_t state) {
-    const auto begin = [&](const char* function) {
-        nvbit_insert_call(instr, function, IPOINT_BEFORE);
+// What all calls injected into a function have in common.
+struct Injection {
+    std::string kind;  // of probes
+    uint32_t first_site = 0;
+    uint64_t state = 0;
+};
+
+void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word,
+            const Injection& injection) {
+    const auto begin = [&](const std::string& function) {
+        nvbit_insert_call(instr, function.c_str(), IPOINT_BEFORE);
         nvbit_add_call_arg_guard_pred_val(instr);
     };
     const MemoryReference* reference = references.empty() ? nullptr : &references[probe.reference];
     switch (probe.kind) {
         case Probe::Kind::registers:
-            begin("snoopie_probe_registers");
+            begin(injection.kind + "registers");
             nvbit_add_call_arg_reg_val(instr, reference->reg);
             nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
             nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
             break;
         case Probe::Kind::source:
-            begin("snoopie_probe_source");
+            begin(injection.kind + "source");
             if (probe.predicate.number == PredicateOperand::kAlways)
                 nvbit_add_call_arg_const_val32(instr, 1);
             else
@@ -87,7 +95,7 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
             break;
         case Probe::Kind::address:
-            begin("snoopie_probe_address");
+            begin(injection.kind + "address");
             nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
             break;
         case Probe::Kind::bulk:
@@ -112,14 +120,41 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             break;
     }
     nvbit_add_call_arg_const_val32(instr, site_word);
-    nvbit_add_call_arg_const_val64(instr, state);
+    nvbit_add_call_arg_const_val64(instr, injection.state);
     nvbit_add_call_arg_launch_val64(instr, 0);
 }
 
-uint32_t log2_of(uint8_t width) {
-    uint32_t log2 = 0;
-    while (1u << (log2 + 1) <= width) ++log2;
-    return log2;
+void inject_pack(Instr* instr, const PlannedCall& call, const ProbePlan& plan, const std::vector<Instruction>& instructions,
+                 const Injection& injection) {
+    std::vector<int> pairs;
+    std::vector<uint32_t> words;
+    size_t site = plan.probes[call.probes.front()].site;
+    const uint32_t first = injection.first_site + static_cast<uint32_t>(site);
+    for (const size_t i : call.probes) {
+        const Probe& probe = plan.probes[i];
+        const PlannedSite& planned = plan.sites[probe.site];
+        const MemoryReference& reference = instructions[planned.instruction].references[probe.reference];
+        const auto pair = std::find(pairs.begin(), pairs.end(), reference.reg);
+        words.push_back(pack_access(reference.immediate, log2_of_width(planned.opcode.width), static_cast<uint32_t>(pair - pairs.begin()),
+                                    static_cast<uint32_t>(probe.site - site)));
+        if (pair == pairs.end()) pairs.push_back(reference.reg);
+        site = probe.site;
+    }
+    const std::string name = injection.kind + "pack" + std::to_string(words.size()) + "_" + std::to_string(pairs.size());
+    nvbit_insert_call(instr, name.c_str(), IPOINT_BEFORE);
+    const bool guarded = call.guard != SassLine::kAlways;
+    if (guarded)
+        nvbit_add_call_arg_pred_val_at(instr, call.guard);
+    else
+        nvbit_add_call_arg_const_val32(instr, !call.guard_negated);
+    nvbit_add_call_arg_const_val32(instr, pack_site(first, guarded && call.guard_negated));
+    nvbit_add_call_arg_const_val64(instr, injection.state);
+    nvbit_add_call_arg_launch_val64(instr, 0);
+    for (const int reg : pairs) {
+        nvbit_add_call_arg_reg_val(instr, reg);
+        nvbit_add_call_arg_reg_val(instr, reg + 1);
+    }
+    for (const uint32_t word : words) nvbit_add_call_arg_const_val32(instr, word);
 }
 
 std::string demangled(const std::string& name) {
@@ -180,34 +215,36 @@ Argument only_argument(const Context& context, const LaunchCall& call) {
 
 }  // namespace
 
-void Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function, FirstLaunch* until_exit) {
+bool Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
     // The node of a graph has no arguments to look at: what it calls was instrumented when it came into the graph.
     const bool has_arguments = call.parameters || call.extra;
-    if (function->instrumented && !(function->by_table && has_arguments)) return;
-    FirstLaunch first(first_launch_, kFirstLaunchPatience);
+    if (function->instrumented && !(function->by_table && has_arguments)) return false;
     std::unique_lock lock(mutex_);
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
         notify_("the kernel " + without_arguments(function->name) +
                 " calls a recursive function that is linked separately, which NVBit cannot follow: it is not measured");
         function->instrumented = function->unmeasurable = true;
-        return;
+        return false;
     }
     const std::vector<CUfunction> functions = reachable(context, call, function);
     disassemble_new(context, functions);
+    bool new_code = false;
     for (const CUfunction one : functions) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
         if (is_new) {
             slot->second = instrument_one(context, one);
-            if (first) *until_exit = std::move(first);
+            new_code |= slot->second.sites > 0;
         }
         const Catalog::Entry& entry = slot->second;
         if (one == call.function) function->id = entry.function;
         if (entry.sites == 0) continue;
+        if (one != call.function) function->shares_code = true;
         const uint32_t last = entry.first_site + entry.sites - 1;
         function->first_site = function->first_site ? std::min(function->first_site, entry.first_site) : entry.first_site;
         function->last_site = std::max(function->last_site, last);
     }
     function->instrumented = true;
+    return new_code;
 }
 
 // NVBit disassembles one function after another.
@@ -276,7 +313,7 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
     std::vector<Instruction> instructions;
     for (Instr* instr : instrs) instructions.push_back(describe(instr));
-    const ProbePlan plan = plan_probes(instructions, tensor_maps_);
+    const ProbePlan plan = plan_probes(instructions, tensor_maps_, packing_);
 
     FunctionDescription description;
     description.name = nvbit_get_func_name(handle, function, false);
@@ -308,13 +345,18 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     }
     const Catalog::Entry entry = catalog_->add(description);
 
+    const Injection injection{counts_only_ ? "snoopie_count_" : "snoopie_record_", entry.first_site, context.memory()->state()};
     for (size_t i = 0; i < launch_calls.size(); ++i)
-        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0),
-               context.memory()->state());
-    for (const Probe& probe : plan.probes) {
+        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0), injection);
+    for (const PlannedCall& call : plan.calls) {
+        if (call.probes.size() > 1) {
+            inject_pack(instrs[call.instruction], call, plan, instructions, injection);
+            continue;
+        }
+        const Probe& probe = plan.probes[call.probes.front()];
         const PlannedSite& site = plan.sites[probe.site];
-        const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of(site.opcode.width));
-        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, context.memory()->state());
+        const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
+        inject(instrs[call.instruction], probe, instructions[site.instruction].references, word, injection);
     }
     return entry;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "context.h"
 #include "device_launches.h"
 #include "line_table.h"
+#include "options.h"
 
 namespace snoopie {
 
@@ -24,17 +24,18 @@ class Instrumenter {
   public:
     using Notify = std::function<void(const std::string&)>;
 
-    // `lines`: whether source lines are looked up. `notify` gets remarks for whoever reads the trace.
-    Instrumenter(Catalog* catalog, bool lines, Notify notify) : catalog_(catalog), lines_(lines), notify_(std::move(notify)) {}
+    // Of the options: whether source lines are looked up, how many accesses may share a call, and what probes do. `notify` gets remarks for
+    // whoever reads the trace.
+    Instrumenter(Catalog* catalog, const Options& options, Notify notify)
+        : catalog_(catalog),
+          lines_(options.code_attribution),
+          packing_(options.packing),
+          counts_only_(options.sample_size == 0 && options.blocks.shape == BlockFilter::kAll),
+          notify_(std::move(notify)) {}
 
     // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
-    // them. Does nothing if it has been done. The caller holds the function's lock.
-    //
-    // NVBit makes the instrumented code after the entry of the launch call. If another thread puts probes into the same kernel on another
-    // GPU meanwhile, the launch can run its original code, uncounted: where there is something new, *until_exit is to be held until the
-    // exit of the call. It is waited for only so long, because a launch can wait for another thread's.
-    using FirstLaunch = std::unique_lock<std::recursive_timed_mutex>;
-    void prepare(const Context& context, const LaunchCall& call, ContextFunction* function, FirstLaunch* until_exit);
+    // them. Returns whether it put in any probe: none if it has been done. The caller holds the function's lock.
+    bool prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
 
     // Tensor maps have another layout than expected: tensor copies are not measured from now on.
     void distrust_tensor_maps() { tensor_maps_ = false; }
@@ -57,12 +58,11 @@ class Instrumenter {
 
     Catalog* const catalog_;
     const bool lines_;
+    const uint32_t packing_;
+    const bool counts_only_;
     const Notify notify_;
 
-    static constexpr auto kFirstLaunchPatience = std::chrono::seconds(5);
-
     std::atomic<bool> tensor_maps_{true};
-    std::recursive_timed_mutex first_launch_;
 
     std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity

@@ -100,6 +100,13 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
             return refuse("SAMPLE_SIZE", value,
                           "a whole number n from 0 to 4294967295 records 1 of n accesses (1, all of them, is the default; 0 records none)");
     }
+    if (const std::string value = get("LAUNCH_SAMPLE"); !value.empty()) {
+        const char* end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, options.launch_sample);
+        if (error != std::errc() || stop != end || options.launch_sample == 0)
+            return refuse("LAUNCH_SAMPLE", value,
+                          "a whole number n from 1 to 4294967295 measures 1 launch in n of each kernel (1, all of them, is the default)");
+    }
     if (const std::string value = get("BLOCKS"); !value.empty()) {
         if (!read_blocks(value, &options.blocks)) return refuse("BLOCKS", value, kBlocksAllowed);
         options.blocks_text = value;
@@ -114,6 +121,12 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
         const auto [stop, error] = std::from_chars(value.data(), end, options.patience);
         if (error != std::errc() || stop != end)
             return refuse("PATIENCE", value, "a whole number of seconds after which a kernel without progress is reported (60; 0 = never)");
+    }
+    if (const std::string value = get("PACKING"); !value.empty()) {
+        const char* end = value.data() + value.size();
+        const auto [stop, error] = std::from_chars(value.data(), end, options.packing);
+        if (error != std::errc() || stop != end || options.packing < 1 || options.packing > kMostPacked)
+            return refuse("PACKING", value, "at most how many accesses share an injected call, from 1 to 8");
     }
     if (const std::string value = get("STALL"); !value.empty()) {
         if (value != "report" && value != "exit")

@@ -15,11 +15,13 @@ struct Options {
     std::vector<std::string> kernels;  // patterns of KERNEL_NAME; empty = all
     bool code_attribution = true;      // CODE_ATTRIBUTION
     uint32_t sample_size = 1;          // SAMPLE_SIZE: records of 1 in so many accesses; 0 = no records, counts only
+    uint32_t launch_sample = 1;        // LAUNCH_SAMPLE: measure 1 launch in so many of each kernel
     std::string output;                // SNOOPIE_OUTPUT; empty = the default
     std::string blocks_text = "all";   // BLOCKS as given
     BlockFilter blocks;                // BLOCKS: the thread blocks that are measured
     bool host_memory = true;           // HOST_MEMORY: whether accesses to the host's memory are measured
     uint32_t patience = 60;            // PATIENCE: seconds until a kernel without progress is reported; 0 = never
+    uint32_t packing = kMostPacked;    // PACKING: at most so many accesses share an injected call
     bool exit_on_stall = false;        // STALL: whether such a kernel ends the process
     bool disassembly_cache = true;     // DISASSEMBLY_CACHE
 

@@ -82,7 +82,7 @@ struct ProbeState {
     unsigned long long head_seen;    // latest known ring_head, so that a warp rarely reads host memory
     const BlockFilter* blocks;       // null = all
     uint32_t unknown;                // slot of the unknown owner
-    uint32_t gpu;
+    uint32_t mark;                   // launch_mark of this GPU's launches
     uint64_t spare[4];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
@@ -93,31 +93,57 @@ constexpr uint32_t kBulkUnit = 16;
 
 // Three per (site, slot of an owner). A launch's block in the arena covers the ids first_site … last_site of all functions that it can
 // reach.
-enum Counter : uint32_t { kAccesses, kLanes, kSectors, kCounters };
+// Lanes are counted by those that 32 an access would be too many, sectors by those more than the site's width an access, modulo 2^64: for
+// full warps that access memory side by side both are 0, and there is one counter to add to.
+enum Counter : uint32_t { kAccesses, kMissingLanes, kExtraSectors, kCounters };
+SNOOPIE_BOTH uint64_t lanes_of(const uint64_t* counters) { return 32 * counters[kAccesses] - counters[kMissingLanes]; }
+SNOOPIE_BOTH uint64_t sectors_of(const uint64_t* counters, uint32_t width) { return width * counters[kAccesses] + counters[kExtraSectors]; }
 
 SNOOPIE_BOTH int64_t counter_index(uint32_t site, uint32_t owners, uint32_t owner) {
     return (static_cast<int64_t>(site) * owners + owner) * kCounters;
 }
 
 // --- The launch value: what NVBit hands to every probe of a launch ---
-// From the right: 42 bits, signed, are the place in the arena where site 0 of the launch's block would be; 6 are the GPU; 16 are the
-// launch's slot. The GPU is there because a value that has gone to another GPU's launch would count in memory that is not its own: then
-// nothing is counted, and that is.
-constexpr uint32_t kPlaceBits = 42;
+// From the right: 36 bits, signed, are the place in the arena where site 0 of the launch's block would be; 6 are the GPU; 6 a pattern; 16
+// are the launch's slot. A value that has gone to another GPU's launch would count in memory that is not its own: such accesses are counted
+// as misdirected. The pattern tells what is no value at all: a kernel that is not measured, and has none, can call a function that others
+// do.
+constexpr uint32_t kPlaceBits = 36;
+SNOOPIE_BOTH uint32_t launch_mark_of(uint8_t gpu) { return 0b101101u << 6 | (gpu & 63u); }
 SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, uint8_t gpu, int64_t site_zero) {
-    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(gpu & 63) << kPlaceBits |
+    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(launch_mark_of(gpu)) << kPlaceBits |
            (static_cast<uint64_t>(site_zero) & ((1ull << kPlaceBits) - 1));
 }
 // A launch whose accesses are not counted: instrumented code that runs without counters of its own.
-constexpr uint64_t kLaunchUncounted = ~0ull;
+constexpr uint64_t kLaunchUncounted = 0;
 SNOOPIE_BOTH uint16_t launch_slot(uint64_t launch) { return static_cast<uint16_t>(launch >> 48); }
-SNOOPIE_BOTH uint32_t launch_gpu(uint64_t launch) { return static_cast<uint32_t>(launch >> kPlaceBits) & 63; }
+SNOOPIE_BOTH uint32_t launch_mark(uint64_t launch) { return static_cast<uint32_t>(launch >> kPlaceBits) & 0xfff; }
+SNOOPIE_BOTH bool is_launch(uint32_t mark) { return mark >> 6 == launch_mark_of(0) >> 6; }
 SNOOPIE_BOTH int64_t launch_site_zero(uint64_t launch) { return static_cast<int64_t>(launch << (64 - kPlaceBits)) >> (64 - kPlaceBits); }
 
 // --- The site word: id and log2 of the width ---
 constexpr uint32_t kMaxSiteId = (1u << 27) - 1;
 SNOOPIE_BOTH uint32_t pack_site(uint32_t id, uint32_t log2_width) { return id | log2_width << 27; }
+constexpr uint8_t log2_of_width(uint8_t width) {
+    uint8_t log2 = 0;
+    while (1u << (log2 + 1) <= width) ++log2;
+    return log2;
+}
 SNOOPIE_BOTH uint32_t site_id(uint32_t word) { return word & kMaxSiteId; }
 SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
+
+// --- A pack: several accesses that share a call ---
+// Its site word has the id of the first site and, where a width would be, whether the guard is negated. The word of each access has the
+// immediate of its address, the log2 of its width, its pair of registers, and how far its site is behind that of the access before.
+constexpr uint32_t kMostPacked = 8;
+constexpr uint32_t kMostPairs = 4;
+constexpr uint32_t kMaxPackedDistance = 7;
+SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t log2_width, uint32_t pair, uint32_t distance) {
+    return static_cast<uint32_t>(immediate) << 8 | log2_width << 5 | pair << 3 | distance;
+}
+SNOOPIE_BOTH int32_t packed_immediate(uint32_t word) { return static_cast<int32_t>(word) >> 8; }
+SNOOPIE_BOTH uint32_t packed_log2_width(uint32_t word) { return word >> 5 & 7; }
+SNOOPIE_BOTH uint32_t packed_pair(uint32_t word) { return word >> 3 & 3; }
+SNOOPIE_BOTH uint32_t packed_distance(uint32_t word) { return word & kMaxPackedDistance; }
 
 }  // namespace snoopie

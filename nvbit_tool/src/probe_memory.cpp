@@ -46,7 +46,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
     state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
     state.owners = slots.count();
     state.unknown = slots.slot(kOwnerUnknown);
-    state.gpu = gpu;
+    state.mark = launch_mark_of(gpu);
     // Behind the page bytes.
     const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
     if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);

@@ -1,6 +1,10 @@
 #include "probe_plan.h"
 
 #include <optional>
+#include <set>
+
+#include "probe_abi.h"
+#include "probe_packing.h"
 
 namespace snoopie {
 
@@ -41,9 +45,60 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
     }
 }
 
+// Only what the probe of a pack can be told.
+bool fits_pack(const MemoryReference& reference) { return reference.immediate >= -(1 << 23) && reference.immediate < 1 << 23; }
+
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, const ProbePlan& plan, size_t packing) {
+    std::vector<PlannedCall> calls;
+    std::vector<SassEffect> effects;
+    std::vector<uint32_t> offsets;
+    for (const Instruction& instruction : instructions) {
+        const std::optional<SassLine> line = parse_sass(instruction.sass);
+        effects.push_back(line ? effect_of(*line) : SassEffect());
+        offsets.push_back(instruction.offset);
+    }
+    std::vector<PackableAccess> accesses;
+    std::vector<size_t> probes;
+    for (size_t i = 0; i < plan.probes.size(); ++i) {
+        const Probe& probe = plan.probes[i];
+        const size_t at = plan.sites[probe.site].instruction;
+        const std::optional<SassLine> line = parse_sass(instructions[at].sass);
+        if (probe.kind != Probe::Kind::registers || !line || line->guard_uniform ||
+            !fits_pack(instructions[at].references[probe.reference])) {
+            calls.push_back({at, {i}});
+            continue;
+        }
+        accesses.push_back({at, instructions[at].references[probe.reference].reg, line->guard, line->guard_negated});
+        probes.push_back(i);
+    }
+    for (const Pack& pack : pack_accesses(effects, offsets, accesses, packing)) {
+        // What the probe of a pack can be told is limited: any part of the pack can be called where all of it could.
+        PlannedCall call;
+        std::set<int> pairs;
+        for (const size_t access : pack.accesses) {
+            const size_t distance = call.probes.empty() ? 0 : plan.probes[probes[access]].site - plan.probes[call.probes.back()].site;
+            pairs.insert(accesses[access].reg);
+            if (pairs.size() > kMostPairs || distance > kMaxPackedDistance) {
+                calls.push_back(call);
+                call = {};
+                pairs = {accesses[access].reg};
+            }
+            call.instruction = pack.instruction;
+            call.guard = accesses[access].guard;
+            call.guard_negated = accesses[access].guard_negated;
+            call.probes.push_back(probes[access]);
+        }
+        calls.push_back(call);
+    }
+    // One by itself comes before its own instruction, whose guard its probe takes.
+    for (PlannedCall& call : calls)
+        if (call.probes.size() == 1) call.instruction = plan.sites[plan.probes[call.probes.front()].site].instruction;
+    return calls;
+}
+
 }  // namespace
 
-ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps) {
+ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps, size_t packing) {
     ProbePlan plan;
     for (size_t i = 0; i < instructions.size(); ++i) {
         const Opcode opcode = decode_opcode(instructions[i].opcode, instructions[i].touches_memory);
@@ -54,6 +109,7 @@ ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_
         plan.probes.push_back(probe);
         plan.sites.push_back({i, opcode, measuring.has_value()});
     }
+    plan.calls = plan_calls(instructions, plan, packing);
     return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "opcode.h"
+#include "sass.h"
 
 namespace snoopie {
 
@@ -60,12 +61,21 @@ struct Probe {
     int rank = 0;
 };
 
+// An injected call.
+struct PlannedCall {
+    size_t instruction = 0;      // it comes before this one,
+    std::vector<size_t> probes;  // and does what these would. Several are all of Kind::registers, and have one guard:
+    int guard = SassLine::kAlways;
+    bool guard_negated = false;
+};
+
 struct ProbePlan {
     std::vector<PlannedSite> sites;  // every instruction that can touch another GPU's memory, in order
     std::vector<Probe> probes;       // one for each site
+    std::vector<PlannedCall> calls;
 };
 
-// `tensor_maps`: whether tensor maps can be decoded on this driver and GPU.
-ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps);
+// `tensor_maps`: whether tensor maps can be decoded on this driver and GPU. `packing`: at most so many accesses share a call.
+ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps, size_t packing);
 
 }  // namespace snoopie

@@ -163,13 +163,14 @@ void sampling() {
 }
 
 void packing() {
-    for (const int64_t place : {int64_t{0}, int64_t{-5000000}, int64_t{1} << 40, -(int64_t{1} << 40)}) {
+    for (const int64_t place : {int64_t{0}, int64_t{-5000000}, int64_t{1} << 34, -(int64_t{1} << 35)}) {
         const uint64_t value = pack_launch(0xFFFE, 61, place);
         CHECK_EQ(launch_slot(value), 0xFFFE);
-        CHECK_EQ(launch_gpu(value), 61u);
+        CHECK_EQ(launch_mark(value), launch_mark_of(61));
+        CHECK(is_launch(launch_mark(value)));
         CHECK_EQ(launch_site_zero(value), place);
-        CHECK(value != kLaunchUncounted);
     }
+    for (const uint64_t no_value : {kLaunchUncounted, ~uint64_t{0}, uint64_t{0x7f0012345678}}) CHECK(!is_launch(launch_mark(no_value)));
     CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
     CHECK_EQ(site_width(pack_site(3, 5)), 32u);
     const RecordTags tags = unpack_tags(pack_tags({0xABCD, 63, 31, RecordShape::bulk}));
@@ -201,7 +202,7 @@ void plan() {
         {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}, {}},
         {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}, {}},
     };
-    const ProbePlan plan = plan_probes(code, true);
+    const ProbePlan plan = plan_probes(code, true, 1);
     CHECK_EQ(plan.sites.size(), code.size() - 1);
     CHECK_EQ(plan.probes.size(), plan.sites.size());
     for (size_t i = 0; i < plan.sites.size(); ++i) {
@@ -223,7 +224,7 @@ void plan() {
     CHECK(plan.probes[7].predicate.number == 1 && plan.probes[7].predicate.negated);
     CHECK(plan.probes[8].kind == Kind::registers);
     // Without a known layout of tensor maps their copies are only counted.
-    const ProbePlan cautious = plan_probes(code, false);
+    const ProbePlan cautious = plan_probes(code, false, 1);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
 }
 
