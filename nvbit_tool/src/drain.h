@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "context.h"
+#include "record_writer.h"
 #include "trace_writer.h"
 
 namespace snoopie {
@@ -65,7 +66,7 @@ class Drain {
     void take_records(Context& context, uint64_t until);
     void append(Context& context, const RawRecord& record);
     void write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values);
-    void flush_records();
+    void flush_records(Context& context);
 
     TraceWriter* const writer_;
     void (*const on_thread_)();
@@ -89,9 +90,7 @@ class Drain {
     std::atomic<uint64_t> dropped_{0};
 
     // Of the thread alone.
-    std::vector<RecordRow> strided_;
-    std::vector<ScatteredRow> scattered_;
-    std::vector<BulkRow> bulk_;
+    RecordWriter record_writer_;
     std::vector<uint64_t> values_;
 
     std::thread thread_;

@@ -170,7 +170,7 @@ void killed() {
     if (const pid_t child = fork(); child == 0) {
         TraceWriter writer(file.fd(), "{}", {});
         for (uint32_t i = 0;; ++i) {
-            writer.append(RecordRow{i, 1, 0, 1, i, i, 0, ~0u, i, 4});
+            writer.append(RecordRow{1, i, i, i, 0});
             writer.wait_for_room();
         }
     } else {
@@ -227,7 +227,7 @@ void file_size_limit() {
         uint64_t noise = 1;
         for (uint32_t i = 0; i < 100000; ++i) {
             noise = noise * 6364136223846793005ull + 1442695040888963407ull;
-            writer.append(RecordRow{i, 1, 0, 1, noise, noise >> 7, 0, ~0u, noise >> 13, 4});
+            writer.append(RecordRow{i, noise >> 13, i, noise >> 40, 0});
         }
         writer.finish("{}");
         _exit(writer.error().empty() ? 1 : 0);

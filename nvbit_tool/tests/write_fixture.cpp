@@ -14,6 +14,7 @@
 #include "catalog.h"
 #include "output_path.h"
 #include "owners.h"
+#include "record_writer.h"
 #include "trace_header.h"
 #include "trace_writer.h"
 
@@ -66,35 +67,38 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     writer.append(SetRow{kFirstSet, 0});
     writer.append(SetRow{kFirstSet, 1});
     writer.append(ObjectRow{3, 0x7f4000000000, 0x200000, kFirstSet, static_cast<u1>(ObjectKind::multicast), kStart + 2});
+    RecordWriter accesses(&writer);
     uint32_t launch = 0;
     for (uint32_t gpu = 0; gpu < 2; ++gpu) {
         const u1 owner = static_cast<u1>(1 - gpu);
         const uint64_t target = 0x7f0000000000 + owner * 0x200000ull;
         writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
         writer.append(CountRow{launch, put_entry.first_site + 1, owner, 2, 64, 8});
-        for (uint32_t i = 0; i < records; ++i)
-            writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF,
-                                    target + i % 2 * 128, 4});
+        Access access{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 0xFFFFFFFF, 0, 0, 0};
+        for (uint32_t i = 0; i < records; ++i) {
+            access.time = 5000 + i;
+            access.block = i % 2;
+            accesses.strided(access, target + i % 2 * 128, 4);
+        }
         // A bulk copy of 64 × 16 bytes, and an instruction of which there is only how often it ran.
         writer.append(CountRow{launch, put_entry.first_site + 2, owner, 1, 64, 32});
-        writer.append(BulkRow{launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 5500, 1, 2, 0b100, target + 256, 1024});
+        accesses.bulk({launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 0b100, 5500, 1, 2}, target + 256, 1024);
         writer.append(CountRow{launch, put_entry.first_site + 3, kOwnerUnknown, 2, 2, 0});
         writer.append(CollectiveRow{gpu + 1, 1, writer.intern("AllReduce"), writer.intern("sum"), writer.intern("float32"), 256, 1024, -1,
                                     0xfeedfacecafebeef, gpu, 2, static_cast<u1>(gpu), 0x1000 + gpu, 4711, kStart + 10, kStart + 20});
         writer.append(
             LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0, 1});
         writer.append(CountRow{launch, bump_entry.first_site, owner, 1, 3, 2});
-        ScatteredRow scattered{launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 6000, 0, 0, 0b1011, {}};
-        scattered.addresses[0] = target;
-        scattered.addresses[1] = target + 4;
-        scattered.addresses[3] = target + 64;
-        writer.append(scattered);
+        const u8 addresses[32] = {target, target + 4, 0, target + 64};
+        accesses.scattered({launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 0b1011, 6000, 0, 0}, addresses);
+        accesses.flush();
     }
     const u4 memcpy_call = writer.intern("cuMemcpyHtoDAsync_v2"), graph_call = writer.intern("cuGraphLaunch");
     writer.append(CopyRow{1, static_cast<u1>(CopyKind::linear), memcpy_call, kOwnerHost, 0, 0x5000, 0x7f0000000000, 4096, 0, 0x1000, 4711,
                           kStart + 30, kStart + 40});
     writer.append(CopyRow{2, static_cast<u1>(CopyKind::graph), graph_call, 0, 1, 0x7f0000000000, 0x7f0000200000, 512, 0, 0x1000, 4711,
                           kStart + 50, kStart + 55});
+    writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
 }

@@ -119,12 +119,12 @@ def test_an_unknown_type(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(3, "upgrade"), (0, "record it again"), ("1", "record"), (True, "record"), (None, "record")]
+    ("version", "remedy"), [(4, "upgrade"), (0, "record it again"), ("1", "record"), (True, "record"), (None, "record")]
 )
 def test_other_versions(version: object, remedy: str) -> None:
     trace = TraceBuilder()
     trace.header["version"] = version
-    with pytest.raises(VersionError, match=f"versions 1 and 2; {remedy}"):
+    with pytest.raises(VersionError, match=f"versions 1 to 3; {remedy}"):
         read(trace)
     # Cut or not: that another version is needed comes first.
     with pytest.raises(VersionError):

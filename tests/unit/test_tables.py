@@ -24,8 +24,8 @@ def read(data: bytes, *, allow_truncated: bool = False) -> Process:
 
 
 TABLES = (
-    "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "counts", "records", "copies",
-    "collectives", "objects", "notices",
+    "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "sampling", "counts", "records",
+    "copies", "collectives", "objects", "notices",
 )  # fmt: skip
 ANALYSES = ("by_copy", "by_collective", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
 
@@ -72,20 +72,26 @@ WRONG = [
     ("counts", "owner", 4),
     ("counts", "owner", 63),
     ("counts", "lanes", 2**63),
-    ("records", "launch", 0),
-    ("records", "launch", 12),
-    ("records", "site", 6),
-    ("records", "issuer", 4),
-    ("records", "issuer", 255),
-    ("records", "owner", 4),
-    ("records", "block", 2**64 - 1),
-    ("scattered", "launch", 12),
-    ("scattered", "site", 0),
-    ("scattered", "owner", 63),
-    ("bulk", "launch", 0),
-    ("bulk", "site", 99),
-    ("bulk", "issuer", 4),
-    ("bulk", "owner", 63),
+    ("sampling", "function", 0),
+    ("sampling", "function", 4),
+    ("sampling", "gpu", 254),
+    ("sampling", "launches", 2),
+    ("sampling", "measured", 6),
+    ("sampling", "measured", 2**63),
+    ("patterns", "launch", 0),
+    ("patterns", "launch", 12),
+    ("patterns", "site", 0),
+    ("patterns", "site", 6),
+    ("patterns", "issuer", 4),
+    ("patterns", "issuer", 255),
+    ("patterns", "owner", 4),
+    ("patterns", "id", 0),
+    ("patterns", "id", 2),
+    ("patterns", "id", 77),
+    ("records", "pattern", 0),
+    ("records", "pattern", 99),
+    ("scattered", "pattern", 2**32 - 1),
+    ("bulk", "pattern", 0),
     ("bulk", "bytes", 2**63),
     ("copies", "kind", 6),
     ("copies", "call", 99),
@@ -110,10 +116,31 @@ WRONG = [
     *((table, "id", id) for table in WITH_IDS for id in (0, 2)),
 ]
 
+# The same for the record tables of format 2, which had no patterns.
+WRONG_2 = [
+    ("records", "launch", 0),
+    ("records", "launch", 12),
+    ("records", "site", 6),
+    ("records", "issuer", 4),
+    ("records", "issuer", 255),
+    ("records", "owner", 4),
+    ("records", "block", 2**64 - 1),
+    ("scattered", "launch", 12),
+    ("scattered", "site", 0),
+    ("scattered", "owner", 63),
+    ("bulk", "launch", 0),
+    ("bulk", "site", 99),
+    ("bulk", "issuer", 4),
+    ("bulk", "owner", 63),
+    ("bulk", "bytes", 2**63),
+]
 
-def busy_builder() -> TraceBuilder:
+
+def busy_builder(version: int = 3) -> TraceBuilder:
     """The ring, with rows in every other table too."""
-    trace = ring_builder()
+    trace = ring_builder(version=version)
+    if version >= 3:
+        trace.add("sampling", function=1, gpu=1, launches=5, measured=3)
     trace.set(64, 0, 1)
     trace.set(65, 255)
     trace.count(1, 1, 64, 1, 32, 16)
@@ -126,9 +153,11 @@ def busy_builder() -> TraceBuilder:
     return trace
 
 
-@pytest.mark.parametrize(("table", "column", "value"), WRONG)
-def test_a_value_that_refers_to_nothing(table: str, column: str, value: int) -> None:
-    trace = busy_builder()
+@pytest.mark.parametrize(
+    ("version", "table", "column", "value"), [(3, *wrong) for wrong in WRONG] + [(2, *wrong) for wrong in WRONG_2]
+)
+def test_a_value_that_refers_to_nothing(version: int, table: str, column: str, value: int) -> None:
+    trace = busy_builder(version)
     trace.rows[table][0][column] = value
     with pytest.raises(CorruptError, match=table):
         everything(read(trace.encode()))
