@@ -18,12 +18,14 @@ u4 RecordWriter::intern(const Access& access, i8 stride) {
     const Pattern pattern{access.launch, access.site, access.mask, access.issuer, access.owner, stride};
     // Most accesses are like the one before.
     if (latest_id_ != 0 && pattern == latest_) return latest_id_;
-    if (ids_.size() >= kPatterns) ids_.clear();
-    const auto [entry, is_new] = ids_.try_emplace(pattern, last_id_ + 1);
-    if (is_new)
-        patterns_.push_back({++last_id_, pattern.launch, pattern.site, pattern.issuer, pattern.owner, pattern.mask, pattern.stride});
+    auto known = ids_.find(pattern);
+    if (known == ids_.end()) {
+        if (ids_.size() >= kPatterns) ids_.clear();
+        known = ids_.emplace(pattern, ++last_id_).first;
+        patterns_.push_back({last_id_, pattern.launch, pattern.site, pattern.issuer, pattern.owner, pattern.mask, pattern.stride});
+    }
     latest_ = pattern;
-    latest_id_ = entry->second;
+    latest_id_ = known->second;
     return latest_id_;
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "row_order.h"
 #include "schema.h"
 
 namespace snoopie {
@@ -34,28 +35,32 @@ class TableBuilder {
     size_t raw_size() const { return raw_size_; }
 
     // The block's content: column after column.
-    std::string encode() {
-        if (sorted_) sort();
+    std::string encode() const {
+        const std::vector<u4> order = sorted_ ? sorted_rows() : std::vector<u4>();
         std::string content;
         content.reserve(raw_size_);
-        for (const Values& column : columns_) column.encode(&content);
+        for (const Values& column : columns_) column.encode(order, &content);
         return content;
     }
 
   private:
     struct Values {
-        std::string fixed;        // the values, or for a utf8 column the lengths
+        std::string bytes;        // the values, or for a utf8 column the lengths; with room for more
+        size_t size = 0;          // bytes used
+        size_t width = 0;         // bytes of a value, or of a difference
         std::string text;         // for a utf8 column the bytes
         std::vector<u8> numbers;  // for a column of differences the values
         u8 lowest = ~u8{0};
         u8 highest = 0;
-        size_t stored = 0;  // bytes of a difference
 
         template <class T>
         size_t append(const T& value) {
             static_assert(std::is_trivially_copyable_v<T>);
-            fixed.append(reinterpret_cast<const char*>(&value), sizeof value);
-            return sizeof value;
+            width = sizeof value;
+            if (size + width > bytes.size()) bytes.resize(2 * bytes.size() + 64 * width);
+            std::memcpy(&bytes[size], &value, sizeof value);
+            size += width;
+            return width;
         }
         size_t append(const utf8& value) {
             text += value;
@@ -64,16 +69,16 @@ class TableBuilder {
         template <size_t Bytes>
         size_t append(const Delta<Bytes>& number) {
             const size_t before = numbers.empty() ? sizeof lowest : 0;
-            stored = Bytes;
+            width = Bytes;
             lowest = std::min(lowest, number.value);
             highest = std::max(highest, number.value);
             numbers.push_back(number.value);
             return before + Bytes;
         }
         size_t append(const delta8x32& row) {
-            size_t size = 0;
-            for (const delta8& number : row) size += append(number);
-            return size;
+            size_t added = 0;
+            for (const delta8& number : row) added += append(number);
+            return added;
         }
 
         template <class T>
@@ -84,73 +89,50 @@ class TableBuilder {
             return numbers.empty() || std::max(highest, number.value) - std::min(lowest, number.value) <= ~u4{0};
         }
 
-        u8 key(size_t row, size_t rows) const {
-            if (!numbers.empty()) return numbers[row];
-            u8 value = 0;
-            std::memcpy(&value, &fixed[row * (fixed.size() / rows)], fixed.size() / rows);
-            return value;
-        }
-
-        void permute(const std::vector<u4>& order) {
+        // `order` says which row comes where; empty = as they are.
+        void encode(const std::vector<u4>& order, std::string* content) const {
             if (!numbers.empty()) {
-                std::vector<u8> moved;
-                moved.reserve(numbers.size());
-                for (const u4 row : order) moved.push_back(numbers[row]);
-                numbers = std::move(moved);
-                return;
+                width == sizeof(u4) ? encode_differences<u4>(order, content) : encode_differences<u8>(order, content);
+            } else if (order.empty()) {
+                content->append(bytes, 0, size).append(text);
+            } else {
+                const size_t start = content->size();
+                content->resize(start + size);
+                char* place = &(*content)[start];
+                for (const u4 row : order) {
+                    std::memcpy(place, &bytes[row * width], width);
+                    place += width;
+                }
             }
-            const size_t width = fixed.size() / order.size();
-            std::string moved;
-            moved.reserve(fixed.size());
-            for (const u4 row : order) moved.append(fixed, row * width, width);
-            fixed = std::move(moved);
-        }
-
-        void encode(std::string* content) const {
-            *content += fixed;
-            *content += text;
-            if (stored == sizeof(u4)) encode_differences<u4>(content);
-            if (stored == sizeof(u8)) encode_differences<u8>(content);
         }
 
         // The lowest value, then the differences from row to row, beginning there: the low bytes of all, then the next higher, …
         // A difference's sign is in its lowest bit, so that small ones have high bytes of 0, which compress to nothing.
         template <class T>
-        void encode_differences(std::string* content) const {
+        void encode_differences(const std::vector<u4>& order, std::string* content) const {
             content->append(reinterpret_cast<const char*>(&lowest), sizeof lowest);
             const size_t start = content->size();
             content->resize(start + numbers.size() * sizeof(T));
-            char* bytes = &(*content)[start];
+            char* place = &(*content)[start];
             T before = static_cast<T>(lowest);
-            for (const u8 number : numbers) {
-                const T difference = static_cast<T>(static_cast<T>(number) - before);
-                const T negative = static_cast<T>(0) - (difference >> (8 * sizeof(T) - 1));
-                const T folded = static_cast<T>(difference << 1) ^ negative;
-                for (size_t byte = 0; byte < sizeof(T); ++byte) bytes[byte * numbers.size()] = static_cast<char>(folded >> 8 * byte);
-                ++bytes;
-                before = static_cast<T>(number);
+            for (size_t i = 0; i < numbers.size(); ++i, ++place) {
+                const T number = static_cast<T>(numbers[order.empty() ? i : order[i]]);
+                const T difference = number - before;
+                const T negative = T{0} - (difference >> (8 * sizeof(T) - 1));
+                const T folded = (difference << 1) ^ negative;
+                for (size_t byte = 0; byte < sizeof(T); ++byte) place[byte * numbers.size()] = static_cast<char>(folded >> 8 * byte);
+                before = number;
             }
         }
     };
 
-    void sort() {
-        struct Key {
-            u8 second;
-            u4 first;
-            u4 row;
-        };
-        std::vector<Key> keys;
-        keys.reserve(rows_);
-        for (u4 row = 0; row < rows_; ++row)
-            keys.push_back({columns_[1].key(row, rows_), static_cast<u4>(columns_[0].key(row, rows_)), row});
-        std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
-            if (a.first != b.first) return a.first < b.first;
-            return a.second != b.second ? a.second < b.second : a.row < b.row;
-        });
-        std::vector<u4> order;
-        order.reserve(rows_);
-        for (const Key& key : keys) order.push_back(key.row);
-        for (Values& column : columns_) column.permute(order);
+    std::vector<u4> sorted_rows() const {
+        std::vector<RowKey> keys(rows_);
+        for (u4 row = 0; row < rows_; ++row) {
+            keys[row] = {columns_[1].numbers[row], 0, row};
+            std::memcpy(&keys[row].first, &columns_[0].bytes[row * sizeof(u4)], sizeof(u4));
+        }
+        return row_order(std::move(keys));
     }
 
     bool sorted_;

@@ -3,13 +3,16 @@
 //   blocks   the same with 200000 records, many blocks
 //   killed   `small` without its end, as a killed process leaves it
 //   empty    a process that recorded nothing
+//   given    the accesses that standard input holds, a GivenAccess each
 // and as a specification of what is in them: tests/integration.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "catalog.h"
 #include "output_path.h"
@@ -24,7 +27,20 @@ namespace {
 
 constexpr uint64_t kStart = 1790000000000000000;
 
-std::string header() {
+struct __attribute__((packed)) GivenAccess {
+    u4 launch;
+    u4 site;
+    u1 issuer;
+    u1 owner;
+    u4 mask;
+    u8 time;
+    u8 block;
+    u1 warp;
+    u8 base;
+    i8 stride;
+};
+
+std::string header(uint32_t gpu_count) {
     ToolInfo tool{"0.1.0", "1.7.7.1", "13.0", "13.0"};
     ProcessInfo process;
     process.host = "node1";
@@ -36,7 +52,7 @@ std::string header() {
     process.environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
     process.ranks = {{"OMPI_COMM_WORLD_RANK", "0"}};
     std::vector<GpuInfo> gpus;
-    for (int i = 0; i < 2; ++i)
+    for (uint32_t i = 0; i < gpu_count; ++i)
         gpus.push_back({"GPU-0000000" + std::to_string(i), "NVIDIA H200", "0000:1" + std::to_string(i) + ":00.0", 150754820096, 90, 18});
     return header_json(tool, Options{}, "/home/u/snoopie-ring.4711.zst", process, gpus, {{0, 1, true, true, 0}, {1, 0, true, true, 0}});
 }
@@ -103,6 +119,30 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
 }
 
+// Launches and instructions only as far as the accesses name them.
+uint64_t write_given(TraceWriter& writer, Catalog& catalog) {
+    std::vector<GivenAccess> given;
+    for (GivenAccess access; std::fread(&access, sizeof access, 1, stdin) == 1;) given.push_back(access);
+    FunctionDescription kernel{"kernel()", "_Z6kernelv", true, false, {}};
+    u4 sites = 0, launches = 0;
+    for (const GivenAccess& access : given) {
+        sites = std::max(sites, u4{access.site});
+        launches = std::max(launches, u4{access.launch});
+    }
+    for (u4 site = 0; site < sites; ++site) kernel.sites.push_back({16 * site, "STG.E", "STG.E", Operation::store, 4, true, {}});
+    const Catalog::Entry entry = catalog.add(kernel);
+    for (u4 launch = 1; launch <= launches; ++launch)
+        writer.append(LaunchRow{launch, entry.function, 0, 0, 4711, kStart + launch, 1, 1, 1, 32, 1, 1, 0});
+    RecordWriter accesses(&writer);
+    for (const GivenAccess& access : given) {
+        accesses.strided({access.launch, access.site, access.issuer, access.owner, access.mask, access.time, access.block, access.warp},
+                         access.base, access.stride);
+        if (accesses.pending() >= 4096) accesses.flush();
+    }
+    accesses.flush();
+    return given.size();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,8 +151,8 @@ int main(int argc, char** argv) {
         std::puts(schema_json().c_str());
         return 0;
     }
-    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty")) {
-        std::fprintf(stderr, "write_fixture small|blocks|killed|empty FILE, or write_fixture schema\n");
+    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty" && kind != "given")) {
+        std::fprintf(stderr, "write_fixture small|blocks|killed|empty|given FILE, or write_fixture schema\n");
         return 2;
     }
     std::string why;
@@ -122,11 +162,13 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", why.c_str());
         return 1;
     }
-    TraceWriter writer(fd, header(), {});
+    TraceWriter writer(fd, header(kind == "given" ? 4 : 2), {});
     Catalog catalog(&writer);
     Totals totals;
     const uint32_t records = kind == "blocks" ? 100000 : 2;
-    if (kind != "empty") {
+    if (kind == "given") {
+        totals.records_written = write_given(writer, catalog);
+    } else if (kind != "empty") {
         write_rows(writer, catalog, records);
         totals.launches_seen = 5;
         totals.launches_native = 1;

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
 
-# Version 1 has no bulk, copies, collectives and sets, and says nothing of how often unmeasured sites ran. Before version 3
-# every row of a record table holds all of its access; since then patterns hold what many accesses have in common.
+# Version 1 has no bulk, copies, collectives and sets, and says nothing of how often unmeasured sites ran. Up to
+# version 2 a record has all of its access; since then patterns have what many accesses have in common.
 VERSIONS = (1, 2, 3)
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
@@ -213,7 +213,7 @@ def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any]
 
 
 def _decode_differences(content: bytes, position: int, count: int, size: int) -> NDArray[np.uint64]:
-    """Values stored as the lowest one and then differences of ``size`` bytes, byte by byte: see docs/trace-format.md."""
+    """Values stored as the lowest one, then differences of ``size`` bytes, byte by byte: see docs/trace-format.md."""
     lowest = np.frombuffer(content, "<u8", 1, position)
     planes = np.frombuffer(content, np.uint8, count * size, position + 8).reshape(size, count)
     folded = planes[0].astype(f"<u{size}")

@@ -45,7 +45,8 @@ _REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
 # References that must not be 0: without them the row says nothing.
 _ACCESS = ("launch", "site")
 _MUST = {"counts": _ACCESS, "patterns": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
-         "frees": ("object",), "sites": ("function",), "launches": ("function",), "sampling": ("function",)}  # fmt: skip
+         "frees": ("object",), "sites": ("function",), "launches": ("function",),
+         "sampling": ("function",)}  # fmt: skip
 # Values that are places in a list of the header, codes, or numbers in a range, by table.
 _CODES: dict[str, dict[str, str]] = {
     "sites": {"operation": "operation", "width": "u4"},
@@ -249,7 +250,7 @@ class Process:
         return columns
 
     def _read_patterns(self, number: int) -> Columns:
-        """The columns of a block of patterns, without the ids, which are those that its place says."""
+        """The columns of a block of patterns but the ids, which its place says too. By any thread, and again."""
         block = self._pattern_blocks[number]
         columns = self._checked(block, self.header.tables[block.table])
         first = self._pattern_ids[number] + 1
@@ -283,7 +284,7 @@ class Process:
         return columns | {name: values[rows] for name, values in patterns.items()}
 
     def _check_ids(self, block: Block, table: str, columns: Columns) -> None:
-        if "id" in columns and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
+        if "id" in columns and table not in _LATER and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
             raise self.container.corrupt(block, f"holds an id of {table} that is 0, too large or not the only one")
         for name, target in self._references.get(table, {}).items():
             known = self._ids.setdefault(target, _Ids())
