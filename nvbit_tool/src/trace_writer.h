@@ -27,7 +27,7 @@ class TraceWriter {
 
     struct Settings {
         int compression_level = 3;
-        size_t queued_blocks = 64;  // above this, wait_for_room waits
+        size_t queued_blocks = 32;  // above this, wait_for_room waits
     };
 
     // Takes over the open file `fd` and writes `header` (JSON) as the first block. `on_thread` is called once on the writer's thread.
