@@ -139,6 +139,14 @@ class Trace:
         launches = self._tables.launches
         return launches if self._selected is None else launches[self._selected.launches]
 
+    @property
+    def sampling(self) -> pd.DataFrame:
+        """process function kernel gpu launches measured (of these): kernels of which only some launches were measured.
+
+        ``counts`` and all that is made of them are of the measured launches alone. Without rows, all were measured.
+        """
+        return self._tables.sampling
+
     @cached_property
     def counts(self) -> pd.DataFrame:
         """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals, of measured sites"""

@@ -20,7 +20,12 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 }  // namespace
 
 Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
-    : writer_(writer), catalog_(catalog), on_thread_(on_thread), patience_(patience), on_stall_(std::move(on_stall)) {
+    : writer_(writer),
+      catalog_(catalog),
+      on_thread_(on_thread),
+      patience_(patience),
+      on_stall_(std::move(on_stall)),
+      record_writer_(writer) {
     thread_ = std::thread([this] { run(); });
 }
 
@@ -173,65 +178,40 @@ void Drain::take_records(Context& context, uint64_t until) {
             append(context, record);
             continue;
         }
-        flush_records();
-        ring->publish();
+        flush_records(context);
         if (!complete || std::chrono::steady_clock::now() > patience) return;
     }
-    flush_records();
-    ring->publish();
+    flush_records(context);
 }
 
 void Drain::append(Context& context, const RawRecord& record) {
-    const auto fill = [&](auto row) {
-        row.launch = context.launch_in(record.tags.slot);
-        row.site = record.site;
-        row.issuer = context.gpu();
-        row.owner = context.memory()->slots().owner(record.tags.owner);
-        row.time = record.time;
-        row.block = record.block;
-        row.warp = record.tags.warp;
-        row.mask = record.mask;
-        return row;
-    };
+    const Access access{context.launch_in(record.tags.slot),
+                        record.site,
+                        context.gpu(),
+                        context.memory()->slots().owner(record.tags.owner),
+                        record.mask,
+                        record.time,
+                        record.block,
+                        record.tags.warp};
     switch (record.tags.shape) {
-        case RecordShape::strided: {
-            RecordRow row = fill(RecordRow{});
-            row.base = record.base;
-            row.stride = record.stride;
-            strided_.push_back(row);
+        case RecordShape::strided:
+            record_writer_.strided(access, record.base, record.stride);
             break;
-        }
-        case RecordShape::scattered: {
-            ScatteredRow row = fill(ScatteredRow{});
-            for (size_t lane = 0; lane < row.addresses.size(); ++lane) row.addresses[lane] = record.addresses[lane];
-            scattered_.push_back(row);
+        case RecordShape::scattered:
+            record_writer_.scattered(access, record.addresses);
             break;
-        }
-        case RecordShape::bulk: {
-            BulkRow row = fill(BulkRow{});
-            row.base = record.base;
-            row.bytes = static_cast<u8>(record.stride);
-            bulk_.push_back(row);
+        case RecordShape::bulk:
+            record_writer_.bulk(access, record.base, static_cast<u8>(record.stride));
             break;
-        }
     }
-    if (strided_.size() + scattered_.size() + bulk_.size() >= kRowsAtOnce) {
-        flush_records();
-        context.memory()->ring()->publish();
-    }
+    if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);
 }
 
-void Drain::flush_records() {
-    const size_t rows = strided_.size() + scattered_.size() + bulk_.size();
-    if (rows == 0) return;
-    writer_->wait_for_room();
-    records_ += rows;
-    writer_->append(strided_);
-    writer_->append(scattered_);
-    writer_->append(bulk_);
-    strided_.clear();
-    scattered_.clear();
-    bulk_.clear();
+// Hands the records that were taken to the trace, and their room back to the GPU.
+void Drain::flush_records(Context& context) {
+    records_ += record_writer_.pending();
+    record_writer_.flush();
+    context.memory()->ring()->publish();
 }
 
 void Drain::write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values) {

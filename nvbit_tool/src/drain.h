@@ -13,6 +13,7 @@
 
 #include "catalog.h"
 #include "context.h"
+#include "record_writer.h"
 #include "trace_writer.h"
 
 namespace snoopie {
@@ -66,7 +67,7 @@ class Drain {
     void take_records(Context& context, uint64_t until);
     void append(Context& context, const RawRecord& record);
     void write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values);
-    void flush_records();
+    void flush_records(Context& context);
 
     TraceWriter* const writer_;
     const Catalog* const catalog_;
@@ -91,9 +92,7 @@ class Drain {
     std::atomic<uint64_t> dropped_{0};
 
     // Of the thread alone.
-    std::vector<RecordRow> strided_;
-    std::vector<ScatteredRow> scattered_;
-    std::vector<BulkRow> bulk_;
+    RecordWriter record_writer_;
     std::vector<uint64_t> values_;
 
     std::thread thread_;

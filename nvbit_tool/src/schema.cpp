@@ -25,7 +25,7 @@ std::string schema_json() {
         for (const Column& column : table.columns) {
             const std::string type = column.type;
             json.begin_object();
-            json.member("name", column.name).member("type", type == "u8x32" ? "u8[32]" : type);
+            json.member("name", column.name).member("type", type == "delta8x32" ? "delta8[32]" : type);
             json.member("unit", column.unit).member("ref", column.ref).member("doc", column.doc);
             json.end_object();
         }

@@ -1,8 +1,8 @@
 // The tables of a trace, declared once. Row structs, their encoding and the schema in the header all come from these lists; Python
 // builds its dtypes from the header, and docs/tables.md is generated from it.
 //
-// A column is C(name, type, unit, ref, doc). Types: u1 u2 u4 u8 i4 i8, u8x32 (an array of 32), utf8 (a std::string).
-// `ref` is the table whose id the value is, or "".
+// A column is C(name, type, unit, ref, doc). Types: u1 u2 u4 u8 i4 i8, delta4 and delta8 (a u8, stored in 4 or 8 bytes as the difference
+// from the row before), delta8x32 (an array of 32 of them), utf8 (a std::string). `ref` is the table whose id the value is, or "".
 #pragma once
 
 #include <array>
@@ -19,10 +19,20 @@ using u4 = uint32_t;
 using u8 = uint64_t;
 using i4 = int32_t;
 using i8 = int64_t;
-using u8x32 = std::array<uint64_t, 32>;
 using utf8 = std::string;
 
-constexpr int kFormatVersion = 2;
+// delta4: the values of a block lie within 2^32 of each other; the writer begins a new block where they would not.
+template <size_t Bytes>
+struct Delta {
+    u8 value = 0;
+    Delta() = default;
+    constexpr Delta(u8 number) : value(number) {}
+};
+using delta4 = Delta<4>;
+using delta8 = Delta<8>;
+using delta8x32 = std::array<delta8, 32>;
+
+constexpr int kFormatVersion = 3;
 
 #define SNOOPIE_STRINGS(C)                                  \
     C(id, u4, "", "", "1, 2, 3, … in the order of writing") \
@@ -79,29 +89,43 @@ constexpr int kFormatVersion = 2;
     C(lanes, u8, "", "", "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
     C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")
 
-// The columns that say which access a record is; both shapes of record have them.
-#define SNOOPIE_ACCESS(C)                                 \
-    C(launch, u4, "", "launches", "the launch")           \
-    C(site, u4, "", "sites", "the instruction")           \
-    C(issuer, u1, "", "", "GPU that executed it")         \
-    C(owner, u1, "", "", "whose memory was touched")      \
-    C(time, u8, "ns", "", "device time (globaltimer)")    \
-    C(block, u8, "", "", "linear block index, x fastest") \
-    C(warp, u1, "", "", "warp within the block")          \
-    C(mask, u4, "", "", "lanes that touched this owner, bit 0 = lane 0")
+#define SNOOPIE_SAMPLING(C)                                       \
+    C(function, u4, "", "functions", "the kernel")                \
+    C(gpu, u1, "", "", "issuer: the GPU that ran it")             \
+    C(launches, u8, "", "", "launches of the kernel on this GPU") \
+    C(measured, u8, "", "", "of these, launches that were measured; counts are of them alone")
 
-#define SNOOPIE_RECORDS(C)                                             \
-    SNOOPIE_ACCESS(C)                                                  \
-    C(base, u8, "bytes", "", "address of the lowest lane in the mask") \
-    C(stride, i8, "bytes", "", "address of lane i = base + stride × (i − lowest lane in the mask)")
+// What many accesses have in common: a record says only where and when.
+#define SNOOPIE_PATTERNS(C)                                              \
+    C(id, u4, "", "", "1, 2, 3, …, without a gap")                       \
+    C(launch, u4, "", "launches", "the launch")                          \
+    C(site, u4, "", "sites", "the instruction")                          \
+    C(issuer, u1, "", "", "GPU that executed it")                        \
+    C(owner, u1, "", "", "whose memory was touched")                     \
+    C(mask, u4, "", "", "lanes that touched this owner, bit 0 = lane 0") \
+    C(stride, i8, "bytes", "", "of records: address of lane i = base + stride × (i − lowest lane in the mask)")
+
+#define SNOOPIE_PATTERN(C) C(pattern, u4, "", "patterns", "launch, instruction, GPUs and lanes")
+
+#define SNOOPIE_MOMENT(C)                                     \
+    C(time, delta4, "ns", "", "device time (globaltimer)")    \
+    C(block, delta4, "", "", "linear block index, x fastest") \
+    C(warp, u1, "", "", "warp within the block")
+
+#define SNOOPIE_RECORDS(C)                                                 \
+    SNOOPIE_PATTERN(C)                                                     \
+    C(base, delta8, "bytes", "", "address of the lowest lane in the mask") \
+    SNOOPIE_MOMENT(C)
 
 #define SNOOPIE_SCATTERED(C) \
-    SNOOPIE_ACCESS(C)        \
-    C(addresses, u8x32, "bytes", "", "address of each lane, 0 where the mask has none")
+    SNOOPIE_PATTERN(C)       \
+    SNOOPIE_MOMENT(C)        \
+    C(addresses, delta8x32, "bytes", "", "address of each lane; of one that the mask lacks, any")
 
-#define SNOOPIE_BULK(C)                                                                    \
-    SNOOPIE_ACCESS(C)                                                                      \
-    C(base, u8, "bytes", "", "first address; of a tensor box, that of its lowest element") \
+#define SNOOPIE_BULK(C)                                                                        \
+    SNOOPIE_PATTERN(C)                                                                         \
+    C(base, delta8, "bytes", "", "first address; of a tensor box, that of its lowest element") \
+    SNOOPIE_MOMENT(C)                                                                          \
     C(bytes, u8, "bytes", "", "bytes moved")
 
 #define SNOOPIE_COPIES(C)                                                              \
@@ -166,6 +190,8 @@ constexpr int kFormatVersion = 2;
     T(sets, SetRow, SNOOPIE_SETS, "GPUs of multicast objects")                                                                   \
     T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen") \
     T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
+    T(sampling, SamplingRow, SNOOPIE_SAMPLING, "kernels of which only some launches were measured")                              \
+    T(patterns, PatternRow, SNOOPIE_PATTERNS, "what many single accesses have in common")                                        \
     T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                                      \
     T(scattered, ScatteredRow, SNOOPIE_SCATTERED, "single accesses whose lanes are not")                                         \
     T(bulk, BulkRow, SNOOPIE_BULK, "single bulk and tensor copies by a kernel")                                                  \
@@ -185,6 +211,9 @@ enum class Table : uint32_t {
 };
 
 constexpr size_t kTables = static_cast<size_t>(Table::end);
+
+// The rows of a block of these tables stand in the order of their first two columns: neighbours are alike, which compresses.
+constexpr bool is_sorted(Table table) { return table == Table::records || table == Table::bulk; }
 
 // One row struct per table, with for_each_column(row, visit) to walk its values in the declared order.
 #define SNOOPIE_FIELD(name, type, unit, ref, doc) type name{};

@@ -44,9 +44,10 @@ std::string index_entry(uint32_t sequence, Table table, uint32_t rows, uint64_t 
 
 TraceWriter::TraceWriter(int fd, const std::string& header, Settings settings, void (*on_thread)())
     : settings_(settings), on_thread_(on_thread), fd_(fd) {
-    builders_.resize(kTables, TableBuilder(0));
-    for (const TableSchema& table : schema()) builders_[static_cast<size_t>(table.id)] = TableBuilder(table.columns.size());
-    queue_.push_back({Table::header, 1, header});
+    // The header and the footer have no columns.
+    builders_.resize(kTables, TableBuilder({}));
+    for (const TableSchema& table : schema()) builders_[static_cast<size_t>(table.id)] = TableBuilder(table);
+    queue_.push_back({Table::header, builders_.front(), header});
     thread_ = std::thread([this] { run(); });
 }
 
@@ -63,11 +64,12 @@ uint32_t TraceWriter::intern(const std::string& text) {
 }
 
 void TraceWriter::seal_locked(Table last) {
-    for (size_t table = 0; table <= static_cast<size_t>(last); ++table) {
-        TableBuilder& builder = builders_[table];
+    for (const TableSchema& table : schema()) {
+        if (table.id > last) break;
+        TableBuilder& builder = builders_[static_cast<size_t>(table.id)];
         if (builder.rows() == 0) continue;
-        const uint32_t rows = builder.rows();
-        queue_.push_back({static_cast<Table>(table), rows, builder.take()});
+        queue_.push_back({table.id, std::move(builder), ""});
+        builder = TableBuilder(table);
     }
     wake_.notify_one();
 }
@@ -82,7 +84,7 @@ void TraceWriter::finish(const std::string& footer) {
         std::unique_lock lock(mutex_);
         if (closed_) return;
         seal_locked(kLastTable);
-        queue_.push_back({Table::footer, 1, footer});
+        queue_.push_back({Table::footer, builders_.front(), footer});
         closed_ = true;
         wake_.notify_one();
         room_.notify_all();
@@ -139,18 +141,19 @@ void TraceWriter::run() {
     }
 }
 
-void TraceWriter::write_block(const Block& block) {
+void TraceWriter::write_block(Block& block) {
     if (failed_) return;
-    std::string data(ZSTD_compressBound(block.content.size()), '\0');
-    const size_t size =
-        ZSTD_compress2(static_cast<ZSTD_CCtx*>(compressor_), data.data(), data.size(), block.content.data(), block.content.size());
+    const bool is_table = block.rows.rows() > 0;
+    const uint32_t rows = is_table ? block.rows.rows() : 1;
+    const std::string content = is_table ? block.rows.encode() : std::move(block.json);
+    std::string data(ZSTD_compressBound(content.size()), '\0');
+    const size_t size = ZSTD_compress2(static_cast<ZSTD_CCtx*>(compressor_), data.data(), data.size(), content.data(), content.size());
     std::string reason;
     if (ZSTD_isError(size)) {
         reason = ZSTD_getErrorName(size);
     } else {
         data.resize(size);
-        const std::string entry =
-            index_entry(sequence_, block.table, block.rows, block.content.size(), dropped_.load(std::memory_order_relaxed), data);
+        const std::string entry = index_entry(sequence_, block.table, rows, content.size(), dropped_.load(std::memory_order_relaxed), data);
         if (write_all(entry + data)) {
             ++sequence_;
             return;

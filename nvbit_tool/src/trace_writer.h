@@ -27,7 +27,7 @@ class TraceWriter {
 
     struct Settings {
         int compression_level = 3;
-        size_t queued_blocks = 64;  // above this, wait_for_room waits
+        size_t queued_blocks = 32;  // above this, wait_for_room waits
     };
 
     // Takes over the open file `fd` and writes `header` (JSON) as the first block. `on_thread` is called once on the writer's thread.
@@ -70,16 +70,18 @@ class TraceWriter {
     uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
 
   private:
+    // Rows of a table, which the writer's thread encodes, or the header or footer as it stands.
     struct Block {
         Table table;
-        uint32_t rows;
-        std::string content;
+        TableBuilder rows;
+        std::string json;
     };
 
     template <class Row>
     void append_locked(const Row& row) {
         if (closed_) return;
         TableBuilder& builder = builders_[static_cast<size_t>(Row::kTable)];
+        if (!builder.fits(row)) seal_locked(Row::kTable);
         if (!pending_) oldest_ = std::chrono::steady_clock::now();
         pending_ = true;
         builder.append(row);
@@ -90,7 +92,7 @@ class TraceWriter {
     // stands in the file before its target.
     void seal_locked(Table last);
     void run();
-    void write_block(const Block& block);
+    void write_block(Block& block);
     bool write_all(const std::string& bytes);
 
     const Settings settings_;

@@ -3,17 +3,21 @@
 //   blocks   the same with 200000 records, many blocks
 //   killed   `small` without its end, as a killed process leaves it
 //   empty    a process that recorded nothing
+//   given    the accesses that standard input holds, a GivenAccess each
 // and as a specification of what is in them: tests/integration.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "catalog.h"
 #include "output_path.h"
 #include "owners.h"
+#include "record_writer.h"
 #include "trace_header.h"
 #include "trace_writer.h"
 
@@ -23,7 +27,20 @@ namespace {
 
 constexpr uint64_t kStart = 1790000000000000000;
 
-std::string header() {
+struct __attribute__((packed)) GivenAccess {
+    u4 launch;
+    u4 site;
+    u1 issuer;
+    u1 owner;
+    u4 mask;
+    u8 time;
+    u8 block;
+    u1 warp;
+    u8 base;
+    i8 stride;
+};
+
+std::string header(uint32_t gpu_count) {
     ToolInfo tool{"0.1.0", "1.7.7.1", "13.0", "13.0"};
     ProcessInfo process;
     process.host = "node1";
@@ -35,7 +52,7 @@ std::string header() {
     process.environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
     process.ranks = {{"OMPI_COMM_WORLD_RANK", "0"}};
     std::vector<GpuInfo> gpus;
-    for (int i = 0; i < 2; ++i)
+    for (uint32_t i = 0; i < gpu_count; ++i)
         gpus.push_back({"GPU-0000000" + std::to_string(i), "NVIDIA H200", "0000:1" + std::to_string(i) + ":00.0", 150754820096, 90, 18});
     return header_json(tool, Options{}, "/home/u/snoopie-ring.4711.zst", process, gpus, {{0, 1, true, true, 0}, {1, 0, true, true, 0}});
 }
@@ -66,37 +83,64 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     writer.append(SetRow{kFirstSet, 0});
     writer.append(SetRow{kFirstSet, 1});
     writer.append(ObjectRow{3, 0x7f4000000000, 0x200000, kFirstSet, static_cast<u1>(ObjectKind::multicast), kStart + 2});
+    RecordWriter accesses(&writer);
     uint32_t launch = 0;
     for (uint32_t gpu = 0; gpu < 2; ++gpu) {
         const u1 owner = static_cast<u1>(1 - gpu);
         const uint64_t target = 0x7f0000000000 + owner * 0x200000ull;
         writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
         writer.append(CountRow{launch, put_entry.first_site + 1, owner, 2, 64, 8});
-        for (uint32_t i = 0; i < records; ++i)
-            writer.append(RecordRow{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 5000 + i, i % 2, 0, 0xFFFFFFFF,
-                                    target + i % 2 * 128, 4});
+        Access access{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 0xFFFFFFFF, 0, 0, 0};
+        for (uint32_t i = 0; i < records; ++i) {
+            access.time = 5000 + i;
+            access.block = i % 2;
+            accesses.strided(access, target + i % 2 * 128, 4);
+        }
         // A bulk copy of 64 × 16 bytes, and an instruction of which there is only how often it ran.
         writer.append(CountRow{launch, put_entry.first_site + 2, owner, 1, 64, 32});
-        writer.append(BulkRow{launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 5500, 1, 2, 0b100, target + 256, 1024});
+        accesses.bulk({launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 0b100, 5500, 1, 2}, target + 256, 1024);
         writer.append(CountRow{launch, put_entry.first_site + 3, kOwnerUnknown, 2, 2, 0});
         writer.append(CollectiveRow{gpu + 1, 1, writer.intern("AllReduce"), writer.intern("sum"), writer.intern("float32"), 256, 1024, -1,
                                     0xfeedfacecafebeef, gpu, 2, static_cast<u1>(gpu), 0x1000 + gpu, 4711, kStart + 10, kStart + 20});
         writer.append(
             LaunchRow{++launch, bump_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 1, 1, 1, 32, 1, 1, 0, 1});
         writer.append(CountRow{launch, bump_entry.first_site, owner, 1, 3, 2});
-        ScatteredRow scattered{launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 6000, 0, 0, 0b1011, {}};
-        scattered.addresses[0] = target;
-        scattered.addresses[1] = target + 4;
-        scattered.addresses[3] = target + 64;
-        writer.append(scattered);
+        const u8 addresses[32] = {target, target + 4, 0, target + 64};
+        accesses.scattered({launch, bump_entry.first_site, static_cast<u1>(gpu), owner, 0b1011, 6000, 0, 0}, addresses);
+        accesses.flush();
     }
     const u4 memcpy_call = writer.intern("cuMemcpyHtoDAsync_v2"), graph_call = writer.intern("cuGraphLaunch");
     writer.append(CopyRow{1, static_cast<u1>(CopyKind::linear), memcpy_call, kOwnerHost, 0, 0x5000, 0x7f0000000000, 4096, 0, 0x1000, 4711,
                           kStart + 30, kStart + 40});
     writer.append(CopyRow{2, static_cast<u1>(CopyKind::graph), graph_call, 0, 1, 0x7f0000000000, 0x7f0000200000, 512, 0, 0x1000, 4711,
                           kStart + 50, kStart + 55});
+    writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
+}
+
+// Launches and instructions only as far as the accesses name them.
+uint64_t write_given(TraceWriter& writer, Catalog& catalog) {
+    std::vector<GivenAccess> given;
+    for (GivenAccess access; std::fread(&access, sizeof access, 1, stdin) == 1;) given.push_back(access);
+    FunctionDescription kernel{"kernel()", "_Z6kernelv", true, false, {}};
+    u4 sites = 0, launches = 0;
+    for (const GivenAccess& access : given) {
+        sites = std::max(sites, u4{access.site});
+        launches = std::max(launches, u4{access.launch});
+    }
+    for (u4 site = 0; site < sites; ++site) kernel.sites.push_back({16 * site, "STG.E", "STG.E", Operation::store, 4, true, {}});
+    const Catalog::Entry entry = catalog.add(kernel);
+    for (u4 launch = 1; launch <= launches; ++launch)
+        writer.append(LaunchRow{launch, entry.function, 0, 0, 4711, kStart + launch, 1, 1, 1, 32, 1, 1, 0});
+    RecordWriter accesses(&writer);
+    for (const GivenAccess& access : given) {
+        accesses.strided({access.launch, access.site, access.issuer, access.owner, access.mask, access.time, access.block, access.warp},
+                         access.base, access.stride);
+        if (accesses.pending() >= 4096) accesses.flush();
+    }
+    accesses.flush();
+    return given.size();
 }
 
 }  // namespace
@@ -107,8 +151,8 @@ int main(int argc, char** argv) {
         std::puts(schema_json().c_str());
         return 0;
     }
-    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty")) {
-        std::fprintf(stderr, "write_fixture small|blocks|killed|empty FILE, or write_fixture schema\n");
+    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty" && kind != "given")) {
+        std::fprintf(stderr, "write_fixture small|blocks|killed|empty|given FILE, or write_fixture schema\n");
         return 2;
     }
     std::string why;
@@ -118,11 +162,13 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", why.c_str());
         return 1;
     }
-    TraceWriter writer(fd, header(), {});
+    TraceWriter writer(fd, header(kind == "given" ? 4 : 2), {});
     Catalog catalog(&writer);
     Totals totals;
     const uint32_t records = kind == "blocks" ? 100000 : 2;
-    if (kind != "empty") {
+    if (kind == "given") {
+        totals.records_written = write_given(writer, catalog);
+    } else if (kind != "empty") {
         write_rows(writer, catalog, records);
         totals.launches_seen = 5;
         totals.launches_native = 1;

@@ -293,6 +293,22 @@ class Tables:
         )
 
     @cached_property
+    def sampling(self) -> pd.DataFrame:
+        functions = self._ids("sampling", "function", "functions")
+        launches, measured = self._raw("sampling", "launches"), self._raw("sampling", "measured")
+        self._check_sums("sampling", [launches, measured])
+        return pd.DataFrame(
+            {
+                "process": self._process("sampling", "function"),
+                "function": functions,
+                "kernel": _strings(self._function_names(functions)),
+                "gpu": self._owners("sampling", "gpu"),
+                "launches": launches,
+                "measured": measured,
+            }
+        )
+
+    @cached_property
     def launch_places(self) -> Places:
         return Places(self.launches.index.to_numpy())
 

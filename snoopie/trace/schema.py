@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
 
-# Version 1 has no bulk, copies, collectives and sets, and says nothing of how often unmeasured sites ran.
-VERSIONS = (1, 2)
+# Version 1 has no bulk, copies, collectives and sets, and says nothing of how often unmeasured sites ran. Up to
+# version 2 a record has all of its access; since then patterns have what many accesses have in common.
+VERSIONS = (1, 2, 3)
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
 # A column is an array of rows values, of rows × n values, or of strings (dtype object).
 Columns = dict[str, NDArray[Any]]
 
 _T = TypeVar("_T")
-_TYPE = re.compile(r"([uif])([1248])(?:\[([1-9][0-9]{0,3})\])?")
+_TYPE = re.compile(r"([uif]|delta)([1248])(?:\[([1-9][0-9]{0,3})\])?")
+_SIZES = {"u": "1248", "i": "1248", "f": "48", "delta": "48"}
 
 GEOMETRY = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_memory")
 
@@ -38,9 +40,11 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "sites": _integers("id function offset sass opcode operation width measured line"),
     "launches": _integers("id function gpu stream thread time") | dict.fromkeys(GEOMETRY, "i"),
     "counts": _integers("launch site owner accesses lanes sectors"),
-    "records": _integers("launch site issuer owner time block warp mask base stride"),
-    "scattered": _integers("launch site issuer owner time block warp mask") | {"addresses": "a"},
-    "bulk": _integers("launch site issuer owner time block warp mask base bytes"),
+    "sampling": _integers("function gpu launches measured"),
+    "patterns": _integers("id launch site issuer owner mask stride"),
+    "records": _integers("pattern base time block warp"),
+    "scattered": _integers("pattern time block warp") | {"addresses": "a"},
+    "bulk": _integers("pattern base time block warp bytes"),
     "copies": _integers(
         "id kind call source destination source_address destination_address bytes gpu stream thread start end"
     ),
@@ -52,17 +56,27 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "frees": _integers("object time"),
     "notices": {"time": "i", "text": "s"},
 }
-_OPTIONAL = frozenset({"records", "scattered", "bulk", "copies", "collectives", "sets", "objects", "frees", "notices"})
+_OPTIONAL = frozenset(NEEDED) - {"strings", "lines", "functions", "sites", "launches", "counts"}
+_ACCESS = "launch site issuer owner time block warp mask"
+_NEEDED_BEFORE_3: Mapping[str, Mapping[str, str]] = {
+    "records": _integers(_ACCESS + " base stride"),
+    "scattered": _integers(_ACCESS) | {"addresses": "a"},
+    "bulk": _integers(_ACCESS + " base bytes"),
+}
 # Columns that are read where they are declared, and are 0 where they are not.
 OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {"launches": {"group": "i"}}
 READ: Mapping[str, Mapping[str, str]] = {
     table: {**columns, **OPTIONAL_COLUMNS.get(table, {})} for table, columns in NEEDED.items()
 }
+_READ_BEFORE_3 = {table: columns for table, columns in READ.items() if table != "patterns"} | dict(_NEEDED_BEFORE_3)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One declared column. ``dtype`` is None for strings; ``width`` values a row; ``ref`` names a table or is ""."""
+    """One declared column. ``dtype`` is None for strings; ``width`` values a row; ``ref`` names a table or is "".
+
+    ``delta`` is the number of bytes of a stored difference, 0 where values are stored as they are.
+    """
 
     name: str
     type: str
@@ -71,6 +85,13 @@ class Column:
     ref: str
     dtype: np.dtype[Any] | None
     width: int
+    delta: int
+
+    def size(self, rows: int) -> int | None:
+        """Bytes of so many rows; None for strings."""
+        if self.dtype is None:
+            return None
+        return 8 + rows * self.width * self.delta if self.delta else rows * self.width * self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +103,9 @@ class Table:
     doc: str
     columns: tuple[Column, ...]
 
-    @property
-    def row_size(self) -> int | None:
-        """Bytes of a row; None where it holds a string."""
-        sizes = [column.width * column.dtype.itemsize for column in self.columns if column.dtype is not None]
+    def size(self, rows: int) -> int | None:
+        """Bytes of so many rows; None where they hold strings."""
+        sizes = [size for size in (column.size(rows) for column in self.columns) if size is not None]
         return sum(sizes) if len(sizes) == len(self.columns) else None
 
     def decode(self, content: bytes, rows: int) -> Columns:
@@ -93,13 +113,16 @@ class Table:
         columns: Columns = {}
         position = 0
         for column in self.columns:
-            if column.dtype is None:
+            size = column.size(rows)
+            if size is None or column.dtype is None:
                 values, position = _decode_text(content, position, rows)
             else:
-                size = rows * column.width * column.dtype.itemsize
                 if position + size > len(content):
                     raise ValueError(f"is too short for {rows} rows of {self.name}")
-                values = np.frombuffer(content, column.dtype, rows * column.width, position)
+                if column.delta:
+                    values = _decode_differences(content, position, rows * column.width, column.delta)
+                else:
+                    values = np.frombuffer(content, column.dtype, rows * column.width, position)
                 if column.width != 1:
                     values = values.reshape(rows, column.width)
                 position += size
@@ -161,6 +184,15 @@ class Header:
     tables: dict[int, Table]
     schema: dict[str, dict[str, Any]]
 
+    @property
+    def read(self) -> Mapping[str, Mapping[str, str]]:
+        """The columns that Snoopie reads of a trace of this version, by table."""
+        return _read(self.version)
+
+
+def _read(version: int) -> Mapping[str, Mapping[str, str]]:
+    return READ if version >= 3 else _READ_BEFORE_3
+
 
 def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any], int]:
     if position + 4 * rows > len(content):
@@ -178,6 +210,25 @@ def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any]
         values[row] = content[begin:end].decode("utf-8", "backslashreplace")
         begin = end
     return values, stop
+
+
+def _decode_differences(content: bytes, position: int, count: int, size: int) -> NDArray[np.uint64]:
+    """Values stored as the lowest one, then differences of ``size`` bytes, byte by byte: see docs/trace-format.md."""
+    lowest = np.frombuffer(content, "<u8", 1, position)
+    planes = np.frombuffer(content, np.uint8, count * size, position + 8).reshape(size, count)
+    folded = planes[0].astype(f"<u{size}")
+    for number, plane in enumerate(planes[1:], start=1):
+        # The high bytes of small differences are all 0.
+        if count and plane.max():
+            folded |= plane.astype(folded.dtype) << folded.dtype.type(8 * number)
+    one = folded.dtype.type(1)
+    differences = folded >> one
+    differences ^= ~(folded & one) + one
+    # Sums of differences are modulo 2^(8 × size), as the differences are.
+    offsets: NDArray[Any] = np.cumsum(differences, dtype=differences.dtype)
+    values: NDArray[np.uint64] = offsets.astype(np.uint64, copy=False)
+    values += lowest
+    return values
 
 
 def parse_json(name: str, what: str, content: bytes) -> dict[str, Any]:
@@ -250,7 +301,7 @@ def parse_header(name: str, content: bytes) -> Header:
         shown = version if isinstance(version, int) and abs(version) < 1 << 32 else "?"
         newer = isinstance(version, int) and version > VERSIONS[-1]
         remedy = "upgrade Snoopie" if newer else "record it again with this version"
-        readable = " and ".join(map(str, VERSIONS))
+        readable = f"{VERSIONS[0]} to {VERSIONS[-1]}"
         raise VersionError(f"{name} has format version {shown}, and this Snoopie reads versions {readable}", remedy)
     read = _Reader(name)
     process = read.get(members, "process", dict)
@@ -270,7 +321,7 @@ def parse_header(name: str, content: bytes) -> Header:
     if first_set < len(gpus):
         raise read.fail("'owners' have multicast objects that clash with the GPUs")
     tables = _tables(read, members)
-    _check_needed(name, tables)
+    _check_needed(name, tables, version)
     return Header(
         version=version,
         tool=read.get(members, "tool", dict, {}),
@@ -342,32 +393,34 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     name, type_ = read.get(column, "name", str), read.get(column, "type", str)
     match = _TYPE.fullmatch(type_)
     if type_ == "utf8":
-        dtype, width = None, 1
-    elif match and (match[1] != "f" or match[2] in "48"):
-        dtype, width = np.dtype("<" + match[1] + match[2]), int(match[3] or 1)
+        dtype, width, delta = None, 1, 0
+    elif match and match[2] in _SIZES[match[1]]:
+        delta = int(match[2]) if match[1] == "delta" else 0
+        dtype, width = np.dtype("<u8" if delta else "<" + match[1] + match[2]), int(match[3] or 1)
     else:
         raise VersionError(
             f"{read.name} declares the column {table}.{name} with the type {type_!r}, which this Snoopie does not know",
             "upgrade Snoopie",
         )
     unit, doc = read.get(column, "unit", str, ""), read.get(column, "doc", str, "")
-    return Column(name, type_, unit, doc, read.get(column, "ref", str, ""), dtype, width)
+    return Column(name, type_, unit, doc, read.get(column, "ref", str, ""), dtype, width, delta)
 
 
-def _check_needed(name: str, tables: Mapping[int, Table]) -> None:
+def _check_needed(name: str, tables: Mapping[int, Table], version: int) -> None:
     remedy = "record it with the collector of this version"
     declared = {table.name: {column.name: column for column in table.columns} for table in tables.values()}
-    for table, needed in NEEDED.items():
+    for table, kinds in _read(version).items():
         if table not in declared:
             if table in _OPTIONAL:
                 continue
             raise MissingColumnError(f"{name} lacks the table {table!r}", remedy)
-        for key in needed:
-            if key not in declared[table]:
-                raise MissingColumnError(f"{name} lacks the column {key!r} of the table {table!r}", remedy)
-        for key, kind in READ[table].items():
+        for key, kind in kinds.items():
             column = declared[table].get(key)
-            if column is not None and not _is_kind(column, kind):
+            if column is None:
+                if key in OPTIONAL_COLUMNS.get(table, {}):
+                    continue
+                raise MissingColumnError(f"{name} lacks the column {key!r} of the table {table!r}", remedy)
+            if not _is_kind(column, kind):
                 raise MissingColumnError(
                     f"{name} has the column {key!r} of the table {table!r} with the type {column.type!r}", remedy
                 )
@@ -377,5 +430,5 @@ def _is_kind(column: Column, kind: str) -> bool:
     if kind == "s":
         return column.dtype is None
     if kind == "a":
-        return column.type == "u8[32]"
+        return column.type in ("u8[32]", "delta8[32]")
     return column.dtype is not None and column.dtype.kind in "ui" and column.width == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
 from snoopie.trace.container import FOOTER, Block, Container
-from snoopie.trace.schema import READ, Columns, Header, Table, parse_header, parse_json
+from snoopie.trace.schema import Columns, Header, Table, parse_header, parse_json
 
 Ints = NDArray[np.int64]
 
 # Tables that are decoded block by block when asked for, because they can be larger than memory.
 RECORD_TABLES = ("records", "scattered", "bulk")
+_LATER = frozenset({"patterns", *RECORD_TABLES})
+# Decoded blocks of patterns that are kept: records refer mostly to patterns not far before them.
+_PATTERN_BLOCKS = 32
 
 # The references that are checked, by table. functions.first_site is not: it points forward, and nothing here needs it.
 _REFERENCES: dict[str, dict[str, str]] = {
@@ -30,25 +34,27 @@ _REFERENCES: dict[str, dict[str, str]] = {
     "sites": {"function": "functions", "sass": "strings", "opcode": "strings", "line": "lines"},
     "launches": {"function": "functions"},
     "counts": {"launch": "launches", "site": "sites"},
-    "records": {"launch": "launches", "site": "sites"},
-    "scattered": {"launch": "launches", "site": "sites"},
-    "bulk": {"launch": "launches", "site": "sites"},
+    "sampling": {"function": "functions"},
+    "patterns": {"launch": "launches", "site": "sites"},
     "copies": {"call": "strings"},
     "collectives": {"operation": "strings", "reduction": "strings", "type": "strings"},
     "frees": {"object": "objects"},
 }
+# Before version 3, records have the columns of their patterns.
+_REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
 # References that must not be 0: without them the row says nothing.
 _ACCESS = ("launch", "site")
-_MUST = {"counts": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
-         "frees": ("object",), "sites": ("function",), "launches": ("function",)}  # fmt: skip
+_MUST = {"counts": _ACCESS, "patterns": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
+         "frees": ("object",), "sites": ("function",), "launches": ("function",),
+         "sampling": ("function",)}  # fmt: skip
 # Values that are places in a list of the header, codes, or numbers in a range, by table.
 _CODES: dict[str, dict[str, str]] = {
     "sites": {"operation": "operation", "width": "u4"},
     "launches": {"gpu": "gpu", "group": "u4"},
     "counts": {"owner": "owner"},
-    "records": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
-    "scattered": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
-    "bulk": {"issuer": "gpu", "owner": "owner", "mask": "u4", "bytes": "amount"},
+    "sampling": {"gpu": "gpu", "launches": "amount", "measured": "amount"},
+    "patterns": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
+    "bulk": {"bytes": "amount"},
     "copies": {
         "kind": "copy kind",
         "source": "owner",
@@ -62,6 +68,9 @@ _CODES: dict[str, dict[str, str]] = {
     "sets": {"owner": "set", "gpu": "gpu or unknown"},
     "objects": {"owner": "owner", "kind": "object kind"},
 }
+_CODES_BEFORE_3 = {table: _CODES["patterns"] | _CODES.get(table, {}) for table in RECORD_TABLES}
+# Columns of records that need no more bits than they were written with.
+_AS_WRITTEN = frozenset({"pattern", "warp"})
 # Addresses and handles use all 64 bits; everything else must fit a signed 64-bit number.
 _UNSIGNED = frozenset(
     {"address", "stream", "base", "addresses", "source_address", "destination_address", "communicator"}
@@ -125,6 +134,13 @@ class Process:
         self.footer: Footer | None = None
         self.blocks: list[Block] = []
         self._ids: dict[str, _Ids] = {}
+        old = self.header.version < 3
+        self._references = _REFERENCES | _REFERENCES_BEFORE_3 if old else _REFERENCES
+        self._codes = _CODES | _CODES_BEFORE_3 if old else _CODES
+        # The blocks of patterns, and the id before the first of each, and the last of all.
+        self._pattern_blocks: list[Block] = []
+        self._pattern_ids = [0]
+        self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
         parts: dict[str, list[Columns]] = {}
         for block in container.blocks[1:]:
             try:
@@ -138,7 +154,7 @@ class Process:
                 break
             self.blocks.append(block)
         self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in READ[table]}
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in self.header.read[table]}
             for table, blocks in parts.items()
         }
 
@@ -179,9 +195,12 @@ class Process:
         return np.empty(0, _kept_type(name))
 
     def records(self) -> Iterator[tuple[str, Columns]]:
-        """The record blocks in the order of the file, each as (table name, columns). CorruptError on a bad one."""
+        """The record blocks in the order of the file, each as (table name, columns). CorruptError on a bad one.
+
+        The columns are the same in all versions of the format: a record has those of its pattern.
+        """
         for block, table in self._record_blocks():
-            yield table.name, self._checked(block, table)
+            yield table.name, self._joined(block, table.name, self._checked(block, table))
 
     def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
         for block in self.blocks:
@@ -196,25 +215,33 @@ class Process:
         table = self.header.tables.get(block.table)
         if table is None:
             raise self.container.corrupt(block, "belongs to no table that the header declares")
-        if table.name in RECORD_TABLES:
-            self.container.check(block)
-            if table.row_size is not None and block.rows * table.row_size != block.raw_size:
-                raise self.container.corrupt(block, f"is not the size of {block.rows} rows of {table.name}")
-            if try_records:
-                self._checked(block, table)
-        elif table.name in READ:
+        if table.name not in self.header.read:
+            return
+        if table.name not in _LATER:
             columns = self._checked(block, table)
             parts.setdefault(table.name, []).append(columns)
+            return
+        self.container.check(block)
+        size = table.size(block.rows)
+        if size is not None and size != block.raw_size:
+            raise self.container.corrupt(block, f"is not the size of {block.rows} rows of {table.name}")
+        if table.name == "patterns":
+            self._pattern_blocks.append(block)
+            self._pattern_ids.append(self._pattern_ids[-1] + block.rows)
+            if try_records:
+                self._patterns(len(self._pattern_blocks) - 1)
+        elif try_records:
+            self._joined(block, table.name, self._checked(block, table))
 
     def _checked(self, block: Block, table: Table) -> Columns:
-        """The columns of a block as int64, uint64 or strings, with every id and reference checked."""
+        """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
             columns = table.decode(self.container.decode(block), block.rows)
             columns = {
                 name: _widened(table.name, name, columns[name])
                 if name in columns
                 else np.zeros(block.rows, _kept_type(name))
-                for name in READ[table.name]
+                for name in self.header.read[table.name]
             }
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
@@ -222,10 +249,44 @@ class Process:
         self._check_codes(block, table.name, columns)
         return columns
 
+    def _read_patterns(self, number: int) -> Columns:
+        """The columns of a block of patterns but the ids, which its place says too. By any thread, and again."""
+        block = self._pattern_blocks[number]
+        columns = self._checked(block, self.header.tables[block.table])
+        first = self._pattern_ids[number] + 1
+        if not np.array_equal(columns.pop("id"), np.arange(first, first + block.rows)):
+            raise self.container.corrupt(block, "holds patterns whose ids are not 1, 2, 3, …")
+        return columns
+
+    def _joined(self, block: Block, table: str, columns: Columns) -> Columns:
+        """The columns of a block of records, with those of its patterns in the place of the ids of these."""
+        if "pattern" not in columns:
+            return columns
+        ids = columns.pop("pattern").astype(np.int64)
+        lowest, highest = int(ids.min(initial=1)), int(ids.max(initial=0))
+        if lowest < 1 or highest > self._pattern_ids[-1]:
+            raise self.container.corrupt(block, f"refers in {table}.pattern to patterns that no earlier row has")
+        before = np.array(self._pattern_ids)
+        first, last = np.searchsorted(before, (lowest, highest)) - 1
+        if first == last:
+            patterns = self._patterns(int(first))
+            rows = ids - (before[first] + 1)
+        else:
+            # Of several blocks of patterns, those that are needed, one after another.
+            places = np.searchsorted(before, ids) - 1
+            used = np.unique(places)
+            parts = [self._patterns(number) for number in used.tolist()]
+            patterns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+            lengths = np.diff(before)[used]
+            starts = np.zeros(len(before), np.int64)
+            starts[used] = np.cumsum(lengths) - lengths
+            rows = ids + (starts - before - 1)[places]
+        return columns | {name: values[rows] for name, values in patterns.items()}
+
     def _check_ids(self, block: Block, table: str, columns: Columns) -> None:
-        if "id" in columns and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
+        if "id" in columns and table not in _LATER and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
             raise self.container.corrupt(block, f"holds an id of {table} that is 0, too large or not the only one")
-        for name, target in _REFERENCES.get(table, {}).items():
+        for name, target in self._references.get(table, {}).items():
             known = self._ids.setdefault(target, _Ids())
             if not known.contain(columns[name], zero=name not in _MUST.get(table, ())):
                 raise self.container.corrupt(block, f"refers in {table}.{name} to {target} that no earlier row has")
@@ -233,9 +294,11 @@ class Process:
             raise self.container.corrupt(block, "holds lines that are inlined at each other in a circle")
 
     def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
-        for name, what in _CODES.get(table, {}).items():
+        for name, what in self._codes.get(table, {}).items():
             if not self._known(columns[name], what).all():
                 raise self.container.corrupt(block, f"has a value in {table}.{name} that means nothing")
+        if table == "sampling" and not (columns["measured"] <= columns["launches"]).all():
+            raise self.container.corrupt(block, "has a value in sampling.measured above that of sampling.launches")
 
     def _known(self, values: Ints, what: str) -> NDArray[np.bool_]:
         header = self.header
@@ -274,15 +337,19 @@ def _kept_type(name: str) -> type[Any]:
 
 
 def _widened(table: str, name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Integers as int64, addresses and handles as uint64. Raises ValueError where a number does not fit."""
+    """Integers as int64, addresses and handles as uint64. Raises ValueError where a number does not fit.
+
+    A warp, of which there can be many in memory, stays as it was written.
+    """
     kind = _kept_type(name)
-    if kind is object:
+    if kind is object or name in _AS_WRITTEN:
         return values
     if kind is np.int64 and values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 63:
         raise ValueError(f"has a value in {table}.{name} of 2^63 or more")
     if kind is np.uint64 and values.dtype.kind == "i" and len(values) and int(values.min()) < 0:
         raise ValueError(f"has a value in {table}.{name} below 0")
-    return values.astype(kind)
+    # Of the same size, they are the same bits.
+    return values.view(kind) if values.dtype.itemsize == 8 else values.astype(kind)
 
 
 def _acyclic(ids: Ints, parents: Ints) -> bool:

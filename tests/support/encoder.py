@@ -31,10 +31,34 @@ _PACK = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4":
 Row = Mapping[str, Any]
 
 
+def _columns(text: str) -> list[dict[str, Any]]:
+    """Columns declared as "name:type …"."""
+    pairs = (word.split(":") for word in text.split())
+    return [{"name": name, "type": kind, "unit": "", "ref": "", "doc": ""} for name, kind in pairs]
+
+
+# Of the record tables before format 3, in which each row has all of its access.
+_ACCESS_2 = "launch:u4 site:u4 issuer:u1 owner:u1 time:u8 block:u8 warp:u1 mask:u4 "
+_RECORDS_2 = {
+    "records": _columns(_ACCESS_2 + "base:u8 stride:i8"),
+    "scattered": _columns(_ACCESS_2 + "addresses:u8[32]"),
+    "bulk": _columns(_ACCESS_2 + "base:u8 bytes:u8"),
+}
+_PATTERN = ("launch", "site", "issuer", "owner", "mask", "stride")
+
+
+def format_2() -> list[dict[str, Any]]:
+    """The tables as format 2 declared them."""
+    tables = [dict(table) for table in SCHEMA if table["name"] not in ("patterns", "sampling")]
+    for table in tables:
+        table["columns"] = _RECORDS_2.get(table["name"], table["columns"])
+    return tables
+
+
 def format_1() -> list[dict[str, Any]]:
     """The tables as format 1 declared them."""
     later = ("bulk", "copies", "collectives", "sets")
-    tables = [dict(table) for table in SCHEMA if table["name"] not in later]
+    tables = [table for table in format_2() if table["name"] not in later]
     for table in tables:
         if table["name"] == "launches":
             table["columns"] = [column for column in table["columns"] if column["name"] != "group"]
@@ -51,7 +75,10 @@ def encode_rows(columns: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> by
     out = b""
     for column in columns:
         values = [row[column["name"]] for row in rows]
-        if column["type"] == "utf8":
+        if column["type"].startswith("delta"):
+            flat = [number for value in values for number in (value if isinstance(value, list) else [value])]
+            out += encode_differences(flat, int(column["type"][5]))
+        elif column["type"] == "utf8":
             texts = [value if isinstance(value, bytes) else value.encode() for value in values]
             out += struct.pack(f"<{len(texts)}I", *map(len, texts)) + b"".join(texts)
         elif column["type"].endswith("]"):
@@ -60,6 +87,17 @@ def encode_rows(columns: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> by
         else:
             out += struct.pack(f"<{len(values)}{_PACK[column['type']]}", *values)
     return out
+
+
+def encode_differences(values: Sequence[int], size: int) -> bytes:
+    """The lowest value, then the difference of each from the one before in so many bytes, sign last: byte by byte."""
+    lowest, limit = min(values), 1 << 8 * size
+    stored = []
+    for before, value in zip([lowest, *values], values, strict=False):
+        difference = (value - before) % limit
+        stored.append(2 * difference if difference < limit // 2 else 2 * (limit - difference) - 1)
+    packed = [number.to_bytes(size, "little") for number in stored]
+    return struct.pack("<Q", lowest) + bytes(number[place] for place in range(size) for number in packed)
 
 
 def encode_block(
@@ -119,10 +157,10 @@ class TraceBuilder:
         ranks: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
         schema: Sequence[Mapping[str, Any]] | None = None,
-        version: int = 2,
+        version: int = 3,
     ) -> None:
         if schema is None:
-            schema = format_1() if version == 1 else SCHEMA
+            schema = {1: format_1, 2: format_2}.get(version, lambda: SCHEMA)()
         numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
         self.schema = {table["name"]: table for table in schema}
         self.header: dict[str, Any] = {
@@ -160,6 +198,7 @@ class TraceBuilder:
         self.totals: dict[str, int] = {}
         self.dropped = 0
         self._strings: dict[str, int] = {}
+        self._patterns: dict[tuple[int, ...], int] = {}
 
     def add(self, table: str, **row: Any) -> int:
         """Adds a row as it stands, completing ``id`` and zeros; returns its id (0 in tables without)."""
@@ -225,17 +264,17 @@ class TraceBuilder:
 
     def record(self, launch: int, site: int, owner: int, base: int, stride: int, **row: Any) -> None:
         """A strided access by all lanes, unless ``mask`` says otherwise."""
-        self.add("records", **self._access(launch, site, owner, row), base=base, stride=stride)
+        self._record("records", launch, site, owner, {"base": base, "stride": stride} | row)
 
     def scattered(self, launch: int, site: int, owner: int, addresses: Mapping[int, int], **row: Any) -> None:
         """A scattered access: lane → address."""
         mask = sum(1 << lane for lane in addresses)
         values = [addresses.get(lane, 0) for lane in range(32)]
-        self.add("scattered", **self._access(launch, site, owner, {"mask": mask} | row), addresses=values)
+        self._record("scattered", launch, site, owner, {"mask": mask, "addresses": values} | row)
 
     def bulk(self, launch: int, site: int, owner: int, base: int, size: int, **row: Any) -> None:
         """A bulk access of ``size`` bytes, by lane 0 unless ``mask`` says otherwise."""
-        self.add("bulk", **self._access(launch, site, owner, {"mask": 1} | row), base=base, bytes=size)
+        self._record("bulk", launch, site, owner, {"mask": 1, "base": base, "bytes": size} | row)
 
     def copy(
         self, source: int, destination: int, size: int, *, gpu: int, call: str = "cuMemcpyAsync", kind: str = "linear",
@@ -270,11 +309,18 @@ class TraceBuilder:
     def notice(self, text: str) -> None:
         self.add("notices", time=START_NS, text=text)
 
-    def _access(self, launch: int, site: int, owner: int, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _record(self, table: str, launch: int, site: int, owner: int, row: Mapping[str, Any]) -> None:
         issuer = next((known["gpu"] for known in self.rows["launches"] if known["id"] == launch), 0)
         time = START_NS + 500_000 + 10 * (sum(map(self._next, RECORDS)))
         access = {"launch": launch, "site": site, "issuer": issuer, "owner": owner, "time": time, "mask": 0xFFFF_FFFF}
-        return access | dict(row)
+        access |= row
+        if "patterns" in self.rows:
+            pattern = {name: access.pop(name, 0) for name in _PATTERN}
+            key = tuple(pattern.values())
+            if key not in self._patterns:
+                self._patterns[key] = self.add("patterns", **pattern)
+            access["pattern"] = self._patterns[key]
+        self.add(table, **access)
 
     def _next(self, table: str) -> int:
         return len(self.rows.get(table, ())) + 1

@@ -25,7 +25,7 @@ def declared(text: str) -> list[dict[str, Any]]:
         # One list of columns may begin with another.
         body = re.sub(r"(SNOOPIE_\w+)\(C\)", lambda match: macros[match[1]], macros[macro])
         columns = [
-            {"name": key, "type": kind.replace("u8x32", "u8[32]"), "unit": unit, "ref": ref, "doc": doc_of_column}
+            {"name": key, "type": re.sub(r"x(\d+)$", r"[\1]", kind), "unit": unit, "ref": ref, "doc": doc_of_column}
             for key, kind, unit, ref, doc_of_column in _COLUMN.findall(body)
         ]
         tables.append({"name": name, "id": number, "doc": doc, "columns": columns})

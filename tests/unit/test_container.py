@@ -237,9 +237,9 @@ def test_a_bomb_is_refused_before_it_is_decompressed() -> None:
 
 def test_a_hostile_record_block_is_refused_when_it_is_asked_for() -> None:
     trace = small_builder()
-    trace.rows["records"][1]["launch"] = 99
+    trace.rows["records"][1]["pattern"] = 99
     process = read(trace.encode(block_rows=1))
-    with pytest.raises(CorruptError, match=r"records\.launch"):
+    with pytest.raises(CorruptError, match=r"records\.pattern"):
         list(process.records())
     process = read(trace.encode(block_rows=1), allow_truncated=True)
     assert not process.complete

@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, Sno
 from snoopie.trace.container import Container
 from snoopie.trace.schema import NEEDED, parse_header
 from snoopie.trace.tables import Process
-from tests.support.encoder import SCHEMA, TraceBuilder
+from tests.support.encoder import SCHEMA, TraceBuilder, format_2
 from tests.support.schema import DECLARATION, declared
 
 
@@ -69,6 +70,35 @@ def test_format_1() -> None:
     assert process.column("launches", "group").tolist() == [0]
 
 
+def test_format_3_needs_patterns() -> None:
+    """Records with all of their access, as format 2 had them, are none of format 3; and the other way round."""
+    with pytest.raises(MissingColumnError, match="'pattern'"):
+        read(TraceBuilder(schema=format_2()))
+    with pytest.raises(MissingColumnError, match="'launch' of the table 'records'"):
+        read(TraceBuilder(schema=SCHEMA, version=2))
+
+
+def test_columns_of_differences() -> None:
+    """Lowest first, negative ones, all 64 bits, several in a row, in narrow steps that go round."""
+    added = {"unit": "", "ref": "", "doc": ""}
+    extra = [{"name": name, "type": kind, **added} for name, kind in (("a", "delta4[3]"), ("b", "delta8"))]
+    trace = TraceBuilder(2, schema=changed("objects", columns=[*columns("objects"), *extra]))
+    rows = [
+        ([7, 2**32 + 6, 8], 2**64 - 1),
+        ([2**32 + 6, 7, 7], 0),
+        ([100, 2**31, 2**31 + 1], 2**63),
+    ]
+    for a, b in rows:
+        trace.add("objects", a=a, b=b)
+    process = read(trace)
+    table = next(table for table in process.header.tables.values() if table.name == "objects")
+    (block,) = (block for block in process.blocks if block.table == table.id)
+    decoded = table.decode(process.container.decode(block), block.rows)
+    assert decoded["a"].tolist() == [a for a, _ in rows]
+    assert decoded["b"].tolist() == [b for _, b in rows]
+    assert {column.dtype for column in (decoded["a"], decoded["b"])} == {np.dtype(np.uint64)}
+
+
 def test_a_column_that_may_be_missing_must_be_of_its_type() -> None:
     other = [column | {"type": "utf8"} if column["name"] == "group" else column for column in columns("launches")]
     with pytest.raises(MissingColumnError, match="'group'"):
@@ -109,7 +139,9 @@ def test_a_needed_column_of_another_type(kind: str) -> None:
         read(TraceBuilder(schema=changed("counts", columns=other)))
 
 
-@pytest.mark.parametrize("kind", ["u3", "U4", "f2", "u4[0]", "u4[99999]", "object", "", "u4[", "<u4"])
+@pytest.mark.parametrize(
+    "kind", ["u3", "U4", "f2", "delta2", "delta", "u4[0]", "u4[99999]", "object", "", "u4[", "<u4"]
+)
 def test_an_unknown_type(kind: str) -> None:
     other = [column | {"type": kind} if column["name"] == "sectors" else column for column in columns("counts")]
     trace = TraceBuilder()
@@ -119,12 +151,12 @@ def test_an_unknown_type(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(3, "upgrade"), (0, "record it again"), ("1", "record"), (True, "record"), (None, "record")]
+    ("version", "remedy"), [(4, "upgrade"), (0, "record it again"), ("1", "record"), (True, "record"), (None, "record")]
 )
 def test_other_versions(version: object, remedy: str) -> None:
     trace = TraceBuilder()
     trace.header["version"] = version
-    with pytest.raises(VersionError, match=f"versions 1 and 2; {remedy}"):
+    with pytest.raises(VersionError, match=f"versions 1 to 3; {remedy}"):
         read(trace)
     # Cut or not: that another version is needed comes first.
     with pytest.raises(VersionError):

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from snoopie.api import Trace
 from snoopie.errors import CorruptError, SnoopieError
+from snoopie.trace import tables as tables_module
 from snoopie.trace.container import Container
 from snoopie.trace.merge import Tables
 from snoopie.trace.tables import Process
 from tests.support.encoder import FOOTER, HEADER, TraceBuilder, encode_block
-from tests.support.ring import ring_builder
+from tests.support.ring import BUMP, PUT, ring_builder
 
 
 def read(data: bytes, *, allow_truncated: bool = False) -> Process:
@@ -24,8 +25,8 @@ def read(data: bytes, *, allow_truncated: bool = False) -> Process:
 
 
 TABLES = (
-    "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "counts", "records", "copies",
-    "collectives", "objects", "notices",
+    "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "sampling", "counts", "records",
+    "copies", "collectives", "objects", "notices",
 )  # fmt: skip
 ANALYSES = ("by_copy", "by_collective", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
 
@@ -72,20 +73,26 @@ WRONG = [
     ("counts", "owner", 4),
     ("counts", "owner", 63),
     ("counts", "lanes", 2**63),
-    ("records", "launch", 0),
-    ("records", "launch", 12),
-    ("records", "site", 6),
-    ("records", "issuer", 4),
-    ("records", "issuer", 255),
-    ("records", "owner", 4),
-    ("records", "block", 2**64 - 1),
-    ("scattered", "launch", 12),
-    ("scattered", "site", 0),
-    ("scattered", "owner", 63),
-    ("bulk", "launch", 0),
-    ("bulk", "site", 99),
-    ("bulk", "issuer", 4),
-    ("bulk", "owner", 63),
+    ("sampling", "function", 0),
+    ("sampling", "function", 4),
+    ("sampling", "gpu", 254),
+    ("sampling", "launches", 2),
+    ("sampling", "measured", 6),
+    ("sampling", "measured", 2**63),
+    ("patterns", "launch", 0),
+    ("patterns", "launch", 12),
+    ("patterns", "site", 0),
+    ("patterns", "site", 6),
+    ("patterns", "issuer", 4),
+    ("patterns", "issuer", 255),
+    ("patterns", "owner", 4),
+    ("patterns", "id", 0),
+    ("patterns", "id", 2),
+    ("patterns", "id", 77),
+    ("records", "pattern", 0),
+    ("records", "pattern", 99),
+    ("scattered", "pattern", 2**32 - 1),
+    ("bulk", "pattern", 0),
     ("bulk", "bytes", 2**63),
     ("copies", "kind", 6),
     ("copies", "call", 99),
@@ -110,10 +117,31 @@ WRONG = [
     *((table, "id", id) for table in WITH_IDS for id in (0, 2)),
 ]
 
+# The same for the record tables of format 2, which had no patterns.
+WRONG_2 = [
+    ("records", "launch", 0),
+    ("records", "launch", 12),
+    ("records", "site", 6),
+    ("records", "issuer", 4),
+    ("records", "issuer", 255),
+    ("records", "owner", 4),
+    ("records", "block", 2**64 - 1),
+    ("scattered", "launch", 12),
+    ("scattered", "site", 0),
+    ("scattered", "owner", 63),
+    ("bulk", "launch", 0),
+    ("bulk", "site", 99),
+    ("bulk", "issuer", 4),
+    ("bulk", "owner", 63),
+    ("bulk", "bytes", 2**63),
+]
 
-def busy_builder() -> TraceBuilder:
+
+def busy_builder(version: int = 3) -> TraceBuilder:
     """The ring, with rows in every other table too."""
-    trace = ring_builder()
+    trace = ring_builder(version=version)
+    if version >= 3:
+        trace.add("sampling", function=1, gpu=1, launches=5, measured=3)
     trace.set(64, 0, 1)
     trace.set(65, 255)
     trace.count(1, 1, 64, 1, 32, 16)
@@ -126,9 +154,11 @@ def busy_builder() -> TraceBuilder:
     return trace
 
 
-@pytest.mark.parametrize(("table", "column", "value"), WRONG)
-def test_a_value_that_refers_to_nothing(table: str, column: str, value: int) -> None:
-    trace = busy_builder()
+@pytest.mark.parametrize(
+    ("version", "table", "column", "value"), [(3, *wrong) for wrong in WRONG] + [(2, *wrong) for wrong in WRONG_2]
+)
+def test_a_value_that_refers_to_nothing(version: int, table: str, column: str, value: int) -> None:
+    trace = busy_builder(version)
     trace.rows[table][0][column] = value
     with pytest.raises(CorruptError, match=table):
         everything(read(trace.encode()))
@@ -230,22 +260,25 @@ def test_a_trace_of_a_header_only() -> None:
     everything(read(TraceBuilder(0).encode()))
 
 
-RING = busy_builder()
-CONTENTS = RING.contents()
+BUSY = {version: busy_builder(version) for version in (2, 3)}
 
 
 @given(
-    place=st.integers(0, len(CONTENTS) - 1),
+    version=st.sampled_from(sorted(BUSY)),
+    place=st.integers(0, 15),
     changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4),
     allow_truncated=st.booleans(),
 )
-@example(place=6, changes=[(0, 0)], allow_truncated=True)
+@example(version=2, place=6, changes=[(0, 0)], allow_truncated=True)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_hostile_contents_with_right_checksums(
-    place: int, changes: list[tuple[int, int]], allow_truncated: bool
+    version: int, place: int, changes: list[tuple[int, int]], allow_truncated: bool
 ) -> None:
     """Whatever a block holds, the answer is a trace or an error of the family."""
-    contents = [(HEADER, 1, json.dumps(RING.header).encode()), *CONTENTS, (FOOTER, 1, b"{}")]
+    trace = BUSY[version]
+    tables = trace.contents()
+    place %= len(tables)
+    contents = [(HEADER, 1, json.dumps(trace.header).encode()), *tables, (FOOTER, 1, b"{}")]
     table, rows, raw = contents[place + 1]
     hostile = bytearray(raw)
     for where, value in changes:
@@ -257,6 +290,81 @@ def test_hostile_contents_with_right_checksums(
         everything(process)
     except SnoopieError as error:
         assert "\n" not in str(error)
+
+
+def test_records_of_format_2_read_the_same() -> None:
+    old, new = (Trace(Tables([read(busy_builder(version).encode())])) for version in (2, 3))
+    assert new.records.equals(old.records)
+    assert (new.records.dtypes == old.records.dtypes).all()
+    assert new.lane_accesses().equals(old.lane_accesses())
+    assert old.sampling.empty
+    assert (old.sampling.dtypes == new.sampling.dtypes).all()
+
+
+def test_sampling() -> None:
+    trace = busy_builder()
+    trace.add("sampling", function=3, gpu=0, launches=7, measured=0)
+    rows = Trace(Tables([read(trace.encode())])).sampling.to_dict("records")
+    assert [row.pop("kernel") for row in rows] == [PUT, BUMP]
+    assert rows == [
+        {"process": 0, "function": 1, "gpu": 1, "launches": 5, "measured": 3},
+        {"process": 0, "function": 3, "gpu": 0, "launches": 7, "measured": 0},
+    ]
+
+
+@pytest.mark.parametrize("kept", [1, 32])
+@pytest.mark.parametrize("block_rows", [1, 3, 1000])
+def test_patterns_in_other_blocks(monkeypatch: pytest.MonkeyPatch, block_rows: int, kept: int) -> None:
+    """A block of records may refer to patterns of many blocks, again after others were read."""
+    monkeypatch.setattr(tables_module, "_PATTERN_BLOCKS", kept)
+    trace = TraceBuilder(2)
+    kernel = trace.function("k")
+    site = trace.site(kernel, "STG.E", "store", 4)
+    launches = [trace.launch(kernel, 0) for _ in range(7)]
+    order = [4, 0, 6, 2, 5, 1, 3, 3, 2, 6, 0, 4]
+    for place, launch in enumerate(launches):
+        trace.record(launch, site, 1, 256 * place, 4 * place)
+    for place in order:
+        trace.record(launches[place], site, 1, 256 * place, 4 * place)
+    assert len(trace.rows["patterns"]) == 7
+    records = Trace(Tables([read(trace.encode(block_rows=block_rows))])).records
+    expected = [*range(7), *order]
+    assert records["launch"].tolist() == [launches[place] for place in expected]
+    assert records["stride"].tolist() == [4 * place for place in expected]
+    assert records["base"].tolist() == [256 * place for place in expected]
+
+
+def test_patterns_whose_ids_are_not_their_places() -> None:
+    trace = busy_builder()
+    first, second = trace.rows["patterns"][:2]
+    first["id"], second["id"] = 2, 1
+    with pytest.raises(CorruptError, match="ids are not 1, 2, 3"):
+        everything(read(trace.encode()))
+
+
+@pytest.mark.parametrize("table", ["records", "scattered", "bulk", "patterns"])
+@pytest.mark.parametrize("change", [-9, -1, 1])
+def test_columns_of_differences_that_are_cut(table: str, change: int) -> None:
+    trace = busy_builder()
+    number = trace.schema[table]["id"]
+    contents = [(HEADER, 1, json.dumps(trace.header).encode()), *trace.contents(), (FOOTER, 1, b"{}")]
+    contents = [
+        (own, rows, (raw + b"\0")[: len(raw) + change] if own == number else raw) for own, rows, raw in contents
+    ]
+    data = b"".join(encode_block(sequence, *content) for sequence, content in enumerate(contents))
+    with pytest.raises(CorruptError, match=f"rows of {table}"):
+        read(data)
+
+
+@pytest.mark.parametrize("column", ["time", "block"])
+def test_records_with_numbers_of_64_bits(column: str) -> None:
+    trace = busy_builder()
+    for row in trace.rows["records"]:
+        row[column] = 2**63 - 1
+    everything(read(trace.encode()))
+    trace.rows["records"][-1][column] = 2**63
+    with pytest.raises(CorruptError, match=f"records.{column} of 2"):
+        everything(read(trace.encode()))
 
 
 def test_columns_are_what_was_written() -> None:
