@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "launch_code.h"
 #include "launch_sample.h"
@@ -413,6 +414,7 @@ void Collector::finish() {
     finished_ = true;
 
     memory_events_->end();
+    write_sampling();
     if (const uint64_t lanes = drain_->misdirected())
         notice(plural(lanes, "lane access", "es") +
                " came with the launch value of another GPU and are in no count: kernels were launched on several GPUs at the same moment");
@@ -428,6 +430,25 @@ void Collector::finish() {
                        std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
+}
+
+void Collector::write_sampling() {
+    if (options_.launch_sample == 1) return;
+    std::map<std::pair<uint32_t, uint8_t>, SamplingRow> rows;
+    const auto add = [&](Context& context) {
+        for (const ContextFunction* function : context.functions()) {
+            if (function->id == 0 || function->launches == function->launches_measured) continue;
+            SamplingRow& row = rows[{function->id, context.gpu()}];
+            row.function = function->id;
+            row.gpu = context.gpu();
+            row.launches += function->launches;
+            row.measured += function->launches_measured;
+        }
+    };
+    const std::shared_lock lock(contexts_mutex_);
+    for (const auto& [handle, context] : contexts_) add(*context);
+    for (const auto& context : ended_) add(*context);
+    for (const auto& [key, row] : rows) writer_->append(row);
 }
 
 void Collector::give_up(const char* why) {

@@ -104,6 +104,7 @@ class Collector : private OwnerLookup {
     // The flight was boarded but its code is not in place: it is none.
     void lose(Context& context, std::optional<Flight>* flight);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
+    void write_sampling();
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
     const Options options_;

@@ -185,23 +185,24 @@ void Drain::take_records(Context& context, uint64_t until) {
 }
 
 void Drain::append(Context& context, const RawRecord& record) {
-    const Access access{context.launch_in(record.tags.slot),
-                        record.site,
+    const RecordHead& head = record.head;
+    const Access access{context.launch_in(head.slot),
+                        head.site,
                         context.gpu(),
-                        context.memory()->slots().owner(record.tags.owner),
-                        record.mask,
-                        record.time,
-                        record.block,
-                        record.tags.warp};
-    switch (record.tags.shape) {
+                        context.memory()->slots().owner(head.owner),
+                        head.mask,
+                        head.time,
+                        head.block,
+                        head.warp};
+    switch (head.shape) {
         case RecordShape::strided:
-            record_writer_.strided(access, record.base, record.stride);
+            record_writer_.strided(access, head.base, head.stride);
             break;
         case RecordShape::scattered:
             record_writer_.scattered(access, record.addresses);
             break;
         case RecordShape::bulk:
-            record_writer_.bulk(access, record.base, static_cast<u8>(record.stride));
+            record_writer_.bulk(access, head.base, static_cast<u8>(head.stride));
             break;
     }
     if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);

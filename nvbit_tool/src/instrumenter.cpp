@@ -149,12 +149,20 @@ void inject_pack(Instr* instr, const PlannedCall& call, const ProbePlan& plan, c
         nvbit_add_call_arg_const_val32(instr, !call.guard_negated);
     nvbit_add_call_arg_const_val32(instr, pack_site(first, guarded && call.guard_negated));
     nvbit_add_call_arg_const_val64(instr, injection.state);
+    // The values, and between them the launch's: see SNOOPIE_VALUES_… in probe.cu.
+    const size_t count = 2 * pairs.size() + words.size();
+    const auto add_value = [&](size_t i) {
+        if (i < 2 * pairs.size())
+            nvbit_add_call_arg_reg_val(instr, pairs[i / 2] + static_cast<int>(i % 2));
+        else
+            nvbit_add_call_arg_const_val32(instr, i < count ? words[i - 2 * pairs.size()] : 0);
+    };
+    constexpr size_t kInRegisters = 6;
+    constexpr size_t kNothing = 2;
+    const size_t before_launch = count <= 4 ? count : kInRegisters + kNothing;
+    for (size_t i = 0; i < before_launch; ++i) add_value(i < kInRegisters ? i : count);
     nvbit_add_call_arg_launch_val64(instr, 0);
-    for (const int reg : pairs) {
-        nvbit_add_call_arg_reg_val(instr, reg);
-        nvbit_add_call_arg_reg_val(instr, reg + 1);
-    }
-    for (const uint32_t word : words) nvbit_add_call_arg_const_val32(instr, word);
+    for (size_t i = kInRegisters; i < count; ++i) add_value(i);
 }
 
 std::string demangled(const std::string& name) {

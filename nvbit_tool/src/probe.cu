@@ -36,17 +36,21 @@ struct DeviceWarp {
     }
 };
 
-__device__ __forceinline__ uint64_t load_host(const volatile uint64_t* address) { return *address; }
-
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
     const uint64_t limit = state->ring_units - state->ring_slack;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
     if (*tail - *head_seen >= limit) {
-        const uint64_t head = load_host(state->ring_head);
-        atomicMax(&state->head_seen, head);
-        if (*tail - head >= limit) {
+        // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
+        bool room = false;
+        if (atomicExch(&state->looking, 1u) == 0) {
+            const uint64_t head = *state->ring_head;
+            atomicMax(&state->head_seen, head);
+            atomicExch(&state->looking, 0u);
+            room = *tail - head < limit;
+        }
+        if (!room) {
             atomicAdd(&state->dropped, 1ull);
             return false;
         }
@@ -94,42 +98,58 @@ __device__ __forceinline__ uint64_t count(const Place& place, uint64_t lanes, ui
     return ordinal;
 }
 
-// The first unit of a record, by one lane, after any other units.
-__device__ __forceinline__ void write_unit(const Place& place, uint64_t at, RecordShape shape, uint32_t mask, uint64_t base,
-                                           int64_t stride) {
-    ProbeState* state = place.state;
+// What a record says of the access, but for its shape.
+__device__ __forceinline__ RecordHead head_of_record(const Place& place, uint32_t mask) {
+    RecordHead head{};
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(head.time));
     const uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    uint64_t time;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
-    volatile uint64_t* record = state->ring + (at & (state->ring_units - 1)) * kWordsPerUnit;
-    record[kWordTime] = time;
-    record[kWordBase] = base;
-    record[kWordStride] = static_cast<uint64_t>(stride);
-    record[kWordBlock] = linear_block();
-    record[kWordSiteMask] = static_cast<uint64_t>(site_id(place.site_word)) << 32 | mask;
-    record[kWordTags] = pack_tags({launch_slot(place.launch), place.owner, static_cast<uint8_t>(thread / 32), shape});
-    __threadfence_system();
-    record[kWordStamp] = at + 1;  // from here on the host may take it
+    head.block = linear_block();
+    head.site = site_id(place.site_word);
+    head.mask = mask;
+    head.slot = launch_slot(place.launch);
+    head.owner = place.owner;
+    head.warp = static_cast<uint8_t>(thread / 32);
+    return head;
 }
 
-__device__ __forceinline__ void write_record(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address) {
-    ProbeState* state = place.state;
-    const Shape shape = shape_of(warp, group, static_cast<unsigned long long>(address));
-    const uint32_t leader = lowest_lane(group);
-    uint64_t at = 0;
-    bool reserved = false;
-    if (warp.lane == leader) reserved = reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &at);
-    if (!__shfl_sync(group, static_cast<int>(reserved), leader)) return;
-    at = __shfl_sync(group, static_cast<unsigned long long>(at), leader);
+__device__ __forceinline__ volatile uint64_t* unit_of(ProbeState* state, uint64_t unit) {
+    return const_cast<volatile uint64_t*>(state->ring) + (unit & (state->ring_units - 1)) * kWordsPerUnit;
+}
 
-    if (!shape.strided) {
-        const uint64_t unit = (at + 1 + warp.lane / kWordsPerUnit) & (state->ring_units - 1);
-        state->ring[unit * kWordsPerUnit + warp.lane % kWordsPerUnit] = address;
-        __threadfence_system();
-        __syncwarp(group);
-    }
-    if (warp.lane == leader)
-        write_unit(place, at, shape.strided ? RecordShape::strided : RecordShape::scattered, group, shape.base, shape.stride);
+// By the `count` lanes of a group, each of which knows its place among them: a lane writes every so many words.
+__device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const RecordHead& head, uint32_t rank, uint32_t count) {
+    volatile uint64_t* unit = unit_of(state, at);
+    const uint64_t stamp = lap_stamp(at, state->ring_units);
+    SNOOPIE_ROLL
+    for (uint32_t word = rank; word < kHeadWords; word += count) unit[word] = head_word(head, word) | stamp;
+}
+
+__device__ __forceinline__ void write_record(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address,
+                                             const Shape& shape) {
+    ProbeState* state = place.state;
+    const uint32_t leader = lowest_lane(group);
+    unsigned long long at = 0;
+    if (warp.lane == leader && !reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, reinterpret_cast<uint64_t*>(&at)))
+        at = ~0ull;
+    at = __shfl_sync(group, at, leader);
+    if (at == ~0ull) return;
+    RecordHead head = head_of_record(place, group);
+    head.base = shape.base;
+    head.stride = shape.stride;
+    head.shape = shape.strided ? RecordShape::strided : RecordShape::scattered;
+    const uint32_t rank = count_bits(group & ((1u << warp.lane) - 1));
+    const uint32_t count = count_bits(group);
+    write_head(state, at, head, rank, count);
+    if (shape.strided) return;
+    // Words of lanes that are not in the group have to be written as well.
+    const auto write_address = [&](uint32_t lane, uint64_t value) {
+        const uint64_t unit = at + 1 + lane / kWordsPerUnit;
+        unit_of(state, unit)[lane % kWordsPerUnit] = value | lap_stamp(unit, state->ring_units);
+    };
+    write_address(warp.lane, address);
+    SNOOPIE_ROLL
+    for (uint32_t lane = rank; lane < 32; lane += count)
+        if (!(group >> lane & 1)) write_address(lane, 0);
 }
 
 __device__ __forceinline__ DeviceWarp this_warp() {
@@ -195,28 +215,41 @@ __device__ __forceinline__ void count_access(uint64_t state_address, uint64_t la
     add_lanes(place, counters, count_bits(group), sectors);
 }
 
-// Counts it, if its block is measured, and records it, if it is in the sample.
+// Counts the access of a group of lanes to one owner's memory, and records it, if it is in the sample.
+__device__ __forceinline__ void record_group(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address, uint32_t sectors,
+                                             const Shape& shape) {
+    const ProbeState* state = place.state;
+    const uint32_t leader = lowest_lane(group);
+    unsigned long long ordinal = 0;
+    if (warp.lane == leader) ordinal = count(place, count_bits(group), sectors);
+    if (!state->ring) return;
+    if (state->sample_size > 1) ordinal = __shfl_sync(group, ordinal, leader);
+    if (sampled(ordinal, launch_slot(place.launch), site_id(place.site_word), state->sample_size))
+        write_record(place, warp, group, address, shape);
+}
+
+// The same for all lanes here, if their block is measured.
 __device__ __noinline__ void record_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
                                            uint32_t page_byte) {
     uint32_t remaining = __activemask();
     if (!measured(state_address, launch)) return;
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
     const DeviceWarp warp = this_warp();
-    // One turn per owner; nearly always there is one.
+    Place place{reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)};
+    const uint32_t width = site_width(site_word);
+    const uint64_t start = address - static_cast<uint64_t>(warp.lane) * width;
+    int dense;
+    __match_all_sync(remaining, start ^ static_cast<uint64_t>(page_byte) << 56, &dense);
+    if (dense && remaining == ~0u) {
+        record_group(place, warp, remaining, address, width + ((start & 31) != 0), {start, width, true});
+        return;
+    }
+    // One turn per owner.
     while (remaining) {
         const uint32_t turn = __shfl_sync(remaining, page_byte, lowest_lane(remaining));
         const uint32_t group = __ballot_sync(remaining, page_byte == turn);
         if (page_byte == turn) {
-            const uint32_t sectors = distinct_sectors(warp, group, static_cast<unsigned long long>(address));
-            const uint32_t leader = lowest_lane(group);
-            const Place place{state, launch, site_word, static_cast<uint8_t>(turn - 1)};
-            unsigned long long ordinal = 0;
-            if (warp.lane == leader) ordinal = count(place, count_bits(group), sectors);
-            if (state->ring) {
-                if (state->sample_size > 1) ordinal = __shfl_sync(group, ordinal, leader);
-                if (sampled(ordinal, launch_slot(launch), site_id(site_word), state->sample_size))
-                    write_record(place, warp, group, address);
-            }
+            const auto lanes_address = static_cast<unsigned long long>(address);
+            record_group(place, warp, group, address, distinct_sectors(warp, group, lanes_address), shape_of(warp, group, lanes_address));
             return;
         }
         remaining &= ~group;
@@ -245,42 +278,61 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
 }
 
 // Several accesses of the same lanes. All page bytes are asked for at once; nearly always all are 0.
-template <int P>
-__device__ __forceinline__ uint64_t packed_address(const uint32_t (&low)[P], const uint32_t (&high)[P], uint32_t word) {
-    uint32_t l = low[0];
-    uint32_t h = high[0];
+// The values of a pack: its pairs of registers, then its words. Pairs are numbered in the order of the accesses.
+template <int N, int P>
+__device__ __forceinline__ uint64_t packed_address(const uint32_t (&values)[2 * P + N], int place, uint32_t word) {
+    uint32_t low = values[P == N ? 2 * place : 0];
+    uint32_t high = values[P == N ? 2 * place + 1 : 1];
     SNOOPIE_UNROLL
-    for (int p = 1; p < P; ++p) {
-        if (packed_pair(word) == p) {
-            l = low[p];
-            h = high[p];
-        }
+    for (int p = 1; p < P && P < N; ++p) {
+        if (p > place) break;
+        const uint32_t own = packed_pair(word) == p;
+        asm("{ .reg .pred q; setp.ne.u32 q, %4, 0; selp.u32 %0, %2, %0, q; selp.u32 %1, %3, %1, q; }"
+            : "+r"(low), "+r"(high)
+            : "r"(values[2 * p]), "r"(values[2 * p + 1]), "r"(own));
     }
-    return (static_cast<uint64_t>(h) << 32 | l) + static_cast<int64_t>(packed_immediate(word));
+    return (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(packed_immediate(word));
 }
 
+// Several accesses of the same lanes.
 template <class Kind, int N, int P>
-__device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint64_t state, uint64_t launch, const uint32_t (&low)[P],
-                                           const uint32_t (&high)[P], uint32_t (&word)[N]) {
+__device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint64_t state, uint64_t launch,
+                                           const uint32_t (&values)[2 * P + N]) {
     const bool executes = (guard != 0) != (site_width(first_word) > 1);
     uint32_t any = 0;
     SNOOPIE_UNROLL
-    for (int i = 0; i < N; ++i) any |= page_byte_of(state, packed_address(low, high, word[i]), executes);
-    if (any == 0) return;
-    // One body for all: the next access moves down to the first place. What was computed above is computed again rather than kept.
-    const uint32_t lanes = __activemask();
-    uint32_t site = site_id(first_word);
-    SNOOPIE_ROLL
-    for (int turn = 0; turn < N; ++turn) {
-        asm volatile("" : "+r"(word[0]));
-        site += packed_distance(word[0]);
-        const uint64_t address = packed_address(low, high, word[0]);
-        const uint32_t page_byte = page_byte_of(state, address);
-        if (page_byte) Kind::access(state, launch, pack_site(site, packed_log2_width(word[0])), address, page_byte);
-        __syncwarp(lanes);
-        SNOOPIE_UNROLL
-        for (int i = 0; i + 1 < N; ++i) word[i] = word[i + 1];
+    for (int i = 0; i < N; ++i) {
+        // One after the other (a byte has no bits above the lowest eight): side by side they would take more registers than are free.
+        const uint32_t word = values[2 * P + i];
+        if (any == 0) any = page_byte_of(state, packed_address<N, P>(values, i, word), executes);
     }
+    if (any == 0) return;
+    // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed.
+    enum : int { kSite, kTurn, kState, kLaunch = kState + 2, kValues = kLaunch + 2, kWords = kValues + 2 * P, kKept = kWords + N };
+    volatile uint32_t kept[kKept | 1];  // an odd size: the compiler would align the stack for an even one, in every call
+    const auto keep = [&](int at, uint64_t value) {
+        kept[at] = static_cast<uint32_t>(value);
+        kept[at + 1] = static_cast<uint32_t>(value >> 32);
+    };
+    const auto get = [&](int at) { return static_cast<uint64_t>(kept[at + 1]) << 32 | kept[at]; };
+    kept[kSite] = site_id(first_word);
+    kept[kTurn] = 0;
+    keep(kState, state);
+    keep(kLaunch, launch);
+    SNOOPIE_UNROLL
+    for (int i = 0; i < 2 * P + N; ++i) kept[kValues + i] = values[i];
+    const uint32_t lanes = __activemask();
+    SNOOPIE_ROLL
+    do {
+        const uint32_t word = kept[kWords + kept[kTurn]];
+        const uint32_t site = kept[kSite] + packed_distance(word);
+        kept[kSite] = site;
+        const uint64_t address = get(kValues + 2 * static_cast<int>(packed_pair(word))) + static_cast<int64_t>(packed_immediate(word));
+        const uint32_t page_byte = page_byte_of(get(kState), address);
+        if (page_byte) Kind::access(get(kState), get(kLaunch), pack_site(site, packed_log2_width(word)), address, page_byte);
+        __syncwarp(lanes);
+        kept[kTurn] = kept[kTurn] + 1;
+    } while (kept[kTurn] < N);
 }
 
 // Bulk and tensor instructions are executed once by a warp, whatever lanes are active: the lowest one stands for it.
@@ -293,9 +345,14 @@ __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& w
                                          uint64_t bytes) {
     const uint64_t ordinal = count(place, lanes, sectors);
     uint64_t at;
-    if (place.state->ring && sampled(ordinal, launch_slot(place.launch), site_id(place.site_word), place.state->sample_size) &&
-        reserve(place.state, kUnitsStrided, &at))
-        write_unit(place, at, RecordShape::bulk, 1u << warp.lane, base, static_cast<int64_t>(bytes));
+    if (!place.state->ring || !sampled(ordinal, launch_slot(place.launch), site_id(place.site_word), place.state->sample_size) ||
+        !reserve(place.state, kUnitsStrided, &at))
+        return;
+    RecordHead head = head_of_record(place, 1u << warp.lane);
+    head.base = base;
+    head.stride = static_cast<int64_t>(bytes);
+    head.shape = RecordShape::bulk;
+    write_head(place.state, at, head, 0, 1);
 }
 
 }  // namespace
@@ -329,69 +386,66 @@ using namespace snoopie;
 SNOOPIE_PROBES(Counting, count)
 SNOOPIE_PROBES(Recording, record)
 
-// Parameters and their names, of 1 to 8.
-#define SNOOPIE_PAIRS_1 uint32_t low0, uint32_t high0
-#define SNOOPIE_LOWS_1 low0
-#define SNOOPIE_HIGHS_1 high0
-#define SNOOPIE_PAIRS_2 uint32_t low0, uint32_t high0, uint32_t low1, uint32_t high1
-#define SNOOPIE_LOWS_2 low0, low1
-#define SNOOPIE_HIGHS_2 high0, high1
-#define SNOOPIE_WORDS_2 uint32_t word0, uint32_t word1
-#define SNOOPIE_NAMES_2 word0, word1
-#define SNOOPIE_PAIRS_3 uint32_t low0, uint32_t high0, uint32_t low1, uint32_t high1, uint32_t low2, uint32_t high2
-#define SNOOPIE_LOWS_3 low0, low1, low2
-#define SNOOPIE_HIGHS_3 high0, high1, high2
-#define SNOOPIE_WORDS_3 uint32_t word0, uint32_t word1, uint32_t word2
-#define SNOOPIE_NAMES_3 word0, word1, word2
-#define SNOOPIE_PAIRS_4 \
-    uint32_t low0, uint32_t high0, uint32_t low1, uint32_t high1, uint32_t low2, uint32_t high2, uint32_t low3, uint32_t high3
-#define SNOOPIE_LOWS_4 low0, low1, low2, low3
-#define SNOOPIE_HIGHS_4 high0, high1, high2, high3
-#define SNOOPIE_WORDS_4 uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3
-#define SNOOPIE_NAMES_4 word0, word1, word2, word3
-#define SNOOPIE_WORDS_5 uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3, uint32_t word4
-#define SNOOPIE_NAMES_5 word0, word1, word2, word3, word4
-#define SNOOPIE_WORDS_6 uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3, uint32_t word4, uint32_t word5
-#define SNOOPIE_NAMES_6 word0, word1, word2, word3, word4, word5
-#define SNOOPIE_WORDS_7 uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3, uint32_t word4, uint32_t word5, uint32_t word6
-#define SNOOPIE_NAMES_7 word0, word1, word2, word3, word4, word5, word6
-#define SNOOPIE_WORDS_8 \
-    uint32_t word0, uint32_t word1, uint32_t word2, uint32_t word3, uint32_t word4, uint32_t word5, uint32_t word6, uint32_t word7
-#define SNOOPIE_NAMES_8 word0, word1, word2, word3, word4, word5, word6, word7
-#define SNOOPIE_PACK(Kind, kind, N, P)                                                                                              \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack##N##_##P(int guard, uint32_t first_word, uint64_t state,          \
-                                                                           uint64_t launch, SNOOPIE_PAIRS_##P, SNOOPIE_WORDS_##N) { \
-        const uint32_t low[] = {SNOOPIE_LOWS_##P};                                                                                  \
-        const uint32_t high[] = {SNOOPIE_HIGHS_##P};                                                                                \
-        uint32_t word[] = {SNOOPIE_NAMES_##N};                                                                                      \
-        probe_pack<Kind, N, P>(guard, first_word, state, launch, low, high, word);                                                  \
+// Parameters of a pack with so many values. Registers 4 to 15 take the first twelve words of parameters, memory the rest: the probe needs
+// two of these to work with, so what is wanted only after the decision goes to memory, and nothing to the last two.
+#define SNOOPIE_VALUES_4 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint64_t launch
+#define SNOOPIE_VALUES_5 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint32_t v4, uint32_t, uint32_t, uint32_t, uint64_t launch
+#define SNOOPIE_VALUES_6 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint32_t v4, uint32_t v5, uint32_t, uint32_t, uint64_t launch
+#define SNOOPIE_VALUES_7 SNOOPIE_VALUES_6, uint32_t v6
+#define SNOOPIE_VALUES_8 SNOOPIE_VALUES_7, uint32_t v7
+#define SNOOPIE_VALUES_9 SNOOPIE_VALUES_8, uint32_t v8
+#define SNOOPIE_VALUES_10 SNOOPIE_VALUES_9, uint32_t v9
+#define SNOOPIE_VALUES_11 SNOOPIE_VALUES_10, uint32_t v10
+#define SNOOPIE_VALUES_12 SNOOPIE_VALUES_11, uint32_t v11
+#define SNOOPIE_VALUES_13 SNOOPIE_VALUES_12, uint32_t v12
+#define SNOOPIE_VALUES_14 SNOOPIE_VALUES_13, uint32_t v13
+#define SNOOPIE_VALUES_15 SNOOPIE_VALUES_14, uint32_t v14
+#define SNOOPIE_VALUES_16 SNOOPIE_VALUES_15, uint32_t v15
+#define SNOOPIE_NAMES_4 v0, v1, v2, v3
+#define SNOOPIE_NAMES_5 SNOOPIE_NAMES_4, v4
+#define SNOOPIE_NAMES_6 SNOOPIE_NAMES_5, v5
+#define SNOOPIE_NAMES_7 SNOOPIE_NAMES_6, v6
+#define SNOOPIE_NAMES_8 SNOOPIE_NAMES_7, v7
+#define SNOOPIE_NAMES_9 SNOOPIE_NAMES_8, v8
+#define SNOOPIE_NAMES_10 SNOOPIE_NAMES_9, v9
+#define SNOOPIE_NAMES_11 SNOOPIE_NAMES_10, v10
+#define SNOOPIE_NAMES_12 SNOOPIE_NAMES_11, v11
+#define SNOOPIE_NAMES_13 SNOOPIE_NAMES_12, v12
+#define SNOOPIE_NAMES_14 SNOOPIE_NAMES_13, v13
+#define SNOOPIE_NAMES_15 SNOOPIE_NAMES_14, v14
+#define SNOOPIE_NAMES_16 SNOOPIE_NAMES_15, v15
+#define SNOOPIE_PACK(Kind, kind, N, P, V)                                                                                  \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack##N##_##P(int guard, uint32_t first_word, uint64_t state, \
+                                                                           SNOOPIE_VALUES_##V) {                           \
+        const uint32_t values[] = {SNOOPIE_NAMES_##V};                                                                     \
+        probe_pack<Kind, N, P>(guard, first_word, state, launch, values);                                                  \
     }
-#define SNOOPIE_PACKS(N, P) SNOOPIE_PACK(Counting, count, N, P) SNOOPIE_PACK(Recording, record, N, P)
-SNOOPIE_PACKS(2, 1)
-SNOOPIE_PACKS(2, 2)
-SNOOPIE_PACKS(3, 1)
-SNOOPIE_PACKS(3, 2)
-SNOOPIE_PACKS(3, 3)
-SNOOPIE_PACKS(4, 1)
-SNOOPIE_PACKS(4, 2)
-SNOOPIE_PACKS(4, 3)
-SNOOPIE_PACKS(4, 4)
-SNOOPIE_PACKS(5, 1)
-SNOOPIE_PACKS(5, 2)
-SNOOPIE_PACKS(5, 3)
-SNOOPIE_PACKS(5, 4)
-SNOOPIE_PACKS(6, 1)
-SNOOPIE_PACKS(6, 2)
-SNOOPIE_PACKS(6, 3)
-SNOOPIE_PACKS(6, 4)
-SNOOPIE_PACKS(7, 1)
-SNOOPIE_PACKS(7, 2)
-SNOOPIE_PACKS(7, 3)
-SNOOPIE_PACKS(7, 4)
-SNOOPIE_PACKS(8, 1)
-SNOOPIE_PACKS(8, 2)
-SNOOPIE_PACKS(8, 3)
-SNOOPIE_PACKS(8, 4)
+#define SNOOPIE_PACKS(N, P, V) SNOOPIE_PACK(Counting, count, N, P, V) SNOOPIE_PACK(Recording, record, N, P, V)
+SNOOPIE_PACKS(2, 1, 4)
+SNOOPIE_PACKS(2, 2, 6)
+SNOOPIE_PACKS(3, 1, 5)
+SNOOPIE_PACKS(3, 2, 7)
+SNOOPIE_PACKS(3, 3, 9)
+SNOOPIE_PACKS(4, 1, 6)
+SNOOPIE_PACKS(4, 2, 8)
+SNOOPIE_PACKS(4, 3, 10)
+SNOOPIE_PACKS(4, 4, 12)
+SNOOPIE_PACKS(5, 1, 7)
+SNOOPIE_PACKS(5, 2, 9)
+SNOOPIE_PACKS(5, 3, 11)
+SNOOPIE_PACKS(5, 4, 13)
+SNOOPIE_PACKS(6, 1, 8)
+SNOOPIE_PACKS(6, 2, 10)
+SNOOPIE_PACKS(6, 3, 12)
+SNOOPIE_PACKS(6, 4, 14)
+SNOOPIE_PACKS(7, 1, 9)
+SNOOPIE_PACKS(7, 2, 11)
+SNOOPIE_PACKS(7, 3, 13)
+SNOOPIE_PACKS(7, 4, 15)
+SNOOPIE_PACKS(8, 1, 10)
+SNOOPIE_PACKS(8, 2, 12)
+SNOOPIE_PACKS(8, 3, 14)
+SNOOPIE_PACKS(8, 4, 16)
 
 // A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
 extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,

@@ -17,9 +17,12 @@
 namespace snoopie {
 
 // --- The ring of records ---
-// Pinned host memory in units of 64 bytes; `tail` counts units ever reserved by warps, `head` units ever consumed by the host. A record
-// is one unit (evenly spaced lanes) or five (32 addresses follow). The host takes a record when its first word is `place + 1`, which its
-// warp writes last, behind a system-wide fence; it then zeroes that word of every unit before it moves `head`.
+// Pinned host memory in units of 8 words; `tail` counts units ever reserved by warps, `head` units ever consumed by the host. A record is
+// one unit (evenly spaced lanes, bulk copies) or five (32 addresses follow).
+//
+// A word carries 48 bits and, above them, the lap of the ring in which it was written: the host takes a record when all its words are of
+// the lap. So the lanes of a warp write the words together, in any order, without a fence, and nobody clears what was read. Laps are
+// counted from 1 to 65535 and then from 1 again.
 //
 // A warp first checks that `tail - head` leaves `slack` units free, then reserves by an atomic add. Between the check and the add of one
 // warp every other resident warp can add once, so with slack >= resident warps x 5 no reservation ever passes the head: a full ring drops
@@ -27,27 +30,62 @@ namespace snoopie {
 constexpr uint32_t kWordsPerUnit = 8;
 constexpr uint32_t kUnitsStrided = 1;
 constexpr uint32_t kUnitsScattered = 5;
+constexpr uint32_t kPayloadBits = 48;
+constexpr uint64_t kPayload = (1ull << kPayloadBits) - 1;
 
-enum RecordWord : uint32_t { kWordStamp, kWordTime, kWordBase, kWordStride, kWordBlock, kWordSiteMask, kWordTags, kWordSpare };
+SNOOPIE_BOTH uint64_t lap_stamp(uint64_t unit, uint64_t ring_units) { return (unit / ring_units % 0xffff + 1) << kPayloadBits; }
 
 // A bulk record has the bytes moved where a strided one has the stride.
 enum class RecordShape : uint8_t { strided, scattered, bulk };
 
-struct RecordTags {
+struct RecordHead {
+    uint64_t time;   // ns
+    uint64_t base;   // address of the lowest lane
+    int64_t stride;  // of a bulk record, the bytes moved
+    uint64_t block;  // linear index
+    uint32_t site;
+    uint32_t mask;
     uint16_t slot;  // of the launch
     uint8_t owner;  // its slot, see OwnerSlots
     uint8_t warp;
     RecordShape shape;
 };
 
-SNOOPIE_BOTH uint64_t pack_tags(RecordTags tags) {
-    return tags.slot | static_cast<uint64_t>(tags.owner) << 16 | static_cast<uint64_t>(tags.warp) << 24 |
-           static_cast<uint64_t>(tags.shape) << 32;
+// The payload of a record's first unit, word by word. An address has 47 bits, a stride no more than an address, and a grid of 2^48 blocks
+// would not end.
+constexpr uint32_t kHeadWords = 7;
+SNOOPIE_BOTH uint64_t head_word(const RecordHead& head, uint32_t word) {
+    switch (word) {
+        case 0:
+            return head.time & kPayload;
+        case 1:
+            return head.base & kPayload;
+        case 2:
+            return static_cast<uint64_t>(head.stride) & kPayload;
+        case 3:
+            return head.block & kPayload;
+        case 4:
+            return head.site | static_cast<uint64_t>(head.slot) << 32;
+        case 5:
+            return head.mask | static_cast<uint64_t>(head.owner) << 32 | static_cast<uint64_t>(head.warp) << 40;
+        default:
+            return head.time >> kPayloadBits | static_cast<uint64_t>(head.shape) << 16;
+    }
 }
 
-SNOOPIE_BOTH RecordTags unpack_tags(uint64_t word) {
-    return {static_cast<uint16_t>(word), static_cast<uint8_t>(word >> 16), static_cast<uint8_t>(word >> 24),
-            static_cast<RecordShape>(word >> 32 & 3)};
+inline RecordHead head_of(const uint64_t (&words)[kHeadWords]) {
+    RecordHead head{};
+    head.time = words[0] | (words[6] & 0xffff) << kPayloadBits;
+    head.base = words[1];
+    head.stride = static_cast<int64_t>(words[2] << 16) >> 16;
+    head.block = words[3];
+    head.site = static_cast<uint32_t>(words[4]);
+    head.slot = static_cast<uint16_t>(words[4] >> 32);
+    head.mask = static_cast<uint32_t>(words[5]);
+    head.owner = static_cast<uint8_t>(words[5] >> 32);
+    head.warp = static_cast<uint8_t>(words[5] >> 40);
+    head.shape = static_cast<RecordShape>(words[6] >> 16 & 3);
+    return head;
 }
 
 // --- Which thread blocks are measured ---
@@ -83,7 +121,8 @@ struct ProbeState {
     const BlockFilter* blocks;       // null = all
     uint32_t unknown;                // slot of the unknown owner
     uint32_t mark;                   // launch_mark of this GPU's launches
-    uint64_t spare[4];
+    unsigned int looking;            // a warp is reading ring_head: others do not wait for it
+    uint64_t spare[3];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
 

@@ -173,8 +173,6 @@ void packing() {
     for (const uint64_t no_value : {kLaunchUncounted, ~uint64_t{0}, uint64_t{0x7f0012345678}}) CHECK(!is_launch(launch_mark(no_value)));
     CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
     CHECK_EQ(site_width(pack_site(3, 5)), 32u);
-    const RecordTags tags = unpack_tags(pack_tags({0xABCD, 63, 31, RecordShape::bulk}));
-    CHECK(tags.slot == 0xABCD && tags.owner == 63 && tags.warp == 31 && tags.shape == RecordShape::bulk);
     // Neighbouring owners and sites have neighbouring counters.
     CHECK_EQ(counter_index(4, 2, 1) - counter_index(4, 2, 0), int64_t{kCounters});
     CHECK_EQ(counter_index(5, 2, 0) - counter_index(4, 2, 1), int64_t{kCounters});
@@ -238,20 +236,23 @@ class Producer {
         tail_ += units;
         return place;
     }
-    void write(uint64_t place, bool scattered, uint64_t value) {
+    // The words in any order, as lanes write them; `all_but` is left out.
+    static constexpr uint32_t kNone = ~0u;
+    void write(uint64_t place, bool scattered, uint64_t value, uint32_t all_but = kNone) {
+        const RecordHead head{value,      value * 2, -4, value + 1, 7,
+                              0x80000001, 9,         1,  2,         scattered ? RecordShape::scattered : RecordShape::strided};
         if (scattered)
-            for (uint64_t lane = 0; lane < 32; ++lane) word(place + 1 + lane / kWordsPerUnit, lane % kWordsPerUnit) = value + lane;
-        word(place, kWordTime) = value;
-        word(place, kWordBase) = value * 2;
-        word(place, kWordStride) = static_cast<uint64_t>(-4);
-        word(place, kWordBlock) = value + 1;
-        word(place, kWordSiteMask) = uint64_t{7} << 32 | 0x80000001;
-        word(place, kWordTags) = pack_tags({9, 1, 2, scattered ? RecordShape::scattered : RecordShape::strided});
-        word(place, kWordStamp) = place + 1;
+            for (uint32_t lane = 0; lane < 32; ++lane)
+                if (kHeadWords + lane != all_but)
+                    word(place + 1 + lane / kWordsPerUnit, lane % kWordsPerUnit, head.mask >> lane & 1 ? value + 1 + lane : 0);
+        for (uint32_t i = kHeadWords; i-- > 0;)
+            if (i != all_but) word(place, i, head_word(head, i));
     }
 
   private:
-    uint64_t& word(uint64_t unit, uint64_t i) { return memory_[(unit & (units_ - 1)) * kWordsPerUnit + i]; }
+    void word(uint64_t unit, uint64_t i, uint64_t payload) {
+        memory_[(unit & (units_ - 1)) * kWordsPerUnit + i] = (payload & kPayload) | lap_stamp(unit, units_);
+    }
 
     std::vector<uint64_t>& memory_;
     const uint64_t units_;
@@ -267,34 +268,49 @@ void ring() {
     RawRecord record;
     CHECK(!ring.take(&record));
 
-    // Many laps, both shapes, always finished in another order than reserved.
-    uint64_t value = 1000;
-    for (int lap = 0; lap < 200; ++lap) {
+    // Many laps, more than stamps, both shapes, always finished in another order than reserved.
+    uint64_t value = uint64_t{1} << 60;
+    constexpr uint64_t kRounds = 800000;
+    for (uint64_t round = 0; round < kRounds; ++round) {
         const uint64_t a = warps.reserve(kUnitsStrided);
         const uint64_t b = warps.reserve(kUnitsScattered);
         warps.write(b, true, value + 1);
         CHECK(!ring.take(&record));  // the first is not finished
         warps.write(a, false, value);
         CHECK(ring.take(&record));
-        CHECK(record.tags.shape == RecordShape::strided);
-        CHECK_EQ(record.time, value);
-        CHECK_EQ(record.base, 2 * value);
-        CHECK_EQ(record.stride, -4);
-        CHECK_EQ(record.block, value + 1);
-        CHECK_EQ(record.site, 7u);
-        CHECK_EQ(record.mask, 0x80000001u);
-        CHECK_EQ(record.tags.slot, 9);
+        CHECK(record.head.shape == RecordShape::strided);
+        CHECK_EQ(record.head.time, value);
+        CHECK_EQ(record.head.base, 2 * value & kPayload);
+        CHECK_EQ(record.head.stride, -4);
+        CHECK_EQ(record.head.block, (value + 1) & kPayload);
+        CHECK_EQ(record.head.site, 7u);
+        CHECK_EQ(record.head.mask, 0x80000001u);
+        CHECK_EQ(record.head.slot, 9);
+        CHECK_EQ(record.head.owner, 1);
+        CHECK_EQ(record.head.warp, 2);
         CHECK(ring.take(&record));
-        CHECK(record.tags.shape == RecordShape::scattered);
-        CHECK_EQ(record.addresses[0], value + 1);
-        CHECK_EQ(record.addresses[31], value + 32);
+        CHECK(record.head.shape == RecordShape::scattered);
+        CHECK_EQ(record.addresses[0], (value + 2) & kPayload);
+        CHECK_EQ(record.addresses[31], (value + 33) & kPayload);
         CHECK_EQ(record.addresses[5], 0u);  // not in the mask
         CHECK(!ring.take(&record));
         ring.publish();
         CHECK_EQ(head, ring.head());
         value += 10;
     }
-    CHECK_EQ(ring.head(), 200u * (kUnitsStrided + kUnitsScattered));
+    CHECK_EQ(ring.head(), kRounds * (kUnitsStrided + kUnitsScattered));
+
+    // Whichever word is the last, the record is not taken before.
+    for (uint32_t last = 0; last < kHeadWords + 32; ++last) {
+        std::vector<uint64_t> fresh(kUnits * kWordsPerUnit, 0);
+        RecordRing other(fresh.data(), kUnits, &head);
+        Producer warp(&fresh, kUnits);
+        const uint64_t place = warp.reserve(kUnitsScattered);
+        warp.write(place, true, 5, last);
+        CHECK(!other.take(&record));
+        warp.write(place, true, 5);
+        CHECK(other.take(&record));
+    }
 }
 
 }  // namespace
