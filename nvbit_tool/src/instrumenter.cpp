@@ -136,7 +136,7 @@ void inject_pack(Instr* instr, const PlannedCall& call, const ProbePlan& plan, c
         const MemoryReference& reference = instructions[planned.instruction].references[probe.reference];
         const auto pair = std::find(pairs.begin(), pairs.end(), reference.reg);
         words.push_back(pack_access(reference.immediate, log2_of_width(planned.opcode.width), static_cast<uint32_t>(pair - pairs.begin()),
-                                    static_cast<uint32_t>(probe.site - site)));
+                                    probe.guarded, static_cast<uint32_t>(probe.site - site)));
         if (pair == pairs.end()) pairs.push_back(reference.reg);
         site = probe.site;
     }

@@ -36,22 +36,28 @@ struct DeviceWarp {
     }
 };
 
+// Global memory for sure: of a generic address the compiler provides for shared memory as well.
+__device__ __forceinline__ void add(uint64_t address, uint64_t value) {
+    asm volatile("red.global.add.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
     const uint64_t limit = state->ring_units - state->ring_slack;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
+    volatile unsigned int* looking = &state->looking;
     if (*tail - *head_seen >= limit) {
         // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
         bool room = false;
-        if (atomicExch(&state->looking, 1u) == 0) {
+        if (*looking == 0 && atomicExch(&state->looking, 1u) == 0) {
             const uint64_t head = *state->ring_head;
             atomicMax(&state->head_seen, head);
-            atomicExch(&state->looking, 0u);
+            *looking = 0;
             room = *tail - head < limit;
         }
         if (!room) {
-            atomicAdd(&state->dropped, 1ull);
+            add(reinterpret_cast<uint64_t>(&state->dropped), 1);
             return false;
         }
     }
@@ -76,26 +82,23 @@ __device__ __forceinline__ uint64_t counters_of(const Place& place) {
     return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(counter) * sizeof(uint64_t);
 }
 
-// Global memory for sure: of a generic address the compiler provides for shared memory as well.
-__device__ __forceinline__ void add(uint64_t address, uint64_t value) {
-    asm volatile("red.global.add.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
-}
-
 // An access of `lanes` lanes, by one of them. Nearly all accesses are of full warps side by side, and add to one counter.
-__device__ __forceinline__ void add_lanes(const Place& place, uint64_t counters, uint64_t lanes, uint64_t sectors) {
+__device__ __forceinline__ void count(const Place& place, uint64_t lanes, uint64_t sectors) {
+    const uint64_t counters = counters_of(place);
+    add(counters + kAccesses * sizeof(uint64_t), 1);
     const uint64_t missing = 32 - lanes;
     const uint64_t extra = sectors - site_width(place.site_word);
     if (missing) add(counters + kMissingLanes * sizeof(uint64_t), missing);
     if (extra) add(counters + kExtraSectors * sizeof(uint64_t), extra);
 }
 
-// The same. Returns how many accesses of this launch, site and owner came before.
-__device__ __forceinline__ uint64_t count(const Place& place, uint64_t lanes, uint64_t sectors) {
-    const uint64_t counters = counters_of(place);
-    add_lanes(place, counters, lanes, sectors);
-    uint64_t ordinal;
-    asm volatile("atom.global.add.u64 %0, [%1], 1;" : "=l"(ordinal) : "l"(counters + kAccesses * sizeof(uint64_t)) : "memory");
-    return ordinal;
+// Whether an access is recorded. The clock makes every access another one; its hash, and not itself, makes the choice uniform over accesses
+// whatever their timing, and not in step with any pattern of the program. Of one lane: for the others it can differ.
+__device__ __forceinline__ bool in_sample(const ProbeState* state, uint64_t address) {
+    if (state->sample_size <= 1) return true;
+    uint64_t clock;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(clock));
+    return sampled(clock, address, state->sample_size);
 }
 
 // What a record says of the access, but for its shape.
@@ -119,37 +122,9 @@ __device__ __forceinline__ volatile uint64_t* unit_of(ProbeState* state, uint64_
 // By the `count` lanes of a group, each of which knows its place among them: a lane writes every so many words.
 __device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const RecordHead& head, uint32_t rank, uint32_t count) {
     volatile uint64_t* unit = unit_of(state, at);
-    const uint64_t stamp = lap_stamp(at, state->ring_units);
+    const uint64_t stamp = lap_stamp(at, state->ring_log2);
     SNOOPIE_ROLL
     for (uint32_t word = rank; word < kHeadWords; word += count) unit[word] = head_word(head, word) | stamp;
-}
-
-__device__ __forceinline__ void write_record(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address,
-                                             const Shape& shape) {
-    ProbeState* state = place.state;
-    const uint32_t leader = lowest_lane(group);
-    unsigned long long at = 0;
-    if (warp.lane == leader && !reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, reinterpret_cast<uint64_t*>(&at)))
-        at = ~0ull;
-    at = __shfl_sync(group, at, leader);
-    if (at == ~0ull) return;
-    RecordHead head = head_of_record(place, group);
-    head.base = shape.base;
-    head.stride = shape.stride;
-    head.shape = shape.strided ? RecordShape::strided : RecordShape::scattered;
-    const uint32_t rank = count_bits(group & ((1u << warp.lane) - 1));
-    const uint32_t count = count_bits(group);
-    write_head(state, at, head, rank, count);
-    if (shape.strided) return;
-    // Words of lanes that are not in the group have to be written as well.
-    const auto write_address = [&](uint32_t lane, uint64_t value) {
-        const uint64_t unit = at + 1 + lane / kWordsPerUnit;
-        unit_of(state, unit)[lane % kWordsPerUnit] = value | lap_stamp(unit, state->ring_units);
-    };
-    write_address(warp.lane, address);
-    SNOOPIE_ROLL
-    for (uint32_t lane = rank; lane < 32; lane += count)
-        if (!(group >> lane & 1)) write_address(lane, 0);
 }
 
 __device__ __forceinline__ DeviceWarp this_warp() {
@@ -172,10 +147,13 @@ __device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch)
     return false;
 }
 
+__device__ __noinline__ bool in_selected_block(const BlockFilter* blocks) {
+    return block_selected(*blocks, blockIdx.x, blockIdx.y, blockIdx.z, linear_block());
+}
+
 __device__ __forceinline__ bool measured(uint64_t state_address, uint64_t launch) {
     const auto* state = reinterpret_cast<const ProbeState*>(state_address);
-    return counted(state_address, launch) &&
-           (!state->blocks || block_selected(*state->blocks, blockIdx.x, blockIdx.y, blockIdx.z, linear_block()));
+    return counted(state_address, launch) && (!state->blocks || in_selected_block(state->blocks));
 }
 
 __device__ __forceinline__ uint32_t page_byte_of(uint64_t state_address, uint64_t address, bool executes = true) {
@@ -189,11 +167,11 @@ __device__ __forceinline__ uint32_t page_byte_of(uint64_t state_address, uint64_
 // --- An access by the lanes that come here together, all of which touch memory that is not their own ---
 // They are lanes of one execution of the instruction: nothing brings lanes of a warp together but what the compiler puts in for it.
 
-// Counts it. Without loops and with few values, so that the probe needs no stack: that would cost every access that is local.
-__device__ __forceinline__ void count_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
-                                             uint32_t page_byte) {
+// Counts it. Without loops and with few values, so that the probe needs no stack: that would cost every access that is local. Returns the
+// lanes that touch the same owner's memory as this one.
+__device__ __forceinline__ uint32_t count_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
+                                                 uint32_t page_byte) {
     const uint32_t lanes = __activemask();
-    if (!counted(state_address, launch)) return;
     // Where lane 0 would be, if all are side by side: the same for all lanes then.
     const uint64_t start = address - static_cast<uint64_t>(this_warp().lane) * site_width(site_word);
     int dense;
@@ -208,65 +186,67 @@ __device__ __forceinline__ void count_access(uint64_t state_address, uint64_t la
         const uint32_t same = __match_any_sync(lanes, address >> 5 | static_cast<uint64_t>(page_byte) << 56);
         sectors = count_bits(__ballot_sync(lanes, (same & lanes_below()) == 0) & group);
     }
-    if (group & lanes_below()) return;
-    const Place place{reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)};
-    const uint64_t counters = counters_of(place);
-    add(counters, 1);
-    add_lanes(place, counters, count_bits(group), sectors);
+    if ((group & lanes_below()) == 0)
+        count({reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group),
+              sectors);
+    return group;
 }
 
-// Counts the access of a group of lanes to one owner's memory, and records it, if it is in the sample.
-__device__ __forceinline__ void record_group(const Place& place, const DeviceWarp& warp, uint32_t group, uint64_t address, uint32_t sectors,
-                                             const Shape& shape) {
-    const ProbeState* state = place.state;
-    const uint32_t leader = lowest_lane(group);
-    unsigned long long ordinal = 0;
-    if (warp.lane == leader) ordinal = count(place, count_bits(group), sectors);
-    if (!state->ring) return;
-    if (state->sample_size > 1) ordinal = __shfl_sync(group, ordinal, leader);
-    if (sampled(ordinal, launch_slot(place.launch), site_id(place.site_word), state->sample_size))
-        write_record(place, warp, group, address, shape);
-}
-
-// The same for all lanes here, if their block is measured.
+// Records it, by the lanes of a group.
 __device__ __noinline__ void record_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
-                                           uint32_t page_byte) {
-    uint32_t remaining = __activemask();
-    if (!measured(state_address, launch)) return;
+                                           uint32_t page_byte, uint32_t group) {
+    auto* state = reinterpret_cast<ProbeState*>(state_address);
     const DeviceWarp warp = this_warp();
-    Place place{reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)};
+    const uint32_t leader = lowest_lane(group);
     const uint32_t width = site_width(site_word);
     const uint64_t start = address - static_cast<uint64_t>(warp.lane) * width;
     int dense;
-    __match_all_sync(remaining, start ^ static_cast<uint64_t>(page_byte) << 56, &dense);
-    if (dense && remaining == ~0u) {
-        record_group(place, warp, remaining, address, width + ((start & 31) != 0), {start, width, true});
-        return;
+    __match_all_sync(group, start, &dense);
+    const Shape shape = dense && (group & (group - 1)) ? Shape{start + leader * width, width, true}
+                                                       : shape_of(warp, group, static_cast<unsigned long long>(address));
+    unsigned long long at = ~0ull;
+    if (warp.lane == leader) {
+        uint64_t place;
+        if (reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &place)) at = place;
     }
-    // One turn per owner.
-    while (remaining) {
-        const uint32_t turn = __shfl_sync(remaining, page_byte, lowest_lane(remaining));
-        const uint32_t group = __ballot_sync(remaining, page_byte == turn);
-        if (page_byte == turn) {
-            const auto lanes_address = static_cast<unsigned long long>(address);
-            record_group(place, warp, group, address, distinct_sectors(warp, group, lanes_address), shape_of(warp, group, lanes_address));
-            return;
-        }
-        remaining &= ~group;
-    }
+    at = __shfl_sync(group, at, leader);
+    if (at == ~0ull) return;
+    RecordHead head = head_of_record({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, group);
+    head.base = shape.base;
+    head.stride = shape.stride;
+    head.shape = shape.strided ? RecordShape::strided : RecordShape::scattered;
+    const uint32_t rank = count_bits(group & lanes_below());
+    const uint32_t count = count_bits(group);
+    write_head(state, at, head, rank, count);
+    if (shape.strided) return;
+    // Words of lanes that are not in the group have to be written as well.
+    const auto write_address = [&](uint32_t lane, uint64_t value) {
+        const uint64_t unit = at + 1 + lane / kWordsPerUnit;
+        unit_of(state, unit)[lane % kWordsPerUnit] = value | lap_stamp(unit, state->ring_log2);
+    };
+    write_address(warp.lane, address);
+    SNOOPIE_ROLL
+    for (uint32_t lane = rank; lane < 32; lane += count)
+        if (!(group >> lane & 1)) write_address(lane, 0);
 }
 
 struct Counting {
     __device__ __forceinline__ static void access(uint64_t state, uint64_t launch, uint32_t site_word, uint64_t address,
                                                   uint32_t page_byte) {
-        count_access(state, launch, site_word, address, page_byte);
+        if (counted(state, launch)) count_access(state, launch, site_word, address, page_byte);
     }
 };
 
 struct Recording {
-    __device__ __forceinline__ static void access(uint64_t state, uint64_t launch, uint32_t site_word, uint64_t address,
-                                                  uint32_t page_byte) {
-        record_access(state, launch, site_word, address, page_byte);
+    __device__ __noinline__ static void access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
+                                               uint32_t page_byte) {
+        const auto* state = reinterpret_cast<const ProbeState*>(state_address);
+        if (!measured(state_address, launch)) return;
+        const uint32_t group = count_access(state_address, launch, site_word, address, page_byte);
+        if (!state->ring) return;
+        // The lowest lane decides.
+        const uint32_t decisions = __ballot_sync(group, in_sample(state, address));
+        if (decisions & lowest_bit(group)) record_access(state_address, launch, site_word, address, page_byte, group);
     }
 };
 
@@ -298,17 +278,18 @@ __device__ __forceinline__ uint64_t packed_address(const uint32_t (&values)[2 * 
 template <class Kind, int N, int P>
 __device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint64_t state, uint64_t launch,
                                            const uint32_t (&values)[2 * P + N]) {
-    const bool executes = (guard != 0) != (site_width(first_word) > 1);
+    // Of lanes in which the guard does not hold, guarded accesses are none.
+    const bool holds = (guard != 0) != (site_width(first_word) > 1);
     uint32_t any = 0;
     SNOOPIE_UNROLL
     for (int i = 0; i < N; ++i) {
         // One after the other (a byte has no bits above the lowest eight): side by side they would take more registers than are free.
         const uint32_t word = values[2 * P + i];
-        if (any == 0) any = page_byte_of(state, packed_address<N, P>(values, i, word), executes);
+        if (any == 0) any = page_byte_of(state, packed_address<N, P>(values, i, word), holds || !packed_guarded(word));
     }
     if (any == 0) return;
     // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed.
-    enum : int { kSite, kTurn, kState, kLaunch = kState + 2, kValues = kLaunch + 2, kWords = kValues + 2 * P, kKept = kWords + N };
+    enum : int { kHolds, kSite, kTurn, kState, kLaunch = kState + 2, kValues = kLaunch + 2, kWords = kValues + 2 * P, kKept = kWords + N };
     volatile uint32_t kept[kKept | 1];  // an odd size: the compiler would align the stack for an even one, in every call
     const auto keep = [&](int at, uint64_t value) {
         kept[at] = static_cast<uint32_t>(value);
@@ -317,6 +298,7 @@ __device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint6
     const auto get = [&](int at) { return static_cast<uint64_t>(kept[at + 1]) << 32 | kept[at]; };
     kept[kSite] = site_id(first_word);
     kept[kTurn] = 0;
+    kept[kHolds] = holds;
     keep(kState, state);
     keep(kLaunch, launch);
     SNOOPIE_UNROLL
@@ -328,7 +310,7 @@ __device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint6
         const uint32_t site = kept[kSite] + packed_distance(word);
         kept[kSite] = site;
         const uint64_t address = get(kValues + 2 * static_cast<int>(packed_pair(word))) + static_cast<int64_t>(packed_immediate(word));
-        const uint32_t page_byte = page_byte_of(get(kState), address);
+        const uint32_t page_byte = page_byte_of(get(kState), address, kept[kHolds] || !packed_guarded(word));
         if (page_byte) Kind::access(get(kState), get(kLaunch), pack_site(site, packed_log2_width(word)), address, page_byte);
         __syncwarp(lanes);
         kept[kTurn] = kept[kTurn] + 1;
@@ -343,11 +325,9 @@ __device__ __forceinline__ bool stands_for_warp(int executes, const DeviceWarp& 
 
 __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t sectors, uint64_t base,
                                          uint64_t bytes) {
-    const uint64_t ordinal = count(place, lanes, sectors);
+    count(place, lanes, sectors);
     uint64_t at;
-    if (!place.state->ring || !sampled(ordinal, launch_slot(place.launch), site_id(place.site_word), place.state->sample_size) ||
-        !reserve(place.state, kUnitsStrided, &at))
-        return;
+    if (!place.state->ring || !in_sample(place.state, base) || !reserve(place.state, kUnitsStrided, &at)) return;
     RecordHead head = head_of_record(place, 1u << warp.lane);
     head.base = base;
     head.stride = static_cast<int64_t>(bytes);

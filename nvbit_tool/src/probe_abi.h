@@ -22,7 +22,7 @@ namespace snoopie {
 //
 // A word carries 48 bits and, above them, the lap of the ring in which it was written: the host takes a record when all its words are of
 // the lap. So the lanes of a warp write the words together, in any order, without a fence, and nobody clears what was read. Laps are
-// counted from 1 to 65535 and then from 1 again.
+// counted from 1 to 32768 and then from 1 again.
 //
 // A warp first checks that `tail - head` leaves `slack` units free, then reserves by an atomic add. Between the check and the add of one
 // warp every other resident warp can add once, so with slack >= resident warps x 5 no reservation ever passes the head: a full ring drops
@@ -33,7 +33,8 @@ constexpr uint32_t kUnitsScattered = 5;
 constexpr uint32_t kPayloadBits = 48;
 constexpr uint64_t kPayload = (1ull << kPayloadBits) - 1;
 
-SNOOPIE_BOTH uint64_t lap_stamp(uint64_t unit, uint64_t ring_units) { return (unit / ring_units % 0xffff + 1) << kPayloadBits; }
+// `log2_units`: of the ring.
+SNOOPIE_BOTH uint64_t lap_stamp(uint64_t unit, uint32_t log2_units) { return ((unit >> log2_units & 0x7fff) + 1) << kPayloadBits; }
 
 // A bulk record has the bytes moved where a strided one has the stride.
 enum class RecordShape : uint8_t { strided, scattered, bulk };
@@ -109,7 +110,9 @@ struct ProbeState {
     uint64_t* counters;                  // arena that the launches' counters are cut from
     volatile uint64_t* ring;             // pinned host memory; null = no records
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
-    uint64_t ring_units;                 // a power of two
+    uint64_t ring_units;                 // a power of two, and its log2:
+    uint32_t ring_log2;
+    uint32_t ring_spare;
     uint64_t ring_slack;
     uint32_t owners;       // counters are kept for the owners in slots 0 … owners-1
     uint32_t sample_size;  // records of 1 in so many accesses; >= 1
@@ -122,7 +125,7 @@ struct ProbeState {
     uint32_t unknown;                // slot of the unknown owner
     uint32_t mark;                   // launch_mark of this GPU's launches
     unsigned int looking;            // a warp is reading ring_head: others do not wait for it
-    uint64_t spare[3];
+    uint64_t spare[2];
 };
 static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
 
@@ -173,13 +176,15 @@ SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
 
 // --- A pack: several accesses that share a call ---
 // Its site word has the id of the first site and, where a width would be, whether the guard is negated. The word of each access has the
-// immediate of its address, the log2 of its width, its pair of registers, and how far its site is behind that of the access before.
+// immediate of its address, the log2 of its width, its pair of registers, whether it is guarded, and how far its site is behind that of the
+// access before.
 constexpr uint32_t kMostPacked = 8;
 constexpr uint32_t kMostPairs = 4;
-constexpr uint32_t kMaxPackedDistance = 7;
-SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t log2_width, uint32_t pair, uint32_t distance) {
-    return static_cast<uint32_t>(immediate) << 8 | log2_width << 5 | pair << 3 | distance;
+constexpr uint32_t kMaxPackedDistance = 3;
+SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t log2_width, uint32_t pair, bool guarded, uint32_t distance) {
+    return static_cast<uint32_t>(immediate) << 8 | log2_width << 5 | pair << 3 | (guarded ? 4u : 0u) | distance;
 }
+SNOOPIE_BOTH bool packed_guarded(uint32_t word) { return word & 4; }
 SNOOPIE_BOTH int32_t packed_immediate(uint32_t word) { return static_cast<int32_t>(word) >> 8; }
 SNOOPIE_BOTH uint32_t packed_log2_width(uint32_t word) { return word >> 5 & 7; }
 SNOOPIE_BOTH uint32_t packed_pair(uint32_t word) { return word >> 3 & 3; }

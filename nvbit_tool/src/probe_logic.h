@@ -65,11 +65,10 @@ SNOOPIE_BOTH Shape shape_of(const Warp& warp, uint32_t group, typename Warp::U64
     return shape;
 }
 
-// Whether the access that was the `ordinal`-th of its (launch, site, owner) is recorded. A hash and not the clock: the choice is uniform
-// over accesses whatever their timing, and not in step with any pattern of the program.
-SNOOPIE_BOTH bool sampled(uint64_t ordinal, uint32_t launch_slot, uint32_t site, uint32_t sample_size) {
+// One in `sample_size`, by a hash of two numbers that tell an access from others.
+SNOOPIE_BOTH bool sampled(uint64_t one, uint64_t other, uint32_t sample_size) {
     if (sample_size <= 1) return true;
-    uint64_t h = ordinal + (static_cast<uint64_t>(launch_slot) << 48) + (static_cast<uint64_t>(site) << 20) * 0x9E3779B97F4A7C15ull;
+    uint64_t h = one + other * 0x9E3779B97F4A7C15ull;
     h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
     h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
     h ^= h >> 31;

@@ -57,6 +57,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
         state.ring = static_cast<uint64_t*>(ring);
         state.ring_head = head;
         state.ring_units = kRingUnits;
+        state.ring_log2 = static_cast<uint32_t>(__builtin_ctzll(kRingUnits));
         state.ring_slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
         if (state.ring_slack >= kRingUnits / 2) return nullptr;
         memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);

@@ -50,16 +50,15 @@ std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const st
         for (size_t i = 0; i < accesses.size(); ++i) packs.push_back({accesses[i].instruction, {i}});
         return packs;
     }
-    // By basic block and guard.
-    std::map<std::tuple<size_t, int, bool>, std::vector<size_t>> classes;
+    std::map<size_t, std::vector<size_t>> by_block;
     std::vector<Interval> intervals;
     for (size_t i = 0; i < accesses.size(); ++i) {
         size_t block = accesses[i].instruction;
         while (!begins[block]) --block;
-        classes[{block, accesses[i].guard, accesses[i].guard_negated}].push_back(i);
+        by_block[block].push_back(i);
         intervals.push_back(interval_of(effects, begins, accesses[i]));
     }
-    for (auto& [key, members] : classes) {
+    for (auto& [block, members] : by_block) {
         std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) { return intervals[a].last < intervals[b].last; });
         std::vector<bool> done(members.size(), false);
         for (size_t k = 0; k < members.size(); ++k) {
@@ -67,10 +66,14 @@ std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const st
             // The last place for this access is as good as any for it, and best for the others.
             const size_t last = intervals[members[k]].last;
             Pack pack;
+            const PackableAccess* guarded = nullptr;
             size_t first = 0;
             for (size_t j = k; j < members.size() && pack.accesses.size() < most; ++j) {
-                if (done[j] || intervals[members[j]].first > last) continue;
+                const PackableAccess& access = accesses[members[j]];
+                if (done[j] || intervals[members[j]].first > last || (guarded && access.guarded() && !access.same_guard(*guarded)))
+                    continue;
                 done[j] = true;
+                if (access.guarded()) guarded = &access;
                 pack.accesses.push_back(members[j]);
                 first = std::max(first, intervals[members[j]].first);
             }

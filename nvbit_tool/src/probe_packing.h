@@ -20,6 +20,9 @@ struct PackableAccess {
     int reg = 0;             // the pair's first
     int guard = SassLine::kAlways;
     bool guard_negated = false;
+
+    bool guarded() const { return guard != SassLine::kAlways || guard_negated; }
+    bool same_guard(const PackableAccess& other) const { return guard == other.guard && guard_negated == other.guard_negated; }
 };
 
 struct Pack {
@@ -27,7 +30,8 @@ struct Pack {
     std::vector<size_t> accesses;  // indices, in order of their instructions; one or more
 };
 
-// `effects` and `offsets`: of all instructions of the function. At most `most` accesses share a call, all with the same guard.
+// `effects` and `offsets`: of all instructions of the function. At most `most` accesses share a call; those that are guarded have one
+// guard.
 std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets,
                                 const std::vector<PackableAccess>& accesses, size_t most);
 

@@ -48,7 +48,7 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
 // Only what the probe of a pack can be told.
 bool fits_pack(const MemoryReference& reference) { return reference.immediate >= -(1 << 23) && reference.immediate < 1 << 23; }
 
-std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, const ProbePlan& plan, size_t packing) {
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing) {
     std::vector<PlannedCall> calls;
     std::vector<SassEffect> effects;
     std::vector<uint32_t> offsets;
@@ -69,6 +69,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
             continue;
         }
         accesses.push_back({at, instructions[at].references[probe.reference].reg, line->guard, line->guard_negated});
+        plan.probes[i].guarded = accesses.back().guarded();
         probes.push_back(i);
     }
     for (const Pack& pack : pack_accesses(effects, offsets, accesses, packing)) {
@@ -84,8 +85,10 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
                 pairs = {accesses[access].reg};
             }
             call.instruction = pack.instruction;
-            call.guard = accesses[access].guard;
-            call.guard_negated = accesses[access].guard_negated;
+            if (accesses[access].guarded()) {
+                call.guard = accesses[access].guard;
+                call.guard_negated = accesses[access].guard_negated;
+            }
             call.probes.push_back(probes[access]);
         }
         calls.push_back(call);

@@ -55,6 +55,7 @@ struct Probe {
     Kind kind = Kind::executed;
     size_t site = 0;             // index in ProbePlan::sites
     size_t reference = 0;        // index in Instruction::references
+    bool guarded = false;        // the instruction has a guard
     PredicateOperand predicate;  // of a source
     int size_register = 0;
     int first_coordinate = 0;
@@ -63,8 +64,9 @@ struct Probe {
 
 // An injected call.
 struct PlannedCall {
-    size_t instruction = 0;      // it comes before this one,
-    std::vector<size_t> probes;  // and does what these would. Several are all of Kind::registers, and have one guard:
+    size_t instruction = 0;  // it comes before this one,
+    std::vector<size_t>
+        probes;  // and does what these would. Several are all of Kind::registers, and those that are guarded have this guard:
     int guard = SassLine::kAlways;
     bool guard_negated = false;
 };

@@ -17,7 +17,7 @@ class RecordRing {
   public:
     // `units` is a power of two; `memory` has kWordsPerUnit words for each and is zero; `head` is where warps read how far the host is.
     RecordRing(const volatile uint64_t* memory, uint64_t units, volatile uint64_t* head)
-        : memory_(memory), units_(units), published_(head) {}
+        : memory_(memory), units_(units), log2_units_(static_cast<uint32_t>(__builtin_ctzll(units))), published_(head) {}
 
     uint64_t head() const { return head_; }
 
@@ -46,7 +46,7 @@ class RecordRing {
     // The payload of a unit's first words; false if not all have been written in this lap.
     bool read(uint64_t unit, uint32_t count, uint64_t* payload) const {
         const volatile uint64_t* words = memory_ + (unit & (units_ - 1)) * kWordsPerUnit;
-        const uint64_t stamp = lap_stamp(unit, units_);
+        const uint64_t stamp = lap_stamp(unit, log2_units_);
         for (uint32_t i = 0; i < count; ++i) {
             payload[i] = words[i] ^ stamp;
             if (payload[i] > kPayload) return false;
@@ -56,6 +56,7 @@ class RecordRing {
 
     const volatile uint64_t* memory_;
     const uint64_t units_;
+    const uint32_t log2_units_;
     volatile uint64_t* published_;
     uint64_t head_ = 0;
 };

@@ -146,19 +146,19 @@ void shapes() {
 }
 
 void sampling() {
-    for (uint64_t ordinal = 0; ordinal < 100; ++ordinal) CHECK(sampled(ordinal, 0, 1, 1));
+    for (uint64_t clock = 0; clock < 100; ++clock) CHECK(sampled(clock, 0, 1));
     for (const uint32_t n : {2u, 10u, 100u, 1000u}) {
-        // Within a launch, over launches with one access each, and over sites: 1/n each time, within five standard deviations.
+        // Whichever of the two numbers changes, and in whatever steps: 1/n each time, within five standard deviations.
         const double expected = 1e6 / n;
         const double tolerance = 5 * std::sqrt(expected);
-        uint64_t within = 0, launches = 0, sites = 0, eights = 0;
-        for (uint32_t i = 0; i < 1000000; ++i) {
-            within += sampled(i, 3, 7, n);
-            launches += sampled(0, i % 65535, 7 + i / 65535, n);
-            sites += sampled(5, 1, i, n);
-            eights += sampled(i * 8ull, 1, 1, n);  // no alias with a pattern of the program
+        uint64_t times = 0, places = 0, both = 0, steps = 0;
+        for (uint64_t i = 0; i < 1000000; ++i) {
+            times += sampled(i, 0x7f0000000000, n);
+            places += sampled(1000, 0x7f0000000000 + 128 * i, n);
+            both += sampled(500 * i, 0x7f0000000000 + 128 * i, n);
+            steps += sampled(i * 4096, 1, n);
         }
-        for (const uint64_t count : {within, launches, sites, eights}) CHECK(std::abs(static_cast<double>(count) - expected) < tolerance);
+        for (const uint64_t count : {times, places, both, steps}) CHECK(std::abs(static_cast<double>(count) - expected) < tolerance);
     }
 }
 
@@ -251,7 +251,8 @@ class Producer {
 
   private:
     void word(uint64_t unit, uint64_t i, uint64_t payload) {
-        memory_[(unit & (units_ - 1)) * kWordsPerUnit + i] = (payload & kPayload) | lap_stamp(unit, units_);
+        memory_[(unit & (units_ - 1)) * kWordsPerUnit + i] =
+            (payload & kPayload) | lap_stamp(unit, static_cast<uint32_t>(__builtin_ctzll(units_)));
     }
 
     std::vector<uint64_t>& memory_;
