@@ -16,6 +16,7 @@
 #include "kernel_filter.h"
 #include "nccl_kernels.h"
 #include "nvbit.h"
+#include "pack_words.h"
 #include "probe_plan.h"
 #include "recursion.h"
 #include "tensor_map.h"
@@ -124,45 +125,25 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
     nvbit_add_call_arg_launch_val64(instr, 0);
 }
 
-void inject_pack(Instr* instr, const PlannedCall& call, const ProbePlan& plan, const std::vector<Instruction>& instructions,
-                 const Injection& injection) {
-    std::vector<int> pairs;
-    std::vector<uint32_t> words;
-    size_t site = plan.probes[call.probes.front()].site;
-    const uint32_t first = injection.first_site + static_cast<uint32_t>(site);
-    for (const size_t i : call.probes) {
-        const Probe& probe = plan.probes[i];
-        const PlannedSite& planned = plan.sites[probe.site];
-        const MemoryReference& reference = instructions[planned.instruction].references[probe.reference];
-        const auto pair = std::find(pairs.begin(), pairs.end(), reference.reg);
-        words.push_back(pack_access(reference.immediate, log2_of_width(planned.opcode.width), static_cast<uint32_t>(pair - pairs.begin()),
-                                    probe.guarded, static_cast<uint32_t>(probe.site - site)));
-        if (pair == pairs.end()) pairs.push_back(reference.reg);
-        site = probe.site;
-    }
-    const std::string name = injection.kind + "pack" + std::to_string(words.size()) + "_" + std::to_string(pairs.size());
-    nvbit_insert_call(instr, name.c_str(), IPOINT_BEFORE);
-    const bool guarded = call.guard != SassLine::kAlways;
-    if (guarded)
-        nvbit_add_call_arg_pred_val_at(instr, call.guard);
-    else
-        nvbit_add_call_arg_const_val32(instr, !call.guard_negated);
-    nvbit_add_call_arg_const_val32(instr, pack_site(first, guarded && call.guard_negated));
-    nvbit_add_call_arg_const_val64(instr, injection.state);
-    // The values, and between them the launch's: see SNOOPIE_VALUES_… in probe.cu.
-    const size_t count = 2 * pairs.size() + words.size();
-    const auto add_value = [&](size_t i) {
-        if (i < 2 * pairs.size())
-            nvbit_add_call_arg_reg_val(instr, pairs[i / 2] + static_cast<int>(i % 2));
-        else
-            nvbit_add_call_arg_const_val32(instr, i < count ? words[i - 2 * pairs.size()] : 0);
+// `pack`: where its description is.
+void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, uint32_t pack, const Injection& injection) {
+    nvbit_insert_call(instr, (injection.kind + "pack" + std::to_string(words.pairs.size())).c_str(), IPOINT_BEFORE);
+    const auto add_pair = [&](size_t i) {
+        nvbit_add_call_arg_reg_val(instr, words.pairs[i]);
+        nvbit_add_call_arg_reg_val(instr, words.pairs[i] + 1);
+        nvbit_add_call_arg_const_val32(instr, words.pair_words[i]);
     };
-    constexpr size_t kInRegisters = 6;
-    constexpr size_t kNothing = 2;
-    const size_t before_launch = count <= 4 ? count : kInRegisters + kNothing;
-    for (size_t i = 0; i < before_launch; ++i) add_value(i < kInRegisters ? i : count);
+    constexpr size_t kInRegisters = 2;
+    nvbit_add_call_arg_const_val64(instr, injection.state);
+    for (size_t i = 0; i < std::min(words.pairs.size(), kInRegisters); ++i) add_pair(i);
+    if (call.guard == SassLine::kAlways)
+        nvbit_add_call_arg_const_val32(instr, !call.guard_negated);
+    else
+        nvbit_add_call_arg_pred_val_at(instr, call.guard);
+    nvbit_add_call_arg_const_val32(instr, pack);
+    for (int nothing = 0; words.pairs.size() > 1 && nothing < 2; ++nothing) nvbit_add_call_arg_const_val32(instr, 0);
     nvbit_add_call_arg_launch_val64(instr, 0);
-    for (size_t i = kInRegisters; i < count; ++i) add_value(i);
+    for (size_t i = kInRegisters; i < words.pairs.size(); ++i) add_pair(i);
 }
 
 std::string demangled(const std::string& name) {
@@ -356,15 +337,23 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     const Injection injection{counts_only_ ? "snoopie_count_" : "snoopie_record_", entry.first_site, context.memory()->state()};
     for (size_t i = 0; i < launch_calls.size(); ++i)
         inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0), injection);
-    for (const PlannedCall& call : plan.calls) {
-        if (call.probes.size() > 1) {
-            inject_pack(instrs[call.instruction], call, plan, instructions, injection);
-            continue;
-        }
-        const Probe& probe = plan.probes[call.probes.front()];
+    const auto inject_one = [&](size_t i) {
+        const Probe& probe = plan.probes[i];
         const PlannedSite& site = plan.sites[probe.site];
         const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
-        inject(instrs[call.instruction], probe, instructions[site.instruction].references, word, injection);
+        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, injection);
+    };
+    for (const PlannedCall& call : plan.calls) {
+        std::optional<uint32_t> pack;
+        PackWords words;
+        if (call.probes.size() > 1) {
+            words = pack_words(call, plan, instructions, entry.first_site);
+            pack = context.memory()->add_pack(words.description);
+        }
+        if (pack)
+            inject_pack(instrs[call.instruction], call, words, *pack, injection);
+        else
+            for (const size_t i : call.probes) inject_one(i);
     }
     return entry;
 }

@@ -126,7 +126,7 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
         const char* end = value.data() + value.size();
         const auto [stop, error] = std::from_chars(value.data(), end, options.packing);
         if (error != std::errc() || stop != end || options.packing < 1 || options.packing > kMostPacked)
-            return refuse("PACKING", value, "at most how many accesses share an injected call, from 1 to 8");
+            return refuse("PACKING", value, "at most how many accesses share an injected call, from 1 to 16 (the default)");
     }
     if (const std::string value = get("STALL"); !value.empty()) {
         if (value != "report" && value != "exit")

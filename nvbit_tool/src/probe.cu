@@ -41,20 +41,36 @@ __device__ __forceinline__ void add(uint64_t address, uint64_t value) {
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
 
+__device__ __forceinline__ uint64_t clock_now() {
+    uint64_t clock;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(clock));
+    return clock;
+}
+
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
+//
+// When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would queue up
+// for one word of memory. So only some of them ask: chosen by chance, which keeps what is recorded a fair sample.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
+    constexpr uint32_t kAskOneIn = 16;
+    if (state->full && !sampled(clock_now(), threadIdx.x, kAskOneIn)) {
+        add(reinterpret_cast<uint64_t>(&state->dropped), 1);
+        return false;
+    }
     const uint64_t limit = state->ring_units - state->ring_slack;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
     volatile unsigned int* looking = &state->looking;
+    volatile uint32_t* full = &state->full;
     if (*tail - *head_seen >= limit) {
         // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
         bool room = false;
         if (*looking == 0 && atomicExch(&state->looking, 1u) == 0) {
             const uint64_t head = *state->ring_head;
             atomicMax(&state->head_seen, head);
-            *looking = 0;
             room = *tail - head < limit;
+            *full = !room;
+            *looking = 0;
         }
         if (!room) {
             add(reinterpret_cast<uint64_t>(&state->dropped), 1);
@@ -96,9 +112,7 @@ __device__ __forceinline__ void count(const Place& place, uint64_t lanes, uint64
 // whatever their timing, and not in step with any pattern of the program. Of one lane: for the others it can differ.
 __device__ __forceinline__ bool in_sample(const ProbeState* state, uint64_t address) {
     if (state->sample_size <= 1) return true;
-    uint64_t clock;
-    asm volatile("mov.u64 %0, %%clock64;" : "=l"(clock));
-    return sampled(clock, address, state->sample_size);
+    return sampled(clock_now(), address, state->sample_size);
 }
 
 // What a record says of the access, but for its shape.
@@ -258,63 +272,51 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
 }
 
 // Several accesses of the same lanes. All page bytes are asked for at once; nearly always all are 0.
-// The values of a pack: its pairs of registers, then its words. Pairs are numbered in the order of the accesses.
-template <int N, int P>
-__device__ __forceinline__ uint64_t packed_address(const uint32_t (&values)[2 * P + N], int place, uint32_t word) {
-    uint32_t low = values[P == N ? 2 * place : 0];
-    uint32_t high = values[P == N ? 2 * place + 1 : 1];
-    SNOOPIE_UNROLL
-    for (int p = 1; p < P && P < N; ++p) {
-        if (p > place) break;
-        const uint32_t own = packed_pair(word) == p;
-        asm("{ .reg .pred q; setp.ne.u32 q, %4, 0; selp.u32 %0, %2, %0, q; selp.u32 %1, %3, %1, q; }"
-            : "+r"(low), "+r"(high)
-            : "r"(values[2 * p]), "r"(values[2 * p + 1]), "r"(own));
-    }
-    return (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(packed_immediate(word));
-}
-
-// Several accesses of the same lanes.
-template <class Kind, int N, int P>
-__device__ __forceinline__ void probe_pack(int guard, uint32_t first_word, uint64_t state, uint64_t launch,
-                                           const uint32_t (&values)[2 * P + N]) {
-    // Of lanes in which the guard does not hold, guarded accesses are none.
-    const bool holds = (guard != 0) != (site_width(first_word) > 1);
+// Several accesses of the same lanes, to P pairs of registers. The values are low, high and word of each.
+template <class Kind, int P>
+__device__ __forceinline__ void probe_pack(uint64_t state, int guard, uint32_t pack, uint64_t launch, const uint32_t (&values)[3 * P]) {
     uint32_t any = 0;
     SNOOPIE_UNROLL
-    for (int i = 0; i < N; ++i) {
-        // One after the other (a byte has no bits above the lowest eight): side by side they would take more registers than are free.
-        const uint32_t word = values[2 * P + i];
-        if (any == 0) any = page_byte_of(state, packed_address<N, P>(values, i, word), holds || !packed_guarded(word));
+    for (int p = 0; p < P; ++p) {
+        // One after the other: side by side they would take more registers than are free.
+        if (any) continue;
+        const uint32_t word = values[3 * p + 2];
+        const uint64_t lowest =
+            (static_cast<uint64_t>(values[3 * p + 1]) << 32 | values[3 * p]) + static_cast<int64_t>(packed_immediate(word));
+        any = page_byte_of(state, lowest) | (((static_cast<uint32_t>(lowest) & 0x1fffff) + packed_span(word)) >> 21);
     }
     if (any == 0) return;
-    // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed.
-    enum : int { kHolds, kSite, kTurn, kState, kLaunch = kState + 2, kValues = kLaunch + 2, kWords = kValues + 2 * P, kKept = kWords + N };
-    volatile uint32_t kept[kKept | 1];  // an odd size: the compiler would align the stack for an even one, in every call
+    // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed. An
+    // odd size, because for an even one the compiler would align the stack, in every call.
+    enum : int { kLanes, kTurn, kCount, kSite, kHolds, kState, kLaunch = kState + 2, kWords = kLaunch + 2, kPairs = kWords + 2 };
+    volatile uint32_t kept[(kPairs + 2 * P) | 1];
     const auto keep = [&](int at, uint64_t value) {
         kept[at] = static_cast<uint32_t>(value);
         kept[at + 1] = static_cast<uint32_t>(value >> 32);
     };
     const auto get = [&](int at) { return static_cast<uint64_t>(kept[at + 1]) << 32 | kept[at]; };
-    kept[kSite] = site_id(first_word);
-    kept[kTurn] = 0;
-    kept[kHolds] = holds;
+    SNOOPIE_UNROLL
+    for (int p = 0; p < P; ++p) keep(kPairs + 2 * p, static_cast<uint64_t>(values[3 * p + 1]) << 32 | values[3 * p]);
     keep(kState, state);
     keep(kLaunch, launch);
-    SNOOPIE_UNROLL
-    for (int i = 0; i < 2 * P + N; ++i) kept[kValues + i] = values[i];
-    const uint32_t lanes = __activemask();
+    const uint32_t* description = reinterpret_cast<const ProbeState*>(state)->packs + pack;
+    keep(kWords, reinterpret_cast<uint64_t>(description + kPackAccesses));
+    kept[kSite] = site_id(description[kPackSite]);
+    kept[kHolds] = (guard != 0) != (site_width(description[kPackSite]) > 1);
+    kept[kCount] = description[kPackCount];
+    kept[kTurn] = 0;
+    kept[kLanes] = __activemask();
     SNOOPIE_ROLL
     do {
-        const uint32_t word = kept[kWords + kept[kTurn]];
+        const uint32_t word = reinterpret_cast<const uint32_t*>(get(kWords))[kept[kTurn]];
         const uint32_t site = kept[kSite] + packed_distance(word);
         kept[kSite] = site;
-        const uint64_t address = get(kValues + 2 * static_cast<int>(packed_pair(word))) + static_cast<int64_t>(packed_immediate(word));
+        const uint64_t address = get(kPairs + 2 * static_cast<int>(packed_pair(word))) + static_cast<int64_t>(packed_immediate(word));
         const uint32_t page_byte = page_byte_of(get(kState), address, kept[kHolds] || !packed_guarded(word));
         if (page_byte) Kind::access(get(kState), get(kLaunch), pack_site(site, packed_log2_width(word)), address, page_byte);
-        __syncwarp(lanes);
+        __syncwarp(kept[kLanes]);
         kept[kTurn] = kept[kTurn] + 1;
-    } while (kept[kTurn] < N);
+    } while (kept[kTurn] < kept[kCount]);
 }
 
 // Bulk and tensor instructions are executed once by a warp, whatever lanes are active: the lowest one stands for it.
@@ -346,7 +348,7 @@ using namespace snoopie;
 //   address     as NVBit computes it, for every other form of operand
 //   source      of a copy into shared memory of which a lane reads its source only if a predicate holds. Where it asks fewer bytes than the
 //               instruction copies, its address lies that many behind the source's.
-//   packN_P     of N accesses to P different pairs of registers; see probe_packing.h
+//   packP      of several accesses to P different pairs of registers; see probe_packing.h
 #define SNOOPIE_PROBES(Kind, kind)                                                                                                         \
     extern "C" __device__ __noinline__ void snoopie_##kind##_registers(int executes, uint32_t low, uint32_t high, int immediate,           \
                                                                        uint32_t site_word, uint64_t state, uint64_t launch) {              \
@@ -366,66 +368,35 @@ using namespace snoopie;
 SNOOPIE_PROBES(Counting, count)
 SNOOPIE_PROBES(Recording, record)
 
-// Parameters of a pack with so many values. Registers 4 to 15 take the first twelve words of parameters, memory the rest: the probe needs
-// two of these to work with, so what is wanted only after the decision goes to memory, and nothing to the last two.
-#define SNOOPIE_VALUES_4 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint64_t launch
-#define SNOOPIE_VALUES_5 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint32_t v4, uint32_t, uint32_t, uint32_t, uint64_t launch
-#define SNOOPIE_VALUES_6 uint32_t v0, uint32_t v1, uint32_t v2, uint32_t v3, uint32_t v4, uint32_t v5, uint32_t, uint32_t, uint64_t launch
-#define SNOOPIE_VALUES_7 SNOOPIE_VALUES_6, uint32_t v6
-#define SNOOPIE_VALUES_8 SNOOPIE_VALUES_7, uint32_t v7
-#define SNOOPIE_VALUES_9 SNOOPIE_VALUES_8, uint32_t v8
-#define SNOOPIE_VALUES_10 SNOOPIE_VALUES_9, uint32_t v9
-#define SNOOPIE_VALUES_11 SNOOPIE_VALUES_10, uint32_t v10
-#define SNOOPIE_VALUES_12 SNOOPIE_VALUES_11, uint32_t v11
-#define SNOOPIE_VALUES_13 SNOOPIE_VALUES_12, uint32_t v12
-#define SNOOPIE_VALUES_14 SNOOPIE_VALUES_13, uint32_t v13
-#define SNOOPIE_VALUES_15 SNOOPIE_VALUES_14, uint32_t v14
-#define SNOOPIE_VALUES_16 SNOOPIE_VALUES_15, uint32_t v15
-#define SNOOPIE_NAMES_4 v0, v1, v2, v3
-#define SNOOPIE_NAMES_5 SNOOPIE_NAMES_4, v4
-#define SNOOPIE_NAMES_6 SNOOPIE_NAMES_5, v5
-#define SNOOPIE_NAMES_7 SNOOPIE_NAMES_6, v6
-#define SNOOPIE_NAMES_8 SNOOPIE_NAMES_7, v7
-#define SNOOPIE_NAMES_9 SNOOPIE_NAMES_8, v8
-#define SNOOPIE_NAMES_10 SNOOPIE_NAMES_9, v9
-#define SNOOPIE_NAMES_11 SNOOPIE_NAMES_10, v10
-#define SNOOPIE_NAMES_12 SNOOPIE_NAMES_11, v11
-#define SNOOPIE_NAMES_13 SNOOPIE_NAMES_12, v12
-#define SNOOPIE_NAMES_14 SNOOPIE_NAMES_13, v13
-#define SNOOPIE_NAMES_15 SNOOPIE_NAMES_14, v14
-#define SNOOPIE_NAMES_16 SNOOPIE_NAMES_15, v15
-#define SNOOPIE_PACK(Kind, kind, N, P, V)                                                                                  \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack##N##_##P(int guard, uint32_t first_word, uint64_t state, \
-                                                                           SNOOPIE_VALUES_##V) {                           \
-        const uint32_t values[] = {SNOOPIE_NAMES_##V};                                                                     \
-        probe_pack<Kind, N, P>(guard, first_word, state, launch, values);                                                  \
+// Registers 4 to 15 take the first twelve words of parameters, memory the rest. The probe needs two registers more than are free to it:
+// what is wanted only after the decision goes to memory, and nothing to the last two.
+#define SNOOPIE_PACKS(Kind, kind)                                                                                                         \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack1(uint64_t state, uint32_t low, uint32_t high, uint32_t word, int guard, \
+                                                                   uint32_t pack, uint64_t launch) {                                      \
+        const uint32_t values[] = {low, high, word};                                                                                      \
+        probe_pack<Kind, 1>(state, guard, pack, launch, values);                                                                          \
+    }                                                                                                                                     \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack2(uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0,         \
+                                                                   uint32_t low1, uint32_t high1, uint32_t word1, int guard,              \
+                                                                   uint32_t pack, uint32_t, uint32_t, uint64_t launch) {                  \
+        const uint32_t values[] = {low0, high0, word0, low1, high1, word1};                                                               \
+        probe_pack<Kind, 2>(state, guard, pack, launch, values);                                                                          \
+    }                                                                                                                                     \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack3(                                                                       \
+        uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0, uint32_t low1, uint32_t high1, uint32_t word1, int guard,          \
+        uint32_t pack, uint32_t, uint32_t, uint64_t launch, uint32_t low2, uint32_t high2, uint32_t word2) {                              \
+        const uint32_t values[] = {low0, high0, word0, low1, high1, word1, low2, high2, word2};                                           \
+        probe_pack<Kind, 3>(state, guard, pack, launch, values);                                                                          \
+    }                                                                                                                                     \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack4(                                                                       \
+        uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0, uint32_t low1, uint32_t high1, uint32_t word1, int guard,          \
+        uint32_t pack, uint32_t, uint32_t, uint64_t launch, uint32_t low2, uint32_t high2, uint32_t word2, uint32_t low3, uint32_t high3, \
+        uint32_t word3) {                                                                                                                 \
+        const uint32_t values[] = {low0, high0, word0, low1, high1, word1, low2, high2, word2, low3, high3, word3};                       \
+        probe_pack<Kind, 4>(state, guard, pack, launch, values);                                                                          \
     }
-#define SNOOPIE_PACKS(N, P, V) SNOOPIE_PACK(Counting, count, N, P, V) SNOOPIE_PACK(Recording, record, N, P, V)
-SNOOPIE_PACKS(2, 1, 4)
-SNOOPIE_PACKS(2, 2, 6)
-SNOOPIE_PACKS(3, 1, 5)
-SNOOPIE_PACKS(3, 2, 7)
-SNOOPIE_PACKS(3, 3, 9)
-SNOOPIE_PACKS(4, 1, 6)
-SNOOPIE_PACKS(4, 2, 8)
-SNOOPIE_PACKS(4, 3, 10)
-SNOOPIE_PACKS(4, 4, 12)
-SNOOPIE_PACKS(5, 1, 7)
-SNOOPIE_PACKS(5, 2, 9)
-SNOOPIE_PACKS(5, 3, 11)
-SNOOPIE_PACKS(5, 4, 13)
-SNOOPIE_PACKS(6, 1, 8)
-SNOOPIE_PACKS(6, 2, 10)
-SNOOPIE_PACKS(6, 3, 12)
-SNOOPIE_PACKS(6, 4, 14)
-SNOOPIE_PACKS(7, 1, 9)
-SNOOPIE_PACKS(7, 2, 11)
-SNOOPIE_PACKS(7, 3, 13)
-SNOOPIE_PACKS(7, 4, 15)
-SNOOPIE_PACKS(8, 1, 10)
-SNOOPIE_PACKS(8, 2, 12)
-SNOOPIE_PACKS(8, 3, 14)
-SNOOPIE_PACKS(8, 4, 16)
+SNOOPIE_PACKS(Counting, count)
+SNOOPIE_PACKS(Recording, record)
 
 // A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
 extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,

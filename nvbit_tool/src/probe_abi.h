@@ -105,29 +105,35 @@ struct BlockFilter {
 
 // --- The memory of a device: this struct, directly followed by one byte per 2 MiB page of the address space ---
 // Page bytes: 0 = nothing known or this device's own memory, else the owner's slot + 1. One load and one compare settle a local access.
+//
+// What warps write lies in lines of its own, so that what they read stays in the caches near them.
+constexpr uint32_t kLine = 128;
 struct ProbeState {
     // Written once by the host.
     uint64_t* counters;                  // arena that the launches' counters are cut from
     volatile uint64_t* ring;             // pinned host memory; null = no records
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
-    uint64_t ring_units;                 // a power of two, and its log2:
-    uint32_t ring_log2;
-    uint32_t ring_spare;
+    uint64_t ring_units;                 // a power of two
     uint64_t ring_slack;
+    const BlockFilter* blocks;  // null = all
+    const uint32_t* packs;      // descriptions of packs
+    uint32_t ring_log2;
     uint32_t owners;       // counters are kept for the owners in slots 0 … owners-1
     uint32_t sample_size;  // records of 1 in so many accesses; >= 1
-    // Written by warps.
-    unsigned long long tail;
-    unsigned long long dropped;
+    uint32_t unknown;      // slot of the unknown owner
+    uint32_t mark;         // launch_mark_of this GPU
+    // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see `reserve`.
+    uint32_t full;
+
+    // Of those who reserve.
+    alignas(kLine) unsigned long long tail;
+    unsigned long long head_seen;  // latest known ring_head, so that a warp rarely reads host memory
+    unsigned int looking;          // a warp is reading ring_head: others do not wait for it
+
+    alignas(kLine) unsigned long long dropped;
     unsigned long long misdirected;  // lanes whose access came with the launch value of another GPU
-    unsigned long long head_seen;    // latest known ring_head, so that a warp rarely reads host memory
-    const BlockFilter* blocks;       // null = all
-    uint32_t unknown;                // slot of the unknown owner
-    uint32_t mark;                   // launch_mark of this GPU's launches
-    unsigned int looking;            // a warp is reading ring_head: others do not wait for it
-    uint64_t spare[2];
 };
-static_assert(sizeof(ProbeState) == 128, "the page bytes follow at a fixed offset");
+static_assert(sizeof(ProbeState) == 3 * kLine, "the page bytes follow at a fixed offset");
 
 // --- Counters ---
 // Lanes of a bulk copy are units of so many bytes.
@@ -175,12 +181,18 @@ SNOOPIE_BOTH uint32_t site_id(uint32_t word) { return word & kMaxSiteId; }
 SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
 
 // --- A pack: several accesses that share a call ---
-// Its site word has the id of the first site and, where a width would be, whether the guard is negated. The word of each access has the
-// immediate of its address, the log2 of its width, its pair of registers, whether it is guarded, and how far its site is behind that of the
-// access before.
-constexpr uint32_t kMostPacked = 8;
+// Its probe gets the pairs of registers from which the addresses are made, and for each the lowest immediate and the span of all: they end
+// at most 2^log2 - 1 bytes behind it. If no page that these reach is foreign, there is nothing to do. Else the pack's description is looked
+// at: a site word with the first site's id and, where a width would be, whether the guard is negated; how many accesses; and for each a
+// word with the immediate, the log2 of the width, the pair, whether it is guarded, and how far its site is behind that of the access
+// before.
+constexpr uint32_t kMostPacked = 16;
 constexpr uint32_t kMostPairs = 4;
+constexpr uint32_t kMaxLog2Span = 21;
 constexpr uint32_t kMaxPackedDistance = 3;
+constexpr uint32_t kPackSite = 0, kPackCount = 1, kPackAccesses = 2;
+SNOOPIE_BOTH uint32_t pack_pair(int32_t lowest, uint32_t log2_span) { return static_cast<uint32_t>(lowest) << 8 | log2_span; }
+SNOOPIE_BOTH uint32_t packed_span(uint32_t word) { return (1u << (word & 31)) - 1; }
 SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t log2_width, uint32_t pair, bool guarded, uint32_t distance) {
     return static_cast<uint32_t>(immediate) << 8 | log2_width << 5 | pair << 3 | (guarded ? 4u : 0u) | distance;
 }

@@ -20,7 +20,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
     std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, slots));
     void* pinned = nullptr;
     void* ring = nullptr;
-    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter);
+    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t);
     const uint64_t counter_bytes = kArenaCounters * sizeof(uint64_t);
     const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
@@ -49,6 +49,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
     state.mark = launch_mark_of(gpu);
     // Behind the page bytes.
     const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
+    state.packs = reinterpret_cast<const uint32_t*>(filter + sizeof(BlockFilter));
     if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
     state.sample_size = std::max(sample_size, 1u);
     if (ring) {
@@ -98,6 +99,18 @@ bool ProbeMemory::read(CUdeviceptr from, void* to, size_t bytes) {
     return succeeded(cuMemcpyDtoHAsync_v2(to, from, bytes, page_stream_)) && wait(page_stream_, kPageWaitMilliseconds);
 }
 
+std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& description) {
+    const auto words = static_cast<uint32_t>(description.size());
+    if (words > kPackWords - pack_words_) return std::nullopt;
+    const CUdeviceptr packs = state_ + sizeof(ProbeState) + kPages + sizeof(BlockFilter);
+    const bool ok = succeeded(cuMemcpyHtoDAsync_v2(packs + pack_words_ * sizeof(uint32_t), description.data(), words * sizeof(uint32_t),
+                                                   page_stream_)) &&
+                    wait(page_stream_, kPageWaitMilliseconds);
+    if (!ok) return std::nullopt;
+    pack_words_ += words;
+    return pack_words_ - words;
+}
+
 std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
     const uint64_t size = static_cast<uint64_t>(sites) * slots_.count() * kCounters;
     const std::optional<uint64_t> place = arena_.allocate(size);
@@ -106,12 +119,12 @@ std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, 
 }
 
 std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
-    static_assert(offsetof(ProbeState, dropped) == offsetof(ProbeState, tail) + 8);
-    static_assert(offsetof(ProbeState, misdirected) == offsetof(ProbeState, tail) + 16);
-    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + offsetof(ProbeState, tail), 24, drain_stream_)) &&
+    constexpr size_t kFirst = offsetof(ProbeState, tail);
+    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + kFirst, sizeof(ProbeState) - kFirst, drain_stream_)) &&
                     succeeded(cuStreamSynchronize(drain_stream_));
     if (!ok) return std::nullopt;
-    return Progress{staging_[0], staging_[1], staging_[2]};
+    const auto at = [&](size_t member) { return staging_[(member - kFirst) / sizeof(uint64_t)]; };
+    return Progress{at(kFirst), at(offsetof(ProbeState, dropped)), at(offsetof(ProbeState, misdirected))};
 }
 
 bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }

@@ -29,6 +29,10 @@ class ProbeMemory {
     // Copies from the device's memory; false if that fails or takes too long. Waits as set_pages does.
     bool read(CUdeviceptr from, void* to, size_t bytes);
 
+    // Where the description of a pack is from now on, in words; none if there is no room or the device does not learn of it in time. One
+    // thread at a time.
+    std::optional<uint32_t> add_pack(const std::vector<uint32_t>& description);
+
     struct Counters {
         uint64_t place = 0;  // in the arena
         uint64_t size = 0;
@@ -65,6 +69,7 @@ class ProbeMemory {
 
     // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB.
     static constexpr uint64_t kArenaCounters = 8 << 20;
+    static constexpr uint32_t kPackWords = 1 << 20;
     static constexpr uint64_t kRingUnits = 1 << 18;  // 16 MiB
 
     const uint8_t gpu_;
@@ -76,6 +81,7 @@ class ProbeMemory {
     uint64_t* staging_ = nullptr;      // pinned
     uint64_t* zeros_ = nullptr;        // pinned
     CounterArena arena_;
+    uint32_t pack_words_ = 0;
     std::optional<RecordRing> ring_;
 };
 

@@ -1,8 +1,11 @@
 #include "probe_plan.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
+#include "pack_words.h"
 #include "probe_abi.h"
 #include "probe_packing.h"
 
@@ -45,9 +48,6 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
     }
 }
 
-// Only what the probe of a pack can be told.
-bool fits_pack(const MemoryReference& reference) { return reference.immediate >= -(1 << 23) && reference.immediate < 1 << 23; }
-
 std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing) {
     std::vector<PlannedCall> calls;
     std::vector<SassEffect> effects;
@@ -64,7 +64,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
         const size_t at = plan.sites[probe.site].instruction;
         const std::optional<SassLine> line = parse_sass(instructions[at].sass);
         if (probe.kind != Probe::Kind::registers || !line || line->guard_uniform ||
-            !fits_pack(instructions[at].references[probe.reference])) {
+            !spans_pack(instructions[at].references[probe.reference].immediate, instructions[at].references[probe.reference].immediate)) {
             calls.push_back({at, {i}});
             continue;
         }
@@ -75,14 +75,20 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     for (const Pack& pack : pack_accesses(effects, offsets, accesses, packing)) {
         // What the probe of a pack can be told is limited: any part of the pack can be called where all of it could.
         PlannedCall call;
-        std::set<int> pairs;
+        std::map<int, std::pair<int, int>> pairs;  // register → lowest and highest immediate
         for (const size_t access : pack.accesses) {
-            const size_t distance = call.probes.empty() ? 0 : plan.probes[probes[access]].site - plan.probes[call.probes.back()].site;
-            pairs.insert(accesses[access].reg);
-            if (pairs.size() > kMostPairs || distance > kMaxPackedDistance) {
+            const Probe& probe = plan.probes[probes[access]];
+            const size_t distance = call.probes.empty() ? 0 : probe.site - plan.probes[call.probes.back()].site;
+            const int immediate = instructions[accesses[access].instruction].references[probe.reference].immediate;
+            const std::pair<int, int> alone(immediate, immediate);
+            auto [own, is_new] = pairs.try_emplace(accesses[access].reg, alone);
+            const std::pair<int, int> span(std::min(own->second.first, immediate), std::max(own->second.second, immediate));
+            if (pairs.size() > kMostPairs || distance > kMaxPackedDistance || !spans_pack(span.first, span.second)) {
                 calls.push_back(call);
                 call = {};
-                pairs = {accesses[access].reg};
+                pairs = {{accesses[access].reg, alone}};
+            } else {
+                own->second = span;
             }
             call.instruction = pack.instruction;
             if (accesses[access].guarded()) {
