@@ -12,8 +12,35 @@ namespace {
 // The lanes of the real warp; see probe_logic.h.
 struct DeviceWarp {
     using U64 = unsigned long long;
+    using U32 = uint32_t;
 
-    uint32_t lane;
+    uint32_t lane_;
+
+    __device__ __forceinline__ U64 lane() const { return lane_; }
+
+    __device__ __forceinline__ U32 lanes_below() const {
+        uint32_t lanes;
+        asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
+        return lanes;
+    }
+
+    __device__ __forceinline__ bool match_all(uint32_t group, U64 value) const {
+        int all;
+        __match_all_sync(group, value, &all);
+        return all;
+    }
+
+    __device__ __forceinline__ U32 match_any(uint32_t group, U64 value) const { return __match_any_sync(group, value); }
+
+    __device__ __forceinline__ U64 wide(U32 value) const { return value; }
+    __device__ __forceinline__ U32 all(U32 value) const { return value; }
+    __device__ __forceinline__ U32 one_if(bool value) const { return value; }
+    __device__ __forceinline__ U32 count(U32 mask) const { return count_bits(mask); }
+
+    __device__ __forceinline__ U32 forget(U32 value) const {
+        asm volatile("" : "+r"(value));
+        return value;
+    }
 
     __device__ __forceinline__ uint32_t ballot(uint32_t group, bool value) const { return __ballot_sync(group, value); }
 
@@ -21,18 +48,8 @@ struct DeviceWarp {
         return __shfl_sync(group, value, from);
     }
 
-    __device__ __forceinline__ U64 previous(uint32_t group, U64 value) const {
-        const uint32_t below = group & ((1u << lane) - 1);
-        return __shfl_sync(group, value, below ? 31 - __clz(below) : lane);
-    }
-
-    __device__ __forceinline__ uint32_t first_of_each(uint32_t group, U64 value) const {
-        const uint32_t same = __match_any_sync(group, value);
-        return __ballot_sync(group, lowest_lane(same) == lane);
-    }
-
     __device__ __forceinline__ U64 ramp(uint64_t base, int64_t stride, uint32_t lowest) const {
-        return base + static_cast<uint64_t>(stride) * (lane - lowest);
+        return base + static_cast<uint64_t>(stride) * (lane_ - lowest);
     }
 };
 
@@ -48,15 +65,7 @@ __device__ __forceinline__ uint64_t clock_now() {
 }
 
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
-//
-// When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would queue up
-// for one word of memory. So only some of them ask: chosen by chance, which keeps what is recorded a fair sample.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
-    constexpr uint32_t kAskOneIn = 16;
-    if (state->full && !sampled(clock_now(), threadIdx.x, kAskOneIn)) {
-        add(reinterpret_cast<uint64_t>(&state->dropped), 1);
-        return false;
-    }
     const uint64_t limit = state->ring_units - state->ring_slack;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
@@ -143,7 +152,7 @@ __device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const
 
 __device__ __forceinline__ DeviceWarp this_warp() {
     DeviceWarp warp;
-    asm("mov.u32 %0, %%laneid;" : "=r"(warp.lane));
+    asm("mov.u32 %0, %%laneid;" : "=r"(warp.lane_));
     return warp;
 }
 
@@ -181,29 +190,15 @@ __device__ __forceinline__ uint32_t page_byte_of(uint64_t state_address, uint64_
 // --- An access by the lanes that come here together, all of which touch memory that is not their own ---
 // They are lanes of one execution of the instruction: nothing brings lanes of a warp together but what the compiler puts in for it.
 
-// Counts it. Without loops and with few values, so that the probe needs no stack: that would cost every access that is local. Returns the
-// lanes that touch the same owner's memory as this one.
+// Counts it. Returns the lanes that touch the same owner's memory as this one.
 __device__ __forceinline__ uint32_t count_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
                                                  uint32_t page_byte) {
-    const uint32_t lanes = __activemask();
-    // Where lane 0 would be, if all are side by side: the same for all lanes then.
-    const uint64_t start = address - static_cast<uint64_t>(this_warp().lane) * site_width(site_word);
-    int dense;
-    __match_all_sync(lanes, start ^ static_cast<uint64_t>(page_byte) << 56, &dense);
-    uint32_t group = lanes;
-    uint32_t sectors;
-    if (dense && lanes == ~0u) {
-        sectors = site_width(site_word) + ((start & 31) != 0);
-    } else {
-        asm volatile("" : "+r"(page_byte));  // computed again rather than kept
-        group = __match_any_sync(lanes, page_byte);
-        const uint32_t same = __match_any_sync(lanes, address >> 5 | static_cast<uint64_t>(page_byte) << 56);
-        sectors = count_bits(__ballot_sync(lanes, (same & lanes_below()) == 0) & group);
-    }
-    if ((group & lanes_below()) == 0)
-        count({reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group),
-              sectors);
-    return group;
+    const Group<DeviceWarp> group =
+        group_of(this_warp(), __activemask(), static_cast<unsigned long long>(address), page_byte, site_width(site_word));
+    if ((group.lanes & lanes_below()) == 0)
+        count({reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)},
+              count_bits(group.lanes), group.sectors);
+    return group.lanes;
 }
 
 // Records it, by the lanes of a group.
@@ -213,13 +208,13 @@ __device__ __noinline__ void record_access(uint64_t state_address, uint64_t laun
     const DeviceWarp warp = this_warp();
     const uint32_t leader = lowest_lane(group);
     const uint32_t width = site_width(site_word);
-    const uint64_t start = address - static_cast<uint64_t>(warp.lane) * width;
+    const uint64_t start = address - static_cast<uint64_t>(warp.lane_) * width;
     int dense;
     __match_all_sync(group, start, &dense);
     const Shape shape = dense && (group & (group - 1)) ? Shape{start + leader * width, width, true}
                                                        : shape_of(warp, group, static_cast<unsigned long long>(address));
     unsigned long long at = ~0ull;
-    if (warp.lane == leader) {
+    if (warp.lane_ == leader) {
         uint64_t place;
         if (reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &place)) at = place;
     }
@@ -238,7 +233,7 @@ __device__ __noinline__ void record_access(uint64_t state_address, uint64_t laun
         const uint64_t unit = at + 1 + lane / kWordsPerUnit;
         unit_of(state, unit)[lane % kWordsPerUnit] = value | lap_stamp(unit, state->ring_log2);
     };
-    write_address(warp.lane, address);
+    write_address(warp.lane_, address);
     SNOOPIE_ROLL
     for (uint32_t lane = rank; lane < 32; lane += count)
         if (!(group >> lane & 1)) write_address(lane, 0);
@@ -258,9 +253,17 @@ struct Recording {
         if (!measured(state_address, launch)) return;
         const uint32_t group = count_access(state_address, launch, site_word, address, page_byte);
         if (!state->ring) return;
-        // The lowest lane decides.
-        const uint32_t decisions = __ballot_sync(group, in_sample(state, address));
-        if (decisions & lowest_bit(group)) record_access(state_address, launch, site_word, address, page_byte, group);
+        // When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would
+        // queue up for one word of memory. So only some of them ask, chosen by chance, which keeps what is recorded a fair sample. The
+        // lowest lane decides.
+        constexpr uint32_t kAskOneIn = 16;
+        const bool wanted = in_sample(state, address);
+        const bool asks = wanted && (!state->full || sampled(clock_now(), threadIdx.x, kAskOneIn));
+        const uint32_t lowest = lowest_bit(group);
+        if (__ballot_sync(group, asks) & lowest)
+            record_access(state_address, launch, site_word, address, page_byte, group);
+        else if (wanted && (group & lanes_below()) == 0)
+            add(state_address + offsetof(ProbeState, dropped), 1);
     }
 };
 
@@ -322,7 +325,7 @@ __device__ __forceinline__ void probe_pack(uint64_t state, int guard, uint32_t p
 // Bulk and tensor instructions are executed once by a warp, whatever lanes are active: the lowest one stands for it.
 __device__ __forceinline__ bool stands_for_warp(int executes, const DeviceWarp& warp) {
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
-    return lanes != 0 && executes && warp.lane == lowest_lane(lanes);
+    return lanes != 0 && executes && warp.lane_ == lowest_lane(lanes);
 }
 
 __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t sectors, uint64_t base,
@@ -330,7 +333,7 @@ __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& w
     count(place, lanes, sectors);
     uint64_t at;
     if (!place.state->ring || !in_sample(place.state, base) || !reserve(place.state, kUnitsStrided, &at)) return;
-    RecordHead head = head_of_record(place, 1u << warp.lane);
+    RecordHead head = head_of_record(place, 1u << warp.lane_);
     head.base = base;
     head.stride = static_cast<int64_t>(bytes);
     head.shape = RecordShape::bulk;
@@ -449,6 +452,6 @@ extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uin
     auto* state = reinterpret_cast<ProbeState*>(state_address);
     const DeviceWarp warp = this_warp();
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
-    if (lanes == 0 || warp.lane != lowest_lane(lanes) || !measured(state_address, launch)) return;
+    if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state_address, launch)) return;
     count({state, launch, site_word, static_cast<uint8_t>(state->unknown)}, count_bits(lanes), 0);
 }

@@ -122,7 +122,7 @@ struct ProbeState {
     uint32_t sample_size;  // records of 1 in so many accesses; >= 1
     uint32_t unknown;      // slot of the unknown owner
     uint32_t mark;         // launch_mark_of this GPU
-    // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see `reserve`.
+    // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see Recording.
     uint32_t full;
 
     // Of those who reserve.

@@ -27,14 +27,27 @@ SNOOPIE_BOTH uint32_t lowest_lane(uint32_t mask) {
 #endif
 }
 
-// Distinct 32-byte sectors. Accesses are aligned to their width of at most 32 bytes, so a lane touches exactly one. Lanes in ascending
-// order, which nearly all code has, cost one exchange with the neighbour; others a match over all lanes.
+// What each lane knows of an access: the lanes that touch the same owner's memory as it does, and how many 32-byte sectors these touch. (An
+// address is a multiple of the width, which is 32 bytes at most, so a lane touches one.)
 template <class Warp>
-SNOOPIE_BOTH uint32_t distinct_sectors(const Warp& warp, uint32_t group, typename Warp::U64 address) {
-    const auto sector = address >> 5;
-    const auto before = warp.previous(group, sector);  // of the next lower lane in the group; the lowest lane gets its own
-    if (warp.ballot(group, sector < before) == 0) return count_bits(warp.ballot(group, sector != before)) + 1;
-    return count_bits(warp.first_of_each(group, sector));
+struct Group {
+    typename Warp::U32 lanes;
+    typename Warp::U32 sectors;
+};
+
+// Of the `lanes` that take part, with the page byte of each. Without loops and with few values, so that the probe needs no stack: that
+// would cost every access that is local.
+template <class Warp>
+SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename Warp::U64 address, typename Warp::U32 page_byte,
+                                  uint32_t width) {
+    // Where lane 0 would be: if all are side by side, the same for all. No address has bits where the page byte goes.
+    const auto start = address - warp.lane() * width;
+    if (lanes == ~0u && warp.match_all(lanes, start ^ warp.wide(page_byte) << 56))
+        return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
+    page_byte = warp.forget(page_byte);  // what was made of it is made again rather than kept
+    const auto group = warp.match_any(lanes, warp.wide(page_byte));
+    const auto same = warp.match_any(lanes, address >> 5 | warp.wide(page_byte) << 56);
+    return {group, warp.count(warp.all(warp.ballot(lanes, (same & warp.lanes_below()) == 0)) & group)};
 }
 
 struct Shape {

@@ -36,8 +36,35 @@ struct Lanes {
     Lanes operator>>(int bits) const {
         return map([=](T v) { return v >> bits; });
     }
-    auto operator<(const Lanes& o) const {
-        return join(o, [](T a, T b) { return a < b; });
+    Lanes operator<<(int bits) const {
+        return map([=](T v) { return v << bits; });
+    }
+    Lanes operator*(T factor) const {
+        return map([=](T v) { return v * factor; });
+    }
+    Lanes operator&(T mask) const {
+        return map([=](T v) { return v & mask; });
+    }
+    auto operator==(T value) const {
+        return map([=](T v) { return v == value; });
+    }
+    auto operator!=(T value) const {
+        return map([=](T v) { return v != value; });
+    }
+    Lanes operator-(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a - b; });
+    }
+    Lanes operator+(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a + b; });
+    }
+    Lanes operator^(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a ^ b; });
+    }
+    Lanes operator|(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a | b; });
+    }
+    Lanes operator&(const Lanes& o) const {
+        return join(o, [](T a, T b) { return a & b; });
     }
     auto operator!=(const Lanes& o) const {
         return join(o, [](T a, T b) { return a != b; });
@@ -46,6 +73,7 @@ struct Lanes {
 
 struct SimulatedWarp {
     using U64 = Lanes<uint64_t>;
+    using U32 = Lanes<uint32_t>;
 
     uint32_t ballot(uint32_t group, const Lanes<bool>& value) const {
         uint32_t mask = 0;
@@ -57,25 +85,37 @@ struct SimulatedWarp {
         CHECK(group >> from & 1);
         return value.at[from];
     }
-    U64 previous(uint32_t group, const U64& value) const {
-        U64 out = value;
-        uint64_t last = 0;
-        bool any = false;
-        for (uint32_t lane = 0; lane < 32; ++lane) {
-            if (!(group >> lane & 1)) continue;
-            if (any) out.at[lane] = last;
-            last = value.at[lane];
-            any = true;
-        }
-        return out;
+    U64 lane() const { return ramp(0, 1, 0); }
+    U32 lanes_below() const {
+        return lane().map([](uint64_t l) { return (1u << l) - 1; });
     }
-    uint32_t first_of_each(uint32_t group, const U64& value) const {
+    bool match_all(uint32_t group, const U64& value) const {
         std::set<uint64_t> seen;
-        uint32_t mask = 0;
         for (uint32_t lane = 0; lane < 32; ++lane)
-            if (group >> lane & 1 && seen.insert(value.at[lane]).second) mask |= 1u << lane;
-        return mask;
+            if (group >> lane & 1) seen.insert(value.at[lane]);
+        return seen.size() == 1;
     }
+    U32 match_any(uint32_t group, const U64& value) const {
+        return value.map([&](uint64_t own) {
+            uint32_t mask = 0;
+            for (uint32_t lane = 0; lane < 32; ++lane)
+                if (group >> lane & 1 && value.at[lane] == own) mask |= 1u << lane;
+            return mask;
+        });
+    }
+    U64 wide(const U32& value) const {
+        return value.map([](uint32_t v) { return uint64_t{v}; });
+    }
+    U32 all(uint32_t value) const {
+        return U32().map([=](uint32_t) { return value; });
+    }
+    U32 one_if(const Lanes<bool>& value) const {
+        return value.map([](bool v) { return v ? 1u : 0u; });
+    }
+    U32 count(const U32& masks) const {
+        return masks.map([](uint32_t mask) { return count_bits(mask); });
+    }
+    U32 forget(const U32& value) const { return value; }
     U64 ramp(uint64_t base, int64_t stride, uint32_t lowest) const {
         U64 out;
         for (uint32_t lane = 0; lane < 32; ++lane) out.at[lane] = base + static_cast<uint64_t>(stride) * (lane - lowest);
@@ -94,25 +134,52 @@ uint32_t sectors_by_hand(uint32_t group, const Lanes<uint64_t>& address) {
     return static_cast<uint32_t>(sectors.size());
 }
 
-void sectors() {
+// Of one owner: what every lane of the group has to find.
+void check_group(uint32_t lanes, const Lanes<uint64_t>& address, uint32_t width, uint32_t expected) {
+    const auto group = group_of(kWarp, lanes, address, kWarp.all(7), width);
+    for (uint32_t lane = 0; lane < 32; ++lane) {
+        if (!(lanes >> lane & 1)) continue;
+        CHECK_EQ(group.lanes.at[lane], lanes);
+        CHECK_EQ(group.sectors.at[lane], expected);
+    }
+}
+
+void groups() {
     constexpr uint32_t all = 0xFFFFFFFF;
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 4)), 4u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 1)), 1u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 16)), 16u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 32)), 32u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1000, 0)), 1u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x1010, 4)), 5u);
-    CHECK_EQ(distinct_sectors(kWarp, all, ramp(0x2000, -4)), 5u);  // descending, and 0x2000 is a sector of its own
-    CHECK_EQ(distinct_sectors(kWarp, 0x80000000u, ramp(0x1000, 4)), 1u);
-    CHECK_EQ(distinct_sectors(kWarp, 0x00010001u, ramp(0x1000, 4)), 2u);
+    check_group(all, ramp(0x1000, 4), 4, 4);
+    check_group(all, ramp(0x1000, 1), 1, 1);
+    check_group(all, ramp(0x1000, 16), 16, 16);
+    check_group(all, ramp(0x1000, 32), 32, 32);
+    check_group(all, ramp(0x1000, 32), 4, 32);
+    check_group(all, ramp(0x1000, 0), 4, 1);
+    check_group(all, ramp(0x1010, 4), 4, 5);
+    check_group(all, ramp(0x1010, 16), 16, 17);
+    check_group(all, ramp(0x2000, -4), 4, 5);  // descending, and 0x2000 is a sector of its own
+    check_group(0x80000000u, ramp(0x1000, 4), 4, 1);
+    check_group(0x00010001u, ramp(0x1000, 4), 4, 2);
 
     std::mt19937_64 random(1);
     for (int round = 0; round < 2000; ++round) {
-        Lanes<uint64_t> address;
+        const uint32_t width = 1u << (random() % 6);
         const uint64_t span = 1ull << (4 + random() % 10);
-        for (uint64_t& a : address.at) a = 0x7f0000000000 + random() % span * 4;
-        const uint32_t group = static_cast<uint32_t>(random()) | 1u << (random() % 32);
-        CHECK_EQ(distinct_sectors(kWarp, group, address), sectors_by_hand(group, address));
+        const uint32_t owners = 1 + random() % 3;
+        const bool dense = random() % 4 == 0;
+        Lanes<uint64_t> address = ramp(0x7f0000000000 + random() % 64 * width, width);
+        Lanes<uint32_t> page_byte;
+        for (uint32_t lane = 0; lane < 32; ++lane) {
+            if (!dense) address.at[lane] = 0x7f0000000000 + random() % span * width;
+            page_byte.at[lane] = static_cast<uint32_t>(1 + random() % owners);
+        }
+        const uint32_t lanes = round % 3 ? static_cast<uint32_t>(random()) | 1u << (random() % 32) : all;
+        const auto group = group_of(kWarp, lanes, address, page_byte, width);
+        for (uint32_t lane = 0; lane < 32; ++lane) {
+            if (!(lanes >> lane & 1)) continue;
+            uint32_t own = 0;
+            for (uint32_t other = 0; other < 32; ++other)
+                if (lanes >> other & 1 && page_byte.at[other] == page_byte.at[lane]) own |= 1u << other;
+            CHECK_EQ(group.lanes.at[lane], own);
+            CHECK_EQ(group.sectors.at[lane], sectors_by_hand(own, address));
+        }
     }
 }
 
@@ -317,7 +384,7 @@ void ring() {
 }  // namespace
 
 int main() {
-    sectors();
+    groups();
     shapes();
     sampling();
     packing();
