@@ -106,7 +106,7 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
             "first launches beside running kernels, in every kind of stream",
             COUNTED,
             ("*test_gpu_order.py::test_a_first*",),
-            "in a non-blocking stream the host waits for the default stream, up to 5 s; then the launch is lost, and said so",
+            "in a non-blocking stream the host waits for the default stream, up to 5 s; then it is lost, and said so",
         ),
         Way("1 launch in N (LAUNCH_SAMPLE)", COUNTED, ("*test_gpu_launch_sample.py::*", "*test_code_stays*")),
         Way("functions through pointers, virtual functions, recursion", COUNTED, (LAUNCHES,)),

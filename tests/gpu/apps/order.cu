@@ -8,15 +8,14 @@
 // Remote traffic of a launch of n threads:
 //   kernel     operation  accesses  lanes  bytes/lane  sectors
 //   warm, put  store      n / 32    n      4           n / 8
-// `hold` has none, and is not to be measured; it runs for a second, longer than it takes to instrument put, or until
-// the host lets it end.
+// `hold` has none, and is not to be measured; it runs for a second, longer than it takes to instrument put, or until the host
+// lets it end.
 //   HOLD PUT  each a kind of stream: default, blocking, apart (it does not wait for the default stream), each of its own. hold, and at once
 //             put of 32 threads; when all have ended, put of 64 threads in the same stream.
 //   late      hold in the default stream ends only when put of 32 threads has ended, in a stream apart: the host waits for that and then
 //             lets hold end. When all have ended, put of 64 threads. Right only if hold did not have to give up.
-//   sampled   hold of two seconds and put of 32 threads in a stream apart, put of 64 threads in another at once, and when that has ended,
-//   there, put of 96
-//             and of 128 threads.
+//   sampled   hold of two seconds and put of 32 threads in a stream apart, put of 64 threads in another at once; when that has ended, put
+//             of 96 and of 128 threads there.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
