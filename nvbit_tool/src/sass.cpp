@@ -63,46 +63,56 @@ constexpr std::array<std::string_view, N> names(const std::string_view (&list)[N
     return result;
 }
 
-// How many registers the result takes; where that depends on modifiers that are not looked at, the most.
-constexpr auto kOneRegister =
-    names({"BMOV",    "BMSK", "BREV",   "F2FP",     "FADD",      "FADD32I", "FFMA",      "FFMA32I", "FLO",   "FMNMX", "FMUL",
-           "FMUL32I", "FSEL", "FSET",   "FSWZADD",  "HADD2",     "HFMA2",   "HMNMX2",    "HMUL2",   "HSET2", "I2FP",  "I2IP",
-           "IABS",    "IADD", "IADD3",  "IADD32I",  "IDP",       "IMNMX",   "IMUL",      "ISCADD",  "LEA",   "LOP",   "LOP3",
-           "LOP32I",  "MOV",  "MOV32I", "MUFU",     "P2R",       "POPC",    "PRMT",      "S2R",     "SEL",   "SGXT",  "SHF",
-           "SHFL",    "SHL",  "SHR",    "VABSDIFF", "VABSDIFF4", "VIADD",   "VIADDMNMX", "VIMNMX",  "VOTE"});
-constexpr auto kTwoRegisters = names({"CS2R", "DADD", "DFMA", "DMNMX", "DMUL", "F2F", "F2I", "FRND", "I2F", "I2I"});
+// How many registers the result takes, if the modifiers name no wider type; where that depends on modifiers that are not looked at, the
+// most.
+constexpr auto kOneRegister = names(
+    {"BMSK",    "BREV", "F2F",    "F2FP",     "F2I",       "FADD",  "FADD32I",   "FFMA",   "FFMA32I", "FLO",   "FMNMX", "FMNMX3", "FMUL",
+     "FMUL32I", "FRND", "FSEL",   "FSET",     "FSWZADD",   "HADD2", "HFMA2",     "HMNMX2", "HMUL2",   "HSET2", "I2F",   "I2FP",   "I2IP",
+     "IABS",    "IADD", "IADD3",  "IADD32I",  "IDP",       "IMAD",  "IMNMX",     "IMUL",   "ISCADD",  "LEA",   "LOP",   "LOP3",   "LOP32I",
+     "MATCH",   "MOV",  "MOV32I", "MOVM",     "MUFU",      "P2R",   "POPC",      "PRMT",   "QSPC",    "S2R",   "SEL",   "SGXT",   "SHF",
+     "SHFL",    "SHL",  "SHR",    "VABSDIFF", "VABSDIFF4", "VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3", "VOTE"});
+constexpr auto kTwoRegisters = names({"CS2R", "DADD", "DFMA", "DMNMX", "DMUL", "FADD2", "FFMA2", "FMUL2"});
 constexpr auto kFourRegisters = names({"HMMA", "IMMA", "LDSM"});
 // Predicates or uniform registers alone.
-constexpr auto kNoRegister =
-    names({"CSETP", "DSETP", "FCHK", "FSETP", "HSETP2", "ISETP", "PLOP3", "PSETP", "QSPC", "R2UR", "S2UR", "VOTEU"});
+constexpr auto kNoRegister = names({"CREDUX", "CSETP", "DSETP", "ELECT", "FCHK", "FSETP", "HSETP2", "ISETP", "LDGSTS", "PLOP3", "PSETP",
+                                    "R2UR", "REDUX", "S2UR", "VOTEU"});
 // As many as the modifiers say.
 constexpr auto kLoads = names({"ATOM", "ATOMG", "ATOMS", "LD", "LDC", "LDG", "LDL", "LDS"});
-// Nothing that a packed access depends on: stores, waiting for memory or for other warps, which leaves registers and the lanes that run as
-// they are, and the uniform datapath.
+// Nothing that a packed access depends on: stores, waiting for memory, which leaves registers and the lanes that run as they are, and the
+// uniform datapath.
 constexpr auto kNothing =
-    names({"ACQBULK", "BAR",  "CCTL", "CCTLL", "DEPBAR", "ERRBAR", "FENCE", "LDGDEPBAR", "LDGSTS", "MEMBAR", "NOP",    "PREEXIT",
-           "RED",     "REDG", "REDS", "ST",    "STG",    "STL",    "STS",   "UBMSK",     "UBREV",  "UFLO",   "UIADD3", "UIMAD",
-           "UISETP",  "ULDC", "ULEA", "ULOP3", "UMOV",   "UPLOP3", "UPOPC", "UPRMT",     "USEL",   "USGXT",  "USHF"});
+    names({"ACQBULK", "CCTL",   "CCTLL", "CGAERRBAR", "DEPBAR", "ERRBAR", "FENCE",  "LDCU",  "LDGDEPBAR", "MEMBAR", "NOP",   "PREEXIT",
+           "RED",     "REDG",   "REDS",  "ST",        "STG",    "STL",    "STS",    "STSM",  "UBMSK",     "UBREV",  "UFLO",  "UIADD3",
+           "UIMAD",   "UISETP", "ULDC",  "ULEA",      "ULOP3",  "UMOV",   "UPLOP3", "UPOPC", "UPRMT",     "USEL",   "USGXT", "USHF"});
 // Control goes on elsewhere, or other lanes may run behind it. Those in the first list name where.
 constexpr auto kBranches = names({"BRA", "BSSY", "JMP"});
-constexpr auto kBorders = names({"BREAK", "BSYNC", "CALL", "EXIT", "KILL", "NANOSLEEP", "RET", "WARPSYNC", "YIELD"});
+constexpr auto kBorders = names({"BAR", "BREAK", "BSYNC", "CALL", "EXIT", "KILL", "NANOSLEEP", "RET", "WARPSYNC", "YIELD"});
 
-// None for those with several results (256) and vectors (F32x4).
-std::optional<int> registers_of_load(std::string_view modifiers) {
-    for (const std::string_view vector : {"256", "x2", "x4", "x8", "X2", "X4", "X8", "_V"})
-        if (modifiers.find(vector) != modifiers.npos) return std::nullopt;
-    for (const std::string_view wide : {"64", "U64", "S64", "F64"})
-        if (has(modifiers, wide)) return 2;
-    return has(modifiers, "128") ? 4 : 1;
+// Of the type that the modifiers name. SHF.L.U64.HI is the upper half of a shift.
+int registers_of_type(const SassLine& line) {
+    if (has(line.modifiers, "128")) return 4;
+    if (line.name == "SHF") return 1;
+    for (const std::string_view wide : {"64", "U64", "S64", "F64", "WIDE"})
+        if (has(line.modifiers, wide)) return 2;
+    return 1;
+}
+
+// Of a vector (F32x4, BF16_V2), and of 256 bits in two results, they are not known.
+bool is_vector(std::string_view modifiers) {
+    if (has(modifiers, "256") || modifiers.find("_V") != modifiers.npos) return true;
+    for (size_t i = 1; i + 1 < modifiers.size(); ++i) {
+        const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+        if ((modifiers[i] == 'x' || modifiers[i] == 'X') && digit(modifiers[i + 1])) return true;
+    }
+    return false;
 }
 
 std::optional<int> registers_of(const SassLine& line) {
-    if (one_of(line.name, kOneRegister)) return 1;
+    if (one_of(line.name, kOneRegister)) return registers_of_type(line);
     if (one_of(line.name, kTwoRegisters)) return 2;
     if (one_of(line.name, kFourRegisters)) return 4;
     if (one_of(line.name, kNoRegister)) return 0;
-    if (one_of(line.name, kLoads)) return registers_of_load(line.modifiers);
-    if (line.name == "IMAD") return has(line.modifiers, "WIDE") ? 2 : 1;
+    if (one_of(line.name, kLoads) && !is_vector(line.modifiers)) return registers_of_type(line);
     return std::nullopt;
 }
 

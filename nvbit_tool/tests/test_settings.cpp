@@ -49,6 +49,12 @@ void options() {
     CHECK_EQ(good({{"KERNEL_NAME", "k<int, 3>,f(a, b)"}}).kernels.size(), 2u);
     CHECK_EQ(good({{"SAMPLE_SIZE", "100"}}).sample_size, 100u);
     CHECK_EQ(good({{"SAMPLE_SIZE", "0"}}).sample_size, 0u);
+    CHECK_EQ(good({}).launch_sample, 1u);
+    CHECK_EQ(good({{"LAUNCH_SAMPLE", "10"}}).launch_sample, 10u);
+    CHECK_EQ(good({{"LAUNCH_SAMPLE", "4294967295"}}).launch_sample, 4294967295u);
+    CHECK_EQ(good({}).packing, kMostPacked);
+    CHECK_EQ(good({{"PACKING", "1"}}).packing, 1u);
+    CHECK_EQ(good({{"PACKING", "7"}}).packing, 7u);
     CHECK(!good({{"CODE_ATTRIBUTION", "0"}}).code_attribution);
     CHECK_EQ(good({{"SNOOPIE_OUTPUT", "/tmp/%h-%p.zst"}}).output, "/tmp/%h-%p.zst");
 
@@ -62,6 +68,10 @@ void options() {
 
     CHECK(bad({{"SAMPLE_SIZE", "x"}}).find("SAMPLE_SIZE=x") == 0);
     for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
+    for (const char* value : {"0", "-1", "1.5", "10k", "4294967296", "all"})
+        CHECK(bad({{"LAUNCH_SAMPLE", value}}).find("1 launch in n") != std::string::npos);
+    for (const std::string& value : {std::string("0"), std::to_string(kMostPacked + 1), std::string("-1"), std::string("2x")})
+        CHECK(bad({{"PACKING", value}}).find("from 1 to " + std::to_string(kMostPacked)) != std::string::npos);
     for (const char* value : {"yes", "2", "01"}) CHECK(bad({{"CODE_ATTRIBUTION", value}}).find("1 records") != std::string::npos);
     for (const char* value : {"no", "2"}) CHECK(bad({{"DISASSEMBLY_CACHE", value}}).find("nvdisasm") != std::string::npos);
     CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB") == 0);

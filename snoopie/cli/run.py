@@ -21,8 +21,8 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
-        "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [-o OUT] [--no-lines] [--no-host-memory] [--tool PATH] "
-        "-- PROGRAM [ARGUMENT …]"
+        "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
+        "[--tool PATH] -- PROGRAM [ARGUMENT …]"
     )
     parser.add_argument(
         "-k",
@@ -43,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_sample_size,
         help="record 1 of N accesses with its addresses; 0 = none. Counts are always exact (default: 1, every access)",
+    )
+    parser.add_argument(
+        "--launch-sample",
+        metavar="N",
+        type=_launch_sample,
+        help="measure 1 launch in N of each kernel; the others run nearly at full speed (default: 1, every launch)",
     )
     parser.add_argument(
         "-o",
@@ -71,8 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _sample_size(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) >= 1 << 32:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 0 to 4294967295")
+    return _whole_number(text, least=0)
+
+
+def _launch_sample(text: str) -> int:
+    return _whole_number(text, least=1)
+
+
+def _whole_number(text: str, least: int) -> int:
+    if not (text.isascii() and text.isdigit()) or not least <= int(text) < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to 4294967295")
     return int(text)
 
 
@@ -96,6 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
         os.environ,
         kernels=arguments.kernels,
         sample_size=arguments.sample_size,
+        launch_sample=arguments.launch_sample,
         lines=arguments.lines,
         blocks=arguments.blocks,
         host_memory=arguments.host_memory,

@@ -91,6 +91,7 @@ def child_environment(
     *,
     kernels: str | None = None,
     sample_size: int | None = None,
+    launch_sample: int | None = None,
     lines: bool | None = None,
     blocks: str | None = None,
     host_memory: bool | None = None,
@@ -105,6 +106,8 @@ def child_environment(
         child["KERNEL_NAME"] = kernels
     if sample_size is not None:
         child["SAMPLE_SIZE"] = str(sample_size)
+    if launch_sample is not None:
+        child["LAUNCH_SAMPLE"] = str(launch_sample)
     if lines is not None:
         child["CODE_ATTRIBUTION"] = "1" if lines else "0"
     if blocks is not None:

@@ -102,6 +102,13 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         Way("cuLaunchKernel, cuLaunchKernelEx, clusters, programmatic launch, cooperative", COUNTED, (LAUNCHES,)),
         Way("per-thread default stream", COUNTED, (LAUNCHES + "per_thread*", "*test_one_host_thread*per_thread*")),
         Way("many host threads on many devices at once", COUNTED, ("*test_one_host_thread*", LAUNCHES)),
+        Way(
+            "first launches beside running kernels, in every kind of stream",
+            COUNTED,
+            ("*test_gpu_order.py::test_a_first*",),
+            "in a non-blocking stream the host waits for the default stream, up to 5 s; then it is lost, and said so",
+        ),
+        Way("1 launch in N (LAUNCH_SAMPLE)", COUNTED, ("*test_gpu_launch_sample.py::*", "*test_code_stays*")),
         Way("functions through pointers, virtual functions, recursion", COUNTED, (LAUNCHES,)),
         Way(
             "recursive functions linked separately", UNMEASURED, (LAUNCHES + "linked*",), "NVBit ends the program there"

@@ -27,6 +27,7 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("graphs", ""): {"put": ["STG.E"], "bump": ["REDG.E.ADD.STRONG.GPU"]},
     ("children", ""): {"parent": ["STG.E"]},
     ("blocks", ""): {"tile": ["STG.E"]},
+    ("order", ""): {"warm": ["STG.E"], "put": ["STG.E"]},
 }
 EXPECTED["mixed", ""] = {
     "copy": [f"{name}.E{width}" for name in ("LDG", "STG") for width in ("", ".128", ".64", ".U16", ".U8")],

@@ -24,6 +24,18 @@ def test_every_table(write: Write) -> None:
     assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * 2
     assert trace.gpus["nvlinks"].tolist() == [18, 18]
     assert trace.processes.loc[0, "program"] == "ring"
+    assert trace.settings == [
+        {
+            "kernels": "all",
+            "sample_size": 1,
+            "launch_sample": 1,
+            "code_attribution": True,
+            "output": "/home/u/snoopie-ring.4711.zst",
+            "blocks": "all",
+            "host_memory": True,
+            "packing": 16,
+        }
+    ]
     assert trace.totals["launches_seen"] == 5
     assert trace.totals["copies"] == len(trace.copies)
     assert trace.totals["copy_bytes"] == trace.copies.bytes.sum()

@@ -60,6 +60,7 @@ class Bench:
             not in (
                 "KERNEL_NAME",
                 "SAMPLE_SIZE",
+                "LAUNCH_SAMPLE",
                 "CODE_ATTRIBUTION",
                 "BLOCKS",
                 "HOST_MEMORY",
@@ -140,14 +141,17 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
 
 
 def test_it_sets_what_was_chosen(bench: Bench) -> None:
-    names = ["KERNEL_NAME", "SAMPLE_SIZE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
+    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY"]
+    names += ["SNOOPIE_OUTPUT", "LD_PRELOAD"]
     app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
     blocks = ["-b", "x:0-3;y:1", "--no-host-memory"]
-    done = bench.run("-k", "put*,get", "-s", "100", "--no-lines", *blocks, "-o", "traces/", "--", app)
+    samples = ["-s", "100", "--launch-sample", "10"]
+    done = bench.run("-k", "put*,get", *samples, "--no-lines", *blocks, "-o", "traces/", "--", app)
     assert done.stdout.splitlines() == [
         "KERNEL_NAME put*,get",
         "SAMPLE_SIZE 100",
+        "LAUNCH_SAMPLE 10",
         "CODE_ATTRIBUTION 0",
         "BLOCKS x:0-3;y:1",
         "HOST_MEMORY 0",
@@ -317,6 +321,8 @@ def test_a_broken_pipe_ends_the_program_as_it_would_without_snoopie(bench: Bench
         (["-s", "-1", "--", "./app"], 2, "is not a whole number"),
         (["-s", "1.5", "--", "./app"], 2, "1.5 is not a whole number"),
         (["-s", "4294967296", "--", "./app"], 2, "is not a whole number"),
+        (["--launch-sample", "0", "--", "./app"], 2, "0 is not a whole number from 1 to 4294967295"),
+        (["--launch-sample", "ten", "--", "./app"], 2, "ten is not a whole number"),
         (["-o", "a%x.zst", "--", "./app"], 2, "%x in a%x.zst means nothing"),
         (["-o", "plain", "--", "./app"], 1, "plain exists already"),
         (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be made"),

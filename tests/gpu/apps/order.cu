@@ -1,0 +1,135 @@
+// order HOLD PUT | order late | order sampled: whether the code that runs is in the order of the launches. NVBit writes a kernel's
+// instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to GPU 1;
+// each launch has words of its own.
+//
+// Kernels of modules that are loaded only at their first launch would wait for all that runs: everything is loaded at the start. The first
+// launch is of `warm`, because the first instrumented kernel of a context waits for everything in any case.
+//
+// Remote traffic of a launch of n threads:
+//   kernel     operation  accesses  lanes  bytes/lane  sectors
+//   warm, put  store      n / 32    n      4           n / 8
+// `hold` has none, and is not to be measured; it runs for a second, longer than it takes to instrument put, or until the host
+// lets it end.
+//   HOLD PUT  each a kind of stream: default, blocking, apart (it does not wait for the default stream), each of its own. hold, and at once
+//             put of 32 threads; when all have ended, put of 64 threads in the same stream.
+//   late      hold in the default stream ends only when put of 32 threads has ended, in a stream apart: the host waits for that and then
+//             lets hold end. When all have ended, put of 64 threads. Right only if hold did not have to give up.
+//   sampled   hold of two seconds and put of 32 threads in a stream apart, put of 64 threads in another at once; when that has ended, put
+//             of 96 and of 128 threads there.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "arrays.cuh"
+
+constexpr uint32_t kSlice = 256;  // words of one launch
+constexpr uint64_t kSecond = 1000000000;
+constexpr uint64_t kGiveUp = 20 * kSecond;
+
+// Words of the host's memory through which it and `hold` agree.
+struct Agreement {
+    uint32_t end;
+    uint32_t ended_by_host;
+};
+
+__device__ uint64_t now() {
+    uint64_t nanoseconds;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+    return nanoseconds;
+}
+
+__global__ void hold(volatile Agreement* agreement, uint64_t nanoseconds) {
+    const uint64_t start = now();
+    while (agreement->end == 0 && now() - start < nanoseconds) __nanosleep(1000);
+    agreement->ended_by_host = agreement->end;
+}
+
+__global__ void warm(uint32_t* there) {
+    there[threadIdx.x] = threadIdx.x + 1;  // remote: warm
+}
+
+__global__ void put(uint32_t* there) {
+    there[threadIdx.x] = threadIdx.x + 1;  // remote: put
+}
+
+cudaStream_t new_stream(const std::string& kind) {
+    cudaStream_t stream = nullptr;
+    if (kind == "blocking") CHECK(cudaStreamCreate(&stream));
+    if (kind == "apart") CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+}
+
+bool is_kind(const std::string& word) { return word == "default" || word == "blocking" || word == "apart"; }
+
+// Launches that store, one slice of GPU 1's memory after the other.
+class Stores {
+  public:
+    using Kernel = void (*)(uint32_t*);
+
+    void launch(Kernel kernel, uint32_t threads, cudaStream_t stream) {
+        kernel<<<1, threads, 0, stream>>>(static_cast<uint32_t*>(there_) + kSlice * sizes_.size());
+        CHECK(cudaGetLastError());
+        sizes_.push_back(threads);
+    }
+
+    bool right() const {
+        const auto words = there_.read<uint32_t>();
+        bool right = true;
+        for (size_t i = 0; i < words.size(); ++i) {
+            const size_t launch = i / kSlice, thread = i % kSlice;
+            const bool stored = launch < sizes_.size() && thread < sizes_[launch];
+            right = right && words[i] == (stored ? thread + 1 : 0);
+        }
+        return right;
+    }
+
+  private:
+    const Array there_{1};
+    std::vector<uint32_t> sizes_;
+};
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const bool late = words == std::vector<std::string>{"late"};
+    const bool sampled = words == std::vector<std::string>{"sampled"};
+    if (!late && !sampled && !(words.size() == 2 && is_kind(words[0]) && is_kind(words[1]))) {
+        std::fputs("usage: order HOLD PUT | order late | order sampled    (HOLD and PUT: default, blocking or apart)\n", stderr);
+        return 2;
+    }
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    open_gpus("order");
+    CHECK(cudaSetDevice(0));
+    Stores stores;
+    Agreement* agreement = nullptr;
+    CHECK(cudaHostAlloc(&agreement, sizeof *agreement, cudaHostAllocMapped));
+    *agreement = {};
+    hold<<<1, 1>>>(agreement, 0);
+    CHECK(cudaGetLastError());
+    stores.launch(warm, 32, nullptr);
+    CHECK(cudaDeviceSynchronize());
+
+    const cudaStream_t held = new_stream(late ? "default" : sampled ? "apart" : words[0]);
+    const cudaStream_t other = new_stream(late || sampled ? "apart" : words[1]);
+    hold<<<1, 1, 0, held>>>(agreement, late ? kGiveUp : sampled ? 2 * kSecond : kSecond);
+    CHECK(cudaGetLastError());
+    if (sampled) {
+        stores.launch(put, 32, held);
+        stores.launch(put, 64, other);
+        CHECK(cudaStreamSynchronize(other));
+        stores.launch(put, 96, other);
+        stores.launch(put, 128, other);
+    } else {
+        stores.launch(put, 32, other);
+        if (late) {
+            CHECK(cudaStreamSynchronize(other));
+            static_cast<volatile Agreement*>(agreement)->end = 1;
+        }
+        CHECK(cudaDeviceSynchronize());
+        stores.launch(put, 64, other);
+    }
+    CHECK(cudaDeviceSynchronize());
+    const bool kept = stores.right();
+    const bool in_time = agreement->ended_by_host == (late ? 1 : 0);
+    std::printf("order: stores %s, hold ended %s\n", kept ? "right" : "wrong", in_time ? "as it should" : "otherwise");
+    return verdict(kept && in_time);
+}
