@@ -42,8 +42,8 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
                                   uint32_t width) {
     // Where lane 0 would be: if all are side by side, the same for all. No address has bits where the page byte goes.
     const auto start = address - warp.lane() * width;
-    if (lanes == ~0u && warp.match_all(lanes, start ^ warp.wide(page_byte) << 56))
-        return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
+    const bool dense = warp.match_all(lanes, start ^ warp.wide(page_byte) << 56);
+    if (dense && lanes == ~0u) return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
     page_byte = warp.forget(page_byte);  // what was made of it is made again rather than kept
     const auto group = warp.match_any(lanes, warp.wide(page_byte));
     const auto same = warp.match_any(lanes, address >> 5 | warp.wide(page_byte) << 56);
