@@ -5,10 +5,11 @@ from __future__ import annotations
 import glob
 import html
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -20,6 +21,8 @@ from snoopie.analysis.traffic import Value
 from snoopie.errors import CorruptError, NotATraceError
 from snoopie.trace.merge import RecordBlock, Tables
 from snoopie.trace.tables import Process
+
+_Result = TypeVar("_Result")
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -181,7 +184,7 @@ class Trace:
         ``shape`` is strided, scattered (base: the address of the lowest lane, stride 0; `lane_accesses` has all
         addresses) or bulk (one thread moved ``bytes``, from base on).
         """
-        return pd.concat([self._tables.no_records().table, *self.record_blocks()], ignore_index=True)
+        return accesses.whole(self._tables.no_records().table, self.record_blocks(), self._tables.record_rows)
 
     # Analyses
 
@@ -326,17 +329,18 @@ class Trace:
         A bulk access is one row, as wide as all that it moved. Without a limit this can be 32 rows a record:
         `lane_access_blocks` goes through them piece by piece.
         """
-        return pd.concat(
-            [accesses.none(self._tables), *accesses.limited(self.lane_access_blocks(), limit)], ignore_index=True
-        )
+        most = accesses.LANES * self._tables.record_rows
+        parts = accesses.limited(self.lane_access_blocks(), limit)
+        return accesses.whole(accesses.none(self._tables), parts, most if limit is None else min(limit, most))
 
     def lane_access_blocks(self) -> Iterator[pd.DataFrame]:
-        """The rows of `lane_accesses` in tables of at most about a million rows"""
-        return accesses.lane_accesses(self._tables, self._record_blocks())
+        """The rows of `lane_accesses` in tables of at most about half a million rows"""
+        parts = self._of_records(lambda block: accesses.lane_accesses(self._tables, block))
+        return chain.from_iterable(parts)
 
     def record_blocks(self) -> Iterator[pd.DataFrame]:
         """The rows of ``records`` in the pieces in which they were written"""
-        return (block.table for block in self._record_blocks())
+        return self._of_records(lambda block: block.table)
 
     def not_measured(self) -> pd.DataFrame:
         """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
@@ -396,22 +400,23 @@ class Trace:
     def _record_count(self) -> int:
         if self._selected is None:
             return self._tables.record_rows
-        return sum(len(block.table) for block in self._record_blocks())
+        counts = self._tables.record_counts
+        return int(counts.loc[self._selected.rows(self._tables, counts), "records"].sum())
 
     def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
         if self._selected is None:
             return table
         return table[self._selected.rows(self._tables, table)].reset_index(drop=True)
 
-    def _record_blocks(self) -> Iterator[RecordBlock]:
-        for block in self._tables.records():
-            if self._selected is None:
-                yield block
-                continue
-            kept = self._selected.rows(self._tables, block.table)
-            if kept.any():
-                part = block.part(kept)
-                yield RecordBlock(part.shape, part.table.reset_index(drop=True), part.addresses)
+    def _of_records(self, work: Callable[[RecordBlock], _Result]) -> Iterator[_Result]:
+        """What ``work`` makes of the selected records, block by block."""
+        return (made for made in self._tables.records(lambda block: self._of_block(block, work)) if made is not None)
+
+    def _of_block(self, block: RecordBlock, work: Callable[[RecordBlock], _Result]) -> _Result | None:
+        if self._selected is None:
+            return work(block)
+        kept = self._selected.rows(self._tables, block.table)
+        return work(block.part(kept)) if kept.any() else None
 
 
 def load(source: Source, *, allow_truncated: bool = False) -> Trace:

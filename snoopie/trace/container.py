@@ -17,6 +17,7 @@ from pathlib import Path
 import zstandard
 
 from snoopie.errors import CorruptError, EmptyError, NotATraceError, SnoopieError, TruncatedError
+from snoopie.trace.parallel import ordered
 
 MAX_BLOCK = 64 << 20
 MAX_JSON = 16 << 20
@@ -27,6 +28,8 @@ _SKIPPABLE = struct.pack("<II", 0x184D2A53, 48)
 _MAGIC = b"SNPB"
 _START = _SKIPPABLE + _MAGIC
 _ENTRY = struct.Struct("<4sIIIQQQII")  # magic sequence table rows raw_size data_size dropped data_crc entry_crc
+# Blocks that a thread verifies at once.
+_RUN = 64
 _ENTRY_SIZE = len(_SKIPPABLE) + _ENTRY.size
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -148,6 +151,22 @@ def _check_frame(container: Container, block: Block, frame: memoryview) -> None:
 def _walk(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None]:
     """Walks the index: the blocks up to the first that is not whole, and the reason why the walk ended there."""
     _check_start(name, data)
+    blocks, problem = _entries(name, data)
+    # Checksums last, because several threads verify them at once.
+    runs = [blocks[start : start + _RUN] for start in range(0, len(blocks), _RUN)]
+    for bad in ordered(lambda run: _first_wrong(data, run), runs):
+        if bad is not None:
+            return blocks[: bad.sequence], CorruptError(f"{name}: block {bad.sequence} has a wrong checksum", _RERUN)
+    return blocks, problem
+
+
+def _first_wrong(data: memoryview, blocks: Sequence[Block]) -> Block | None:
+    """The first block whose data is not what its entry says."""
+    return next((own for own in blocks if zlib.crc32(data[own.offset : own.offset + own.size]) != own.crc), None)
+
+
+def _entries(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None]:
+    """The entries up to the first that is wrong or whose data the file ends in, and what ended them."""
     blocks: list[Block] = []
     position = 0
     while position < len(data):
@@ -159,8 +178,6 @@ def _walk(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None
             return blocks, found
         if found is None:
             return blocks, _truncated(name, blocks, position, len(data))
-        if zlib.crc32(data[found.offset : found.offset + found.size]) != found.crc:
-            return blocks, CorruptError(f"{name}: block {found.sequence} has a wrong checksum", _RERUN)
         blocks.append(found)
         position = found.offset + found.size
     if blocks[-1].table != FOOTER:

@@ -8,18 +8,20 @@ are; those of later ones are moved up. 0 stays "none".
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError
+from snoopie.trace.container import Block
 from snoopie.trace.lines import own_lines
+from snoopie.trace.parallel import ordered
 from snoopie.trace.ranks import ranks_of
 from snoopie.trace.schema import GEOMETRY, Columns, Gpu
 from snoopie.trace.tables import RECORD_TABLES, Ints, Process
@@ -36,6 +38,8 @@ _SHAPE_OF = dict(zip(RECORD_TABLES, SHAPES, strict=True))
 LIMIT = 1 << 61
 COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
 SECTOR = 32
+
+_Result = TypeVar("_Result")
 
 _WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
 
@@ -66,7 +70,8 @@ class RecordBlock:
 
     def part(self, rows: slice | NDArray[np.bool_]) -> RecordBlock:
         """Some of its rows."""
-        return RecordBlock(self.shape, self.table[rows], None if self.addresses is None else self.addresses[rows])
+        table = self.table[rows].reset_index(drop=True)
+        return RecordBlock(self.shape, table, None if self.addresses is None else self.addresses[rows])
 
 
 class Tables:
@@ -432,11 +437,21 @@ class Tables:
             }
         )
 
-    def records(self) -> Iterator[RecordBlock]:
-        """The recorded accesses, block by block, in the order of the files. CorruptError on a bad block."""
-        for number, source in enumerate(self.sources):
-            for table, columns in source.records():
-                yield self._record_block(number, _SHAPE_OF[table], columns)
+    def records(self, work: Callable[[RecordBlock], _Result]) -> Iterator[_Result]:
+        """What ``work`` makes of the recorded accesses, block by block, in the order of the files.
+
+        Several blocks are decoded and worked on at once, each by one thread. CorruptError on a bad block.
+        """
+        # What all threads read is built before the first of them: a cached property is computed once a thread.
+        _ = self._record_ids, self._record_places, self.launch_places, self.site_places, self.sites
+
+        def decoded(place: tuple[int, Block]) -> _Result:
+            process, block = place
+            table, columns = self.sources[process].record_block(block)
+            return work(self._record_block(process, _SHAPE_OF[table], columns))
+
+        blocks = ((number, block) for number, source in enumerate(self.sources) for block in source.record_blocks())
+        return ordered(decoded, blocks)
 
     def no_records(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""
@@ -478,11 +493,21 @@ class Tables:
             "stride": columns.get("stride", np.zeros(rows, np.int64)),
             "bytes": columns["bytes"] if shape == "bulk" else lanes * self.widths(sites),
         }
-        return RecordBlock(shape, pd.DataFrame(table), addresses)
+        return RecordBlock(shape, pd.DataFrame(table, copy=False), addresses)
 
     @cached_property
     def record_rows(self) -> int:
         return sum(source.record_rows for source in self.sources)
+
+    @cached_property
+    def record_counts(self) -> pd.DataFrame:
+        """launch site owner records: how many there are of each."""
+        keys = ["launch", "site", "owner"]
+        parts = [
+            self.no_records().table[keys].assign(records=0),
+            *self.records(lambda block: block.table.groupby(keys, sort=False).size().reset_index(name="records")),
+        ]
+        return pd.concat(parts, ignore_index=True).groupby(keys, sort=False)["records"].sum().reset_index()
 
     def _named(self, table: str, column: str) -> NDArray[Any]:
         """A column of places in a list of the header, as the names there."""

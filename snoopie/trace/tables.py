@@ -194,13 +194,17 @@ class Process:
             return self._tables[table][name]
         return np.empty(0, _kept_type(name))
 
-    def records(self) -> Iterator[tuple[str, Columns]]:
-        """The record blocks in the order of the file, each as (table name, columns). CorruptError on a bad one.
+    def record_blocks(self) -> list[Block]:
+        """The record blocks in the order of the file, not decoded."""
+        return [block for block, _ in self._record_blocks()]
+
+    def record_block(self, block: Block) -> tuple[str, Columns]:
+        """One of `record_blocks` as (table name, columns), by any thread. CorruptError on a bad one.
 
         The columns are the same in all versions of the format: a record has those of its pattern.
         """
-        for block, table in self._record_blocks():
-            yield table.name, self._joined(block, table.name, self._checked(block, table))
+        table = self.header.tables[block.table]
+        return table.name, self._joined(block, table.name, self._checked(block, table))
 
     def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
         for block in self.blocks:
