@@ -19,6 +19,7 @@
 #include "catalog.h"
 #include "output_path.h"
 #include "owners.h"
+#include "record_writer.h"
 #include "trace_header.h"
 #include "trace_writer.h"
 
@@ -55,7 +56,7 @@ SiteDescription site(uint32_t offset, const char* opcode, Operation operation, u
 
 class Recording {
   public:
-    explicit Recording(TraceWriter* writer) : writer_(writer), catalog_(writer) {
+    explicit Recording(TraceWriter* writer) : writer_(writer), catalog_(writer), records_(writer) {
         exchange_ = catalog_.add(function("exchange(float*, float4 const*, int)", "_Z8exchangePfPK6float4i",
                                           {site(0x70, "STG.E", Operation::store, 4, 21), site(0x90, "STG.E", Operation::store, 4, 24),
                                            site(0xb0, "LDG.E.128", Operation::load, 16, 27)}));
@@ -84,15 +85,9 @@ class Recording {
         writer_->append(rows);
     }
 
-    void flush() {
-        writer_->wait_for_room();
-        writer_->append(strided_);
-        writer_->append(scattered_);
-        strided_.clear();
-        scattered_.clear();
-    }
+    void flush() { records_.flush(); }
 
-    uint64_t lanes = 0, records = 0;
+    uint64_t lanes = 0, accesses = 0;
     uint32_t launches = 0;
 
   private:
@@ -129,16 +124,17 @@ class Recording {
         const uint64_t active = static_cast<uint64_t>(__builtin_popcount(mask));
         std::set<uint64_t> sectors;
         const auto touch = [&](uint64_t address) { sectors.insert(address / 32); };
+        const Access made{id, at, gpu, owner, mask, time_, block, static_cast<u1>(warp)};
         if (scattered) {
-            ScatteredRow row{id, at, gpu, owner, time_, block, static_cast<u1>(warp), mask, {}};
+            u8 addresses[32] = {};
             for (uint32_t lane = 0; lane < 32; ++lane) {
                 if (!(mask >> lane & 1)) continue;
-                row.addresses[lane] = base - thread * width + 8ull * random_.below(1 << 16);
-                touch(row.addresses[lane]);
+                addresses[lane] = base - thread * width + 8ull * random_.below(1 << 16);
+                touch(addresses[lane]);
             }
-            scattered_.push_back(row);
+            records_.scattered(made, addresses);
         } else {
-            strided_.push_back(RecordRow{id, at, gpu, owner, time_, block, static_cast<u1>(warp), mask, base, stride});
+            records_.strided(made, base, stride);
             for (uint64_t i = 0; i < active; ++i) touch(base + stride * i);
         }
         Sums& sums = counts_[{at, owner}];
@@ -146,8 +142,8 @@ class Recording {
         sums.lanes += active;
         sums.sectors += sectors.size();
         lanes += active;
-        ++records;
-        if (strided_.size() + scattered_.size() >= kRowsAtOnce) flush();
+        ++accesses;
+        if (records_.pending() >= kRowsAtOnce) flush();
     }
 
     TraceWriter* const writer_;
@@ -155,8 +151,7 @@ class Recording {
     Catalog::Entry exchange_, gather_, residual_;
     Random random_;
     uint64_t time_ = 5000000000;
-    std::vector<RecordRow> strided_;
-    std::vector<ScatteredRow> scattered_;
+    RecordWriter records_;
     std::map<std::pair<u4, u1>, Sums> counts_;
 };
 
@@ -201,7 +196,7 @@ int main(int argc, char** argv) {
     recording.flush();
     Totals totals;
     totals.launches_seen = totals.launches_measured = recording.launches;
-    totals.accesses = totals.records_written = recording.records;
+    totals.accesses = totals.records_written = recording.accesses;
     writer.finish(footer_json(kStart + 2000000000, totals));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!writer.error().empty()) {
@@ -211,7 +206,7 @@ int main(int argc, char** argv) {
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     std::printf("{\"lanes\": %llu, \"records\": %llu, \"launches\": %u, \"bytes\": %llu, \"seconds\": %.3f, \"peak\": %llu}\n",
-                static_cast<unsigned long long>(recording.lanes), static_cast<unsigned long long>(recording.records), recording.launches,
+                static_cast<unsigned long long>(recording.lanes), static_cast<unsigned long long>(recording.accesses), recording.launches,
                 static_cast<unsigned long long>(writer.bytes_written()), seconds, static_cast<unsigned long long>(usage.ru_maxrss) << 10);
     return 0;
 }
