@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-import snoopie
+import snoopie  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench/trace.py writes what follows -->", "<!-- bench/trace.py wrote what precedes -->"
@@ -306,8 +306,8 @@ def machine() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pandas", "zstandard", "streamlit"))
     return (
-        f"Measured on {datetime.date.today()}: {len(os.sched_getaffinity(0))} cores of {model}, {memory:.0f} GiB, Linux "
-        f"{platform.release()}, Python {platform.python_version()}, {packages}."
+        f"Measured on {datetime.date.today()} on {len(os.sched_getaffinity(0))} cores of {model}, {memory:.0f} GiB, "
+        f"Linux {platform.release()}, Python {platform.python_version()}, {packages}."
     )
 
 

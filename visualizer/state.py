@@ -140,7 +140,10 @@ def view() -> snoopie.Trace:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _view(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
-    return _load(identity, allow_truncated).select(kernels=chosen.kernels or None, operations=chosen.operations or None)
+    whole = _load(identity, allow_truncated)
+    if chosen == Selection():
+        return whole
+    return whole.select(kernels=chosen.kernels or None, operations=chosen.operations or None)
 
 
 def ask(method: str, *args: Any, whole: bool = False) -> Any:

@@ -10,14 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.trace.merge import RecordBlock, Tables, lowest_lane
+from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Ints
 
 COLUMNS = ("launch", "site", "issuer", "owner", "process", "time", "block", "warp", "lane", "address", "width")
 
 LANES = 32
 
-# Rows of the largest table handed out at once: 32 lanes a record.
-_STEP = 1 << 14
+# Records in the largest table handed out at once. Small ones stay in the caches, and in memory that is used again.
+_STEP = 1 << 13
 
 
 def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
@@ -33,29 +34,43 @@ def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
         lane, address, width = lowest_lane(mask), base, table["bytes"].to_numpy()
     else:
         times = values["lanes"]
-        columns = {name: np.repeat(values[name], times) for name in COLUMNS[:8]}
+        full = bool((times == LANES).all())
+
+        def spread(each: NDArray[Any]) -> NDArray[Any]:
+            if not full:
+                return np.repeat(each, times)
+            # As fast, and other threads can go on meanwhile.
+            lanes = np.empty((len(each), LANES), each.dtype)
+            lanes[:] = each[:, None]
+            return lanes.reshape(-1)
+
+        columns = {name: spread(values[name]) for name in COLUMNS[:8]}
         # The place of each active lane among 32 of each record.
         bits = np.unpackbits(mask.astype("<u4", copy=False).view(np.uint8), bitorder="little")
         active = np.flatnonzero(bits.view(np.bool_))
-        lane, width = active & 31, np.repeat(widths, times)
+        lane, width = active & (LANES - 1), spread(widths)
         if block.addresses is None:
             # Address arithmetic is modulo 2^64, as on the device. Flat arrays: numpy is slow on rows of 32.
             stride = table["stride"].to_numpy().view(np.uint64)
             first = base - stride * lowest_lane(mask).view(np.uint64)
-            address = np.repeat(stride, times)
+            address = spread(stride)
             address *= lane.view(np.uint64)
-            address += np.repeat(first, times)
+            address += spread(first)
         else:
             address = block.addresses.reshape(-1)[active]
     columns |= {"lane": lane.astype(np.int32), "address": address, "width": width}
     return pd.DataFrame(columns, copy=False)
 
 
-def lane_accesses(tables: Tables, block: RecordBlock) -> list[pd.DataFrame]:
-    """The lane accesses of a block, in tables of COLUMNS of at most half a million rows."""
-    widths = tables.widths(block.table["site"].to_numpy())
-    parts = (slice(start, start + _STEP) for start in range(0, len(block.table), _STEP))
-    return [expand(block.part(part), widths[part]) for part in parts]
+def lane_accesses(tables: Tables, blocks: Iterable[RecordBlock]) -> Iterator[pd.DataFrame]:
+    """The lane accesses of blocks, in tables of COLUMNS of at most a quarter of a million rows."""
+    parts = (
+        (block.part(slice(start, start + _STEP)), widths[start : start + _STEP])
+        for block in blocks
+        for widths in [tables.widths(block.table["site"].to_numpy())]
+        for start in range(0, len(block.table), _STEP)
+    )
+    return ordered(lambda part: expand(*part), parts)
 
 
 def none(tables: Tables) -> pd.DataFrame:
