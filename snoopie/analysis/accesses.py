@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.analysis.selection import Selection
 from snoopie.trace.merge import RecordBlock, Tables, lowest_lane
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Ints
@@ -16,9 +17,12 @@ from snoopie.trace.tables import Ints
 COLUMNS = ("launch", "site", "issuer", "owner", "process", "time", "block", "warp", "lane", "address", "width")
 
 LANES = 32
+_COUNTED = ["launch", "site", "owner"]
 
 # Records in the largest table handed out at once. Small ones stay in the caches, and in memory that is used again.
 _STEP = 1 << 13
+
+_Result = TypeVar("_Result")
 
 
 def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
@@ -64,13 +68,54 @@ def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
 
 def lane_accesses(tables: Tables, blocks: Iterable[RecordBlock]) -> Iterator[pd.DataFrame]:
     """The lane accesses of blocks, in tables of COLUMNS of at most a quarter of a million rows."""
-    parts = (
-        (block.part(slice(start, start + _STEP)), widths[start : start + _STEP])
-        for block in blocks
-        for widths in [tables.widths(block.table["site"].to_numpy())]
-        for start in range(0, len(block.table), _STEP)
-    )
+    parts = (part for block in blocks for part in _parts(tables, block))
     return ordered(lambda part: expand(*part), parts)
+
+
+def _parts(tables: Tables, block: RecordBlock) -> Iterator[tuple[RecordBlock, Ints]]:
+    widths = tables.widths(block.table["site"].to_numpy())
+    for start in range(0, len(block.table), _STEP):
+        part = slice(start, start + _STEP)
+        yield block.part(part), widths[part]
+
+
+# What is made of one block, wherever it is decoded.
+
+
+def of_block(
+    tables: Tables, selected: Selection | None, block: RecordBlock, work: Callable[[Tables, RecordBlock], _Result]
+) -> _Result | None:
+    """What ``work`` makes of the selected rows of a block; None where there are none."""
+    if selected is None:
+        return work(tables, block)
+    kept = selected.rows(tables, block.table)
+    return work(tables, block.part(kept)) if kept.any() else None
+
+
+def itself(tables: Tables, block: RecordBlock) -> RecordBlock:
+    """The block."""
+    return block
+
+
+def records(tables: Tables, block: RecordBlock) -> pd.DataFrame:
+    """Its table."""
+    return block.table
+
+
+def lanes(tables: Tables, block: RecordBlock) -> list[pd.DataFrame]:
+    """Its `lane_accesses`."""
+    return [expand(*part) for part in _parts(tables, block)]
+
+
+def counted(tables: Tables, block: RecordBlock) -> pd.DataFrame:
+    """launch site owner records: how many it has of each."""
+    return block.table.groupby(_COUNTED, sort=False).size().reset_index(name="records")
+
+
+def merged(tables: Tables, counts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The sums of what `counted` made of several blocks."""
+    every = pd.concat([counted(tables, tables.no_records()), *counts], ignore_index=True)
+    return every.groupby(_COUNTED, sort=False)["records"].sum().reset_index()
 
 
 def none(tables: Tables) -> pd.DataFrame:

@@ -29,11 +29,24 @@ class Selection:
 
     def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
         """Which rows of a table with the columns launch, site, owner are kept."""
-        kept = self.launches[tables.launch_places.of(table["launch"].to_numpy())]
+        kept = self.launched(tables, table)
         kept &= self.sites[tables.site_places.of(table["site"].to_numpy())]
         if self.owners is not None:
             kept &= np.isin(table["owner"].to_numpy(), sorted(self.owners))
         return kept
+
+    def launched(self, tables: Tables, table: pd.DataFrame) -> Mask:
+        """Which rows of a table with the column launch belong to launches that are kept."""
+        return self.launches[tables.launch_places.of(table["launch"].to_numpy())]
+
+    def part(self, tables: Tables, process: int) -> Selection:
+        """The same for `Tables.part`. Copies and collectives are left out: they are in no part."""
+        none = np.zeros(0, np.bool_)
+        launches, sites = (
+            mask[(table["process"] == process).to_numpy()]
+            for mask, table in ((self.launches, tables.launches), (self.sites, tables.sites))
+        )
+        return Selection(launches, sites, self.owners, none, none)
 
 
 def everything(tables: Tables) -> Selection:

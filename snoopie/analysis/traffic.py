@@ -55,15 +55,16 @@ def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
 
 def ranked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Keys, VALUES and wire_efficiency (bytes / wire_bytes, NaN where nothing went over a wire), most bytes first."""
-    result = table.copy()
-    # Names as plain strings: a categorical carries every name of the trace along.
-    for key in keys:
-        if isinstance(result[key].dtype, pd.CategoricalDtype):
-            result[key] = result[key].astype("str")
+    result = plain(table[[*keys, *(column for column in table.columns if column not in keys)]])
     result["wire_efficiency"] = efficiency(result)
     # Ties in the order of the keys: the same trace always gives the same table.
-    result = result.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
-    return result[[*keys, *(column for column in result.columns if column not in keys)]]
+    return result.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
+
+
+def plain(table: pd.DataFrame) -> pd.DataFrame:
+    """A copy with names as plain strings: a categorical carries every name of the trace along."""
+    names = [name for name in table.columns if isinstance(table[name].dtype, pd.CategoricalDtype)]
+    return table.assign(**{name: table[name].astype("str") for name in names})
 
 
 def efficiency(table: pd.DataFrame) -> pd.Series[float]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from snoopie.analysis import units
 from snoopie.api import Trace
-from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import not_measured
 
@@ -32,8 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
     for sentence in trace.losses() or ["nothing"]:
         print(in_shell_words(sentence))
     sys.stdout.flush()
-    truncated = ["--allow-truncated"] if arguments.allow_truncated else []
-    print_next("stats", "--by", "line", *truncated, *arguments.traces)
+    print_next("stats", "--by", "line", *again(arguments), *arguments.traces)
     return 0
 
 

@@ -55,39 +55,36 @@ class Container:
     """The verified blocks of one trace file.
 
     ``blocks`` holds the entries whose checksums are right, the header's first. ``problem`` is None for a whole file
-    (header … footer), else the error that says what ends the readable part.
+    (header … footer), else the error that says what ends the readable part. ``path`` is absolute; "" for bytes.
     """
 
     def __init__(self, name: str, data: bytes | mmap.mmap) -> None:
         self.name = name
         self.size = len(data)
-        self._data = memoryview(data)
-        self.blocks, self.problem = _walk(name, self._data)
+        self.path = ""
+        self._mapped: memoryview | None = memoryview(data)
+        self.blocks, self.problem = _walk(name, self._mapped)
 
     @classmethod
     def open(cls, path: Path) -> Container:
         """Maps the file. Raises NotATraceError where there is no readable regular file, EmptyError for 0 bytes."""
-        try:
-            # O_NONBLOCK: opening a pipe must not wait for a writer.
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-        except FileNotFoundError:
-            raise NotATraceError(f"there is no file {path}", "name a trace file or a folder of them") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
-            if status.st_size == 0:
-                raise _empty(str(path))
-            try:
-                data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError) as error:
-                raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
-        finally:
-            os.close(descriptor)
-        return cls(str(path), data)
+        container = cls(str(path), _map(path))
+        container.path = os.path.abspath(path)
+        return container
+
+    # One that was opened can go to another process: the index goes with it, the file is mapped again where it is read.
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_mapped": None}
+
+    @property
+    def _data(self) -> memoryview:
+        if self._mapped is None:
+            data = memoryview(_map(Path(self.path)))
+            first = self.blocks[0]
+            if len(data) != self.size or zlib.crc32(data[first.offset : first.offset + first.size]) != first.crc:
+                raise CorruptError(f"{self.path} is not the file that was opened", "open it again")
+            self._mapped = data
+        return self._mapped
 
     def decode(self, block: Block) -> bytes:
         """The content of one block, ``raw_size`` bytes. CorruptError if its frame is not what the entry says."""
@@ -111,6 +108,29 @@ class Container:
     def corrupt(self, block: Block, what: str) -> CorruptError:
         """The error that says what is wrong with a block."""
         return CorruptError(f"{self.name}: block {block.sequence} (table {block.table}) {what}", _RERUN)
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        # O_NONBLOCK: opening a pipe must not wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise NotATraceError(f"there is no file {path}", "name a trace file or a folder of them") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
+        if status.st_size == 0:
+            raise _empty(str(path))
+        try:
+            return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
+    finally:
+        os.close(descriptor)
 
 
 def _empty(name: str) -> EmptyError:

@@ -93,6 +93,23 @@ class Tables:
         # The values by which each process knows its multicast objects, and how many those before it have.
         self._set_codes = [np.unique(source.column("sets", "owner")) for source in self.sources]
         *self._set_offsets, self._set_count = accumulate(map(len, self._set_codes), initial=0)
+        # The number of the first process.
+        self._first = 0
+
+    def part(self, process: int) -> Tables:
+        """The tables of one process alone, with the ids, places and number that it has among all."""
+        part = Tables.__new__(Tables)
+        one = slice(process, process + 1)
+        part.sources, part._first = self.sources[one], process
+        part._gpu_of, part._gpu_rows = self._gpu_of[one], self._gpu_rows
+        part._offsets = {table: offsets[one] for table, offsets in self._offsets.items()}
+        part._last = self._last
+        part._set_codes, part._set_offsets, part._set_count = (
+            self._set_codes[one],
+            self._set_offsets[one],
+            self._set_count,
+        )
+        return part
 
     def _raw(self, table: str, column: str) -> NDArray[Any]:
         """A column of all processes, as it was written."""
@@ -109,16 +126,17 @@ class Tables:
 
     def _process(self, table: str, column: str = "id") -> Ints:
         lengths = [len(source.column(table, column)) for source in self.sources]
-        return np.repeat(np.arange(len(lengths)), lengths)
+        return np.repeat(np.arange(self._first, self._first + len(lengths)), lengths)
 
     def _owners(self, table: str, column: str = "owner") -> Ints:
         parts = [self.owner(number, source.column(table, column)) for number, source in enumerate(self.sources)]
         return np.concatenate(parts)
 
     def owner(self, process: int, codes: Ints) -> Ints:
-        """Owner codes of one process as places in ``gpus``, HOST, UNKNOWN, or places of multicast objects.
+        """Owner codes of a process as places in ``gpus``, HOST, UNKNOWN, or places of multicast objects.
 
-        A multicast object of which the trace does not say anything more (its end was lost) is UNKNOWN.
+        ``process`` is its place in ``sources``. A multicast object of which the trace does not say anything more (its
+        end was lost) is UNKNOWN.
         """
         places = self._gpu_of[process]
         header = self.sources[process].header
@@ -358,6 +376,10 @@ class Tables:
             names = ", ".join(str(source.path) for source in self.sources)
             raise CorruptError(f"the {what} of {names} add up to more than any machine can move", "record it again")
 
+    def check_counts(self, sums: pd.DataFrame) -> None:
+        """Refuses sums of counts, in columns of COUNT_VALUES, that reach LIMIT together."""
+        self._check_sums("counts", [sums[name].to_numpy() for name in COUNT_VALUES])
+
     @cached_property
     def copies(self) -> pd.DataFrame:
         start, end = self._raw("copies", "start"), self._raw("copies", "end")
@@ -444,14 +466,13 @@ class Tables:
         """
         # What all threads read is built before the first of them: a cached property is computed once a thread.
         _ = self._record_ids, self._record_places, self.launch_places, self.site_places, self.sites
-
-        def decoded(place: tuple[int, Block]) -> _Result:
-            process, block = place
-            table, columns = self.sources[process].record_block(block)
-            return work(self._record_block(process, _SHAPE_OF[table], columns))
-
         blocks = ((number, block) for number, source in enumerate(self.sources) for block in source.record_blocks())
-        return ordered(decoded, blocks)
+        return ordered(lambda place: work(self.record_block(*place)), blocks)
+
+    def record_block(self, process: int, block: Block) -> RecordBlock:
+        """The accesses in one of `Process.record_blocks`. CorruptError on a bad one."""
+        table, columns = self.sources[process].record_block(block)
+        return self._record_block(process, _SHAPE_OF[table], columns)
 
     def no_records(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""
@@ -482,7 +503,7 @@ class Tables:
             "site": sites.astype(ids),
             "issuer": self.owner(process, columns["issuer"]).astype(places),
             "owner": self.owner(process, columns["owner"]).astype(places),
-            "process": np.full(rows, process, np.int32),
+            "process": np.full(rows, self._first + process, np.int32),
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
@@ -498,16 +519,6 @@ class Tables:
     @cached_property
     def record_rows(self) -> int:
         return sum(source.record_rows for source in self.sources)
-
-    @cached_property
-    def record_counts(self) -> pd.DataFrame:
-        """launch site owner records: how many there are of each."""
-        keys = ["launch", "site", "owner"]
-        parts = [
-            self.no_records().table[keys].assign(records=0),
-            *self.records(lambda block: block.table.groupby(keys, sort=False).size().reset_index(name="records")),
-        ]
-        return pd.concat(parts, ignore_index=True).groupby(keys, sort=False)["records"].sum().reset_index()
 
     def _named(self, table: str, column: str) -> NDArray[Any]:
         """A column of places in a list of the header, as the names there."""
@@ -613,8 +624,8 @@ def _key(process: int, place: int, gpu: Gpu) -> object:
 
 def _owner_codes(source: Process) -> Ints:
     """The owner codes that a process names, each once."""
-    columns = [("counts", "owner"), ("objects", "owner"), ("copies", "source"), ("copies", "destination")]
-    return np.unique(np.concatenate([source.column(table, column) for table, column in columns]))
+    columns = [("objects", "owner"), ("copies", "source"), ("copies", "destination")]
+    return np.unique(np.concatenate([source.count_owners, *(source.column(*column) for column in columns)]))
 
 
 def _strings(values: Sequence[str] | NDArray[Any]) -> pd.Series[str]:

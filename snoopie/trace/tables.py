@@ -119,7 +119,14 @@ class Footer:
 
 
 class Process:
-    """One trace file, checked. Small tables are decoded at once, records when asked for."""
+    """One trace file, checked. Small tables are decoded at once, records when asked for.
+
+    ``identity`` is the header as written: equal only for copies of one trace. ``count_owners`` (codes, each once) and
+    ``count_accesses`` (their sum) are of the table counts.
+
+    It can go to another process that finds the file under the same path. The counts, which can be many, are decoded
+    again where they are asked for.
+    """
 
     def __init__(self, container: Container, *, allow_truncated: bool) -> None:
         self.path = Path(container.name)
@@ -128,7 +135,8 @@ class Process:
         if self.problem is not None and not container.blocks:
             raise self.problem
         # The header first: that a file is of another version says more than what looks wrong in it because of that.
-        self.header: Header = parse_header(container.name, container.decode(container.blocks[0]))
+        self.identity = container.decode(container.blocks[0])
+        self.header: Header = parse_header(container.name, self.identity)
         if self.problem is not None and not allow_truncated:
             raise self.problem
         self.footer: Footer | None = None
@@ -157,21 +165,30 @@ class Process:
             table: {name: np.concatenate([part[name] for part in blocks]) for name in self.header.read[table]}
             for table, blocks in parts.items()
         }
+        self.count_owners: Ints = np.unique(self.column("counts", "owner"))
+        self.count_accesses = int(self.column("counts", "accesses").sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        small = {name: columns for name, columns in self._tables.items() if name != "counts"}
+        return {name: value for name, value in self.__dict__.items() if name != "_patterns"} | {"_tables": small}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
 
     @classmethod
     def open(cls, path: Path, *, allow_truncated: bool = False) -> Process:
         """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole."""
         return cls(Container.open(path), allow_truncated=allow_truncated)
 
+    def rename(self, path: Path) -> None:
+        """Has the file go by another spelling of its path."""
+        self.path, self.container.name = path, str(path)
+
     @property
     def complete(self) -> bool:
         """True if the whole file, from header to footer, was read."""
         return self.problem is None
-
-    @property
-    def identity(self) -> bytes:
-        """The header as written: equal only for copies of one trace."""
-        return self.container.decode(self.container.blocks[0])
 
     @property
     def checksums(self) -> list[int]:
@@ -190,9 +207,19 @@ class Process:
 
     def column(self, table: str, name: str) -> NDArray[Any]:
         """A column of a small table: int64 (uint64 for addresses and handles), or strings (dtype object)."""
+        if table not in self._tables and table == "counts":
+            self._tables[table] = self._read_counts()
         if table in self._tables:
             return self._tables[table][name]
         return np.empty(0, _kept_type(name))
+
+    def _read_counts(self) -> Columns:
+        tables = ((block, self.header.tables.get(block.table)) for block in self.blocks)
+        parts = [self._checked(block, table) for block, table in tables if table is not None and table.name == "counts"]
+        return {
+            name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)])
+            for name in self.header.read["counts"]
+        }
 
     def record_blocks(self) -> list[Block]:
         """The record blocks in the order of the file, not decoded."""
