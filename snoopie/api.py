@@ -37,8 +37,8 @@ class Trace:
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
     Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host), -2
-    (unknown), or a place in ``sets`` (from -3 down). Sums are int64 and exact. `select` gives a view, which
-    ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
+    (unknown), or a place in ``sets`` (from -3 down). Sums are int64, and exact unless ``estimated``. `select` gives a
+    view, which ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
     """
 
     def __init__(
@@ -64,6 +64,15 @@ class Trace:
     def complete(self) -> bool:
         """True if every file was whole, from header to footer."""
         return all(process.complete for process in self._tables.sources)
+
+    @property
+    def estimated(self) -> bool:
+        """True if amounts are estimates, because of some kernel not every launch was measured.
+
+        What the measured launches of a kernel on a GPU moved is scaled by the number of its launches there, everywhere
+        but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
+        """
+        return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
 
     @property
     def totals(self) -> dict[str, int]:
@@ -156,7 +165,7 @@ class Trace:
     def sampling(self) -> pd.DataFrame:
         """process function kernel gpu launches measured (of these): kernels of which only some launches were measured.
 
-        ``counts`` and all that is made of them are of the measured launches alone. Without rows, all were measured.
+        ``counts`` are of the measured launches alone, see ``estimated``. Without rows, all were measured.
         """
         return self._tables.sampling
 
@@ -231,16 +240,19 @@ class Trace:
         return Trace(self._tables, chosen, self._whole, self._cluster)
 
     def summary(self) -> dict[str, int | float]:
-        """accesses lanes bytes sectors wire_bytes wire_efficiency launches kernels gpus records copies copy_bytes.
+        """accesses lanes bytes sectors wire_bytes wire_efficiency launches measured (of these) kernels gpus records
+        copies copy_bytes.
 
         ``bytes`` are those of accesses alone.
         """
+        launches = self._weighted_launches
         sums = traffic.totals(self._sums("operation"))
         wire = sums["wire_bytes"]
         return {
             **sums,
             "wire_efficiency": sums["bytes"] / wire if wire else float("nan"),
-            "launches": len(self.launches),
+            "launches": round(launches["weight"].sum()) if "weight" in launches else len(launches),
+            "measured": len(launches),
             "kernels": int(self.launches["kernel"].nunique()),
             "gpus": len(self.gpus),
             "records": self._record_count,
@@ -280,7 +292,7 @@ class Trace:
         return copies.single(self.copies, self.label, order, limit)
 
     def by_kernel(self) -> pd.DataFrame:
-        """kernel launches (with traffic), values"""
+        """kernel launches (with traffic) measured (of these), values"""
         return traffic.by_kernel(self._sums("kernel", "launch"))
 
     def by_line(self) -> pd.DataFrame:
@@ -301,7 +313,7 @@ class Trace:
         What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
         Launches whose calls the trace does not have are in a row with the operation "".
         """
-        return collectives.by_collective(self._sums("launch"), self.launches, self.collectives)
+        return collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives)
 
     def calls_behind(
         self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
@@ -313,7 +325,7 @@ class Trace:
         return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
 
     def by_launch(self) -> pd.DataFrame:
-        """launch kernel issuer (label) process time (ns), values; launches with traffic only"""
+        """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
         return traffic.by_launch(self._sums("launch"), self._tables.launches)
 
     def file_lines(self, file: str) -> pd.DataFrame:
@@ -374,10 +386,11 @@ class Trace:
 
     def __repr__(self) -> str:
         sums = traffic.totals(self._sums("operation"))
+        about = "≈ " if self.estimated else ""
         parts = [
             _plural(len(self.gpus), "GPU", "GPUs"),
-            _plural(len(self.launches), "launch", "launches"),
-            f"{units.bytes(sums['bytes'])} in {units.count(sums['accesses'])} accesses",
+            _plural(len(self.launches), "launch", "launches") + (" measured" if self.estimated else ""),
+            f"{about}{units.bytes(sums['bytes'])} in {about}{units.count(sums['accesses'])} accesses",
             *([] if self.complete else ["incomplete"]),
         ]
         view = "" if self._selected is None else "view of a "
@@ -405,14 +418,26 @@ class Trace:
 
     @cached_property
     def _traffic(self) -> pd.DataFrame:
-        return traffic.joined(self._tables) if self._whole is self else self._kept(self._whole._traffic)
+        if self._selected is None:
+            return traffic.joined(self._tables)
+        return self._selected.traffic(self._tables, self._whole._traffic)
 
     @cached_property
     def _unmeasured(self) -> pd.DataFrame:
         if self._cluster is not None:
             return self._cluster.unmeasured(self._selected)
-        counts = self._tables.unmeasured_counts
-        return counts if self._selected is None else counts[self._selected.launched(self._tables, counts)]
+        counts = traffic.weighted(self._tables, self._tables.unmeasured_counts)
+        return counts if self._selected is None else self._selected.of_launches(self._tables, counts)
+
+    @cached_property
+    def _weighted_launches(self) -> pd.DataFrame:
+        """``launches``, with the column weight where they were sampled."""
+        if not self._tables.sampled:
+            return self.launches
+        launches = traffic.weighted(self._tables, self._tables.launches.reset_index())
+        if self._selected is not None:
+            launches = self._selected.of_launches(self._tables, launches)
+        return launches.set_index("launch")
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
         return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)
@@ -464,7 +489,8 @@ def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler 
         cluster.hold(tables)
         trace = Trace(tables, cluster=cluster)
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
-    _ = trace._sums(*_PAIR), trace.copies, trace.collectives
+    trace._tables.check_counts(trace._sums(*_PAIR))
+    _ = trace.copies, trace.collectives
     return trace
 
 

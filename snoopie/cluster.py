@@ -188,18 +188,16 @@ def _open(path: str, allow_truncated: bool) -> Process:
 
 def _sums(part: _Part, selected: Selection | None, keys: list[str]) -> pd.DataFrame:
     _reachable(part.path)
-    block = part.traffic
-    if selected is not None:
-        block = block[selected.rows(part.tables, block)]
+    block = part.traffic if selected is None else selected.traffic(part.tables, part.traffic)
     return traffic.plain(traffic.summarise(block, keys))
 
 
 def _unmeasured(part: _Part, selected: Selection | None) -> pd.DataFrame:
     _reachable(part.path)
-    counts = part.tables.unmeasured_counts
+    counts = traffic.weighted(part.tables, part.tables.unmeasured_counts)
     if selected is not None:
-        counts = counts[selected.launched(part.tables, counts)]
-    return counts.groupby("site")[["accesses", "lanes"]].sum().reset_index()
+        counts = selected.of_launches(part.tables, counts)
+    return traffic.summarise(counts, ["site"], ["accesses", "lanes"])
 
 
 def _records(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis import units
+from snoopie.analysis.traffic import settled
 from snoopie.trace.merge import UNKNOWN, Tables
 from snoopie.trace.tables import Process
 
@@ -78,8 +79,9 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
 
 
 def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
-    sentences = []
+    sentences = _sampled(tables.sampling)
     sentences += _unmeasured(not_measured(tables, tables.sites, unmeasured))
+    moved = settled(moved, ["site", "owner"])
     if unknown := int(moved.loc[moved["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
     if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
@@ -97,6 +99,24 @@ def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) 
         sentences.append(
             f"{bare} of {_things(len(functions), 'function has', 'functions have')} no source lines: "
             "compile with -lineinfo to see them."
+        )
+    return sentences
+
+
+def _sampled(sampling: pd.DataFrame) -> list[str]:
+    sentences = []
+    some = sampling[sampling["measured"] > 0]
+    launches, measured = int(some["launches"].sum()), int(some["measured"].sum())
+    if launches > measured:
+        ratio = launches / measured
+        n = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
+        sentences.append(
+            f"1 launch in {n} was measured ({units.count(measured)} of {units.count(launches)}): amounts are "
+            "estimates, scaled by the number of launches."
+        )
+    if missed := int(sampling.loc[sampling["measured"] == 0, "launches"].sum()):
+        sentences.append(
+            f"{_things(missed, 'launch', 'launches')} of kernels of which none was measured are in no amount."
         )
     return sentences
 
@@ -142,7 +162,7 @@ def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> p
     say (format 1).
     """
     table = sites[~sites["measured"]].reset_index()
-    ran = counts.groupby("site")[["accesses", "lanes"]].sum().reindex(table["site"], fill_value=0)
+    ran = settled(counts, ["site"], ["accesses", "lanes"]).set_index("site").reindex(table["site"], fill_value=0)
     told = np.array([source.header.version > 1 for source in tables.sources], np.bool_)[table["process"].to_numpy()]
     for value in ("accesses", "lanes"):
         table[value] = np.where(told, ran[value].to_numpy(), -1)

@@ -92,12 +92,15 @@ def _settings(trace: Trace) -> pd.DataFrame:
 
 def _totals(trace: Trace) -> list[tuple[str, str]]:
     amounts = trace.summary()
+    about = "≈ " if trace.estimated else ""
     rows = [
-        ("accesses", f"{amounts['accesses']:,}"),
-        ("bytes", f"{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
-        ("wire bytes", f"{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
-        ("wire efficiency", units.percent(amounts["wire_efficiency"])),
+        ("accesses", f"{about}{amounts['accesses']:,}"),
+        ("bytes", f"{about}{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
+        ("wire bytes", f"{about}{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
+        ("wire efficiency", about + units.percent(amounts["wire_efficiency"])),
     ]
+    if trace.estimated:
+        rows.append(("launches", f"{amounts['launches']:,}, of which {amounts['measured']:,} were measured"))
     if amounts["copies"]:
         size = f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
         rows += [("copies by the host", f"{amounts['copies']:,}"), ("bytes of copies", size)]

@@ -65,6 +65,7 @@ def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
         "by": by,
         "reading": reading,
         "complete": trace.complete,
+        "estimated": trace.estimated,
         "summary": {name: _plain(value) for name, value in trace.summary().items()},
         "gpus": _rows(gpus[["label", "uuid", "name", "host"]]),
         "rows": _rows(table),

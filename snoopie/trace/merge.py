@@ -104,6 +104,8 @@ class Tables:
         part._gpu_of, part._gpu_rows = self._gpu_of[one], self._gpu_rows
         part._offsets = {table: offsets[one] for table, offsets in self._offsets.items()}
         part._last = self._last
+        # Of all: blocks of one process must have the columns of those of another.
+        part.sampled = self.sampled
         part._set_codes, part._set_offsets, part._set_count = (
             self._set_codes[one],
             self._set_offsets[one],
@@ -332,6 +334,24 @@ class Tables:
         )
 
     @cached_property
+    def sampled(self) -> bool:
+        """Whether some launches stand for several, of which they were the measured ones."""
+        return bool(((self.sampling["measured"] > 0) & (self.sampling["measured"] < self.sampling["launches"])).any())
+
+    @cached_property
+    def launch_weights(self) -> NDArray[np.float64] | None:
+        """For each row of ``launches``, how many launches it stands for; None unless ``sampled``."""
+        if not self.sampled:
+            return None
+        keys = ["function", "gpu"]
+        sums = self.sampling[self.sampling["measured"] > 0].groupby(keys)[["launches", "measured"]].sum()
+        rows = sums.index.get_indexer(pd.MultiIndex.from_frame(self.launches[keys]))
+        # The last is for kernels of which all launches were measured, whose row is -1.
+        weights = np.append((sums["launches"] / sums["measured"]).to_numpy(np.float64), 1.0)
+        found: NDArray[np.float64] = weights[rows]
+        return found
+
+    @cached_property
     def launch_places(self) -> Places:
         return Places(self.launches.index.to_numpy())
 
@@ -377,8 +397,9 @@ class Tables:
             raise CorruptError(f"the {what} of {names} add up to more than any machine can move", "record it again")
 
     def check_counts(self, sums: pd.DataFrame) -> None:
-        """Refuses sums of counts, in columns of COUNT_VALUES, that reach LIMIT together."""
-        self._check_sums("counts", [sums[name].to_numpy() for name in COUNT_VALUES])
+        """Refuses sums of counts, in columns of COUNT_VALUES and perhaps weight, that reach LIMIT together."""
+        weight = sums["weight"].to_numpy() if "weight" in sums else 1.0
+        self._check_sums("counts", [sums[name].to_numpy().astype(np.float64) * weight for name in COUNT_VALUES])
 
     @cached_property
     def copies(self) -> pd.DataFrame:

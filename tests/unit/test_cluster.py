@@ -21,6 +21,7 @@ from snoopie.api import Trace
 from snoopie.cli import main
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
+from tests.unit.test_sampling import sampled_builder
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'snoopie[dask]'")
 
@@ -95,11 +96,19 @@ def views(trace: Trace) -> Iterator[Trace]:
     yield trace.select(launches=trace.launches.index[::2])
 
 
-@pytest.mark.parametrize("name", ["ring-4gpu.zst", "jacobi-4gpu.zst", "halo-4gpu", "allreduce-4gpu", "mixed", "empty"])
+@pytest.mark.parametrize(
+    "name", ["ring-4gpu.zst", "jacobi-4gpu.zst", "halo-4gpu", "allreduce-4gpu", "mixed", "sampled", "empty"]
+)
 def test_results_equal_the_local_ones(address: str, name: str, tmp_path: Path) -> None:
     path = SAMPLES / name
     if name == "mixed":
         path = mixed.write_mixed(tmp_path)
+    elif name == "sampled":
+        path = sampled_builder().write(tmp_path / "1.zst").parent
+        exact = sampled_builder()
+        exact.header["process"]["pid"] += 1
+        exact.rows["sampling"].clear()
+        exact.write(tmp_path / "2.zst")
     elif name == "empty":
         path = TraceBuilder(2).write(tmp_path / "t.zst")
     local, remote = snoopie.load(path), snoopie.load(path, scheduler=address)
