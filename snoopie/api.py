@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import html
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -18,9 +18,9 @@ from snoopie.analysis.copies import Order
 from snoopie.analysis.reading import Initiated, Reading
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
-from snoopie.cluster import Cluster, Scheduler
+from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError
-from snoopie.trace.merge import RecordBlock, Tables
+from snoopie.trace.merge import Tables
 from snoopie.trace.tables import Process
 
 _Result = TypeVar("_Result")
@@ -359,7 +359,7 @@ class Trace:
         """The rows of `lane_accesses` in tables of at most about a quarter of a million rows"""
         if self._cluster is not None:
             return chain.from_iterable(self._cluster.records(accesses.lanes, self._selected, blocks=1))
-        return accesses.lane_accesses(self._tables, self._of_records(accesses.itself))
+        return accesses.lane_accesses(self._tables, self._of_records(accesses.selected_block))
 
     def record_blocks(self) -> Iterator[pd.DataFrame]:
         """The rows of ``records`` in the pieces in which they were written"""
@@ -455,18 +455,18 @@ class Trace:
 
     @cached_property
     def _record_counts(self) -> pd.DataFrame:
-        return accesses.merged(self._tables, self._of_records(accesses.counted))
+        return accesses.merged(self._of_records(accesses.counted))
 
     def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
         if self._selected is None:
             return table
         return table[self._selected.rows(self._tables, table)].reset_index(drop=True)
 
-    def _of_records(self, work: Callable[[Tables, RecordBlock], _Result]) -> Iterator[_Result]:
+    def _of_records(self, work: Work[_Result]) -> Iterator[_Result]:
         """What ``work``, a function of a module, makes of the selected records, block by block."""
         if self._cluster is not None:
             return self._cluster.records(work, self._selected)
-        made = self._tables.records(lambda block: accesses.of_block(self._tables, self._selected, block, work))
+        made = self._tables.over_records(lambda *block: work(self._tables, self._selected, *block))
         return (result for result in made if result is not None)
 
 

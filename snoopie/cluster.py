@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pandas as pd
 
-from snoopie.analysis import accesses, traffic
+from snoopie.analysis import traffic
 from snoopie.analysis.selection import Selection
 from snoopie.errors import NotATraceError, SnoopieError, UsageError
 from snoopie.trace.container import Block
-from snoopie.trace.merge import RecordBlock, Tables
+from snoopie.trace.merge import Tables
 from snoopie.trace.tables import Process
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Scheduler: TypeAlias = "str | os.PathLike[str] | Client"
 
 _Result = TypeVar("_Result")
+# What is done with a block of records: a function of a module, which workers can import. None is left out.
+Work: TypeAlias = Callable[[Tables, Selection | None, int, Block], _Result | None]
 
 # Seconds until a cluster without any worker is given up.
 PATIENCE = 20
@@ -87,10 +89,8 @@ class Cluster:
         """site accesses lanes of the sites that were not measured, in the selected launches."""
         return pd.concat(list(self._of_parts(_unmeasured, selected)), ignore_index=True)
 
-    def records(
-        self, work: Callable[[Tables, RecordBlock], _Result], selected: Selection | None, blocks: int = _BLOCKS
-    ) -> Iterator[_Result]:
-        """What ``work``, a function of a module, makes of the selected records, block by block in their order.
+    def records(self, work: Work[_Result], selected: Selection | None, blocks: int = _BLOCKS) -> Iterator[_Result]:
+        """What ``work`` makes of the selected records, block by block in their order.
 
         ``blocks`` a task; the results of at most two tasks for each thread of the workers wait to be taken.
         """
@@ -200,13 +200,7 @@ def _unmeasured(part: _Part, selected: Selection | None) -> pd.DataFrame:
     return traffic.summarise(counts, ["site"], ["accesses", "lanes"])
 
 
-def _records(
-    part: _Part,
-    selected: Selection | None,
-    blocks: list[Block],
-    work: Callable[[Tables, RecordBlock], _Result],
-) -> list[_Result]:
+def _records(part: _Part, selected: Selection | None, blocks: list[Block], work: Work[_Result]) -> list[_Result]:
     _reachable(part.path)
-    decoded = (part.tables.record_block(0, block) for block in blocks)
-    made = (accesses.of_block(part.tables, selected, block, work) for block in decoded)
+    made = (work(part.tables, selected, 0, block) for block in blocks)
     return [result for result in made if result is not None]

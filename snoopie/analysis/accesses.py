@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.analysis.selection import Selection
+from snoopie.trace.container import Block
 from snoopie.trace.merge import RecordBlock, Tables, lowest_lane
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Ints
@@ -21,8 +22,6 @@ _COUNTED = ["launch", "site", "owner"]
 
 # Records in the largest table handed out at once. Small ones stay in the caches, and in memory that is used again.
 _STEP = 1 << 13
-
-_Result = TypeVar("_Result")
 
 
 def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
@@ -79,43 +78,41 @@ def _parts(tables: Tables, block: RecordBlock) -> Iterator[tuple[RecordBlock, In
         yield block.part(part), widths[part]
 
 
-# What is made of one block, wherever it is decoded.
+# What is made of one block, wherever it is decoded; None where nothing of it is selected.
 
 
-def of_block(
-    tables: Tables, selected: Selection | None, block: RecordBlock, work: Callable[[Tables, RecordBlock], _Result]
-) -> _Result | None:
-    """What ``work`` makes of the selected rows of a block; None where there are none."""
+def selected_block(tables: Tables, selected: Selection | None, process: int, block: Block) -> RecordBlock | None:
+    """The selected rows of a block."""
+    decoded = tables.record_block(process, block)
     if selected is None:
-        return work(tables, block)
-    kept = selected.rows(tables, block.table)
-    return work(tables, block.part(kept)) if kept.any() else None
+        return decoded
+    kept = selected.rows(tables, decoded.table)
+    return decoded.part(kept) if kept.any() else None
 
 
-def itself(tables: Tables, block: RecordBlock) -> RecordBlock:
-    """The block."""
-    return block
+def records(tables: Tables, selected: Selection | None, process: int, block: Block) -> pd.DataFrame | None:
+    """Their table."""
+    some = selected_block(tables, selected, process, block)
+    return None if some is None else some.table
 
 
-def records(tables: Tables, block: RecordBlock) -> pd.DataFrame:
-    """Its table."""
-    return block.table
+def lanes(tables: Tables, selected: Selection | None, process: int, block: Block) -> list[pd.DataFrame] | None:
+    """Their `lane_accesses`."""
+    some = selected_block(tables, selected, process, block)
+    return None if some is None else [expand(*part) for part in _parts(tables, some)]
 
 
-def lanes(tables: Tables, block: RecordBlock) -> list[pd.DataFrame]:
-    """Its `lane_accesses`."""
-    return [expand(*part) for part in _parts(tables, block)]
+def counted(tables: Tables, selected: Selection | None, process: int, block: Block) -> pd.DataFrame:
+    """launch site owner records: how many the whole block has of each."""
+    counts = tables.record_places(process, block)
+    # Rows of patterns are few already; adding up takes longer than decoding.
+    return counts if 4 * len(counts) < block.rows else merged([counts])
 
 
-def counted(tables: Tables, block: RecordBlock) -> pd.DataFrame:
-    """launch site owner records: how many it has of each."""
-    return block.table.groupby(_COUNTED, sort=False).size().reset_index(name="records")
-
-
-def merged(tables: Tables, counts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def merged(counts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The sums of what `counted` made of several blocks."""
-    every = pd.concat([counted(tables, tables.no_records()), *counts], ignore_index=True)
-    return every.groupby(_COUNTED, sort=False)["records"].sum().reset_index()
+    none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*_COUNTED, "records"]})
+    return pd.concat([none, *counts], ignore_index=True).groupby(_COUNTED, sort=False)["records"].sum().reset_index()
 
 
 def none(tables: Tables) -> pd.DataFrame:

@@ -480,20 +480,33 @@ class Tables:
             }
         )
 
-    def records(self, work: Callable[[RecordBlock], _Result]) -> Iterator[_Result]:
-        """What ``work`` makes of the recorded accesses, block by block, in the order of the files.
+    def over_records(self, work: Callable[[int, Block], _Result]) -> Iterator[_Result]:
+        """What ``work`` makes of each block of records, named by its process's place in ``sources``, in order.
 
-        Several blocks are decoded and worked on at once, each by one thread. CorruptError on a bad block.
+        Several blocks are worked on at once, each by one thread.
         """
         # What all threads read is built before the first of them: a cached property is computed once a thread.
         _ = self._record_ids, self._record_places, self.launch_places, self.site_places, self.sites
         blocks = ((number, block) for number, source in enumerate(self.sources) for block in source.record_blocks())
-        return ordered(lambda place: work(self.record_block(*place)), blocks)
+        return ordered(lambda place: work(*place), blocks)
 
     def record_block(self, process: int, block: Block) -> RecordBlock:
         """The accesses in one of `Process.record_blocks`. CorruptError on a bad one."""
         table, columns = self.sources[process].record_block(block)
         return self._record_block(process, _SHAPE_OF[table], columns)
+
+    def record_places(self, process: int, block: Block) -> pd.DataFrame:
+        """launch site owner of the accesses in a block, each some times, with how many ``records`` each row is."""
+        columns, times = self.sources[process].record_places(block)
+        return pd.DataFrame(
+            {
+                "launch": columns["launch"] + self._offsets["launches"][process],
+                "site": columns["site"] + self._offsets["sites"][process],
+                "owner": self.owner(process, columns["owner"]),
+                "records": times,
+            },
+            copy=False,
+        )
 
     def no_records(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""

@@ -6,7 +6,7 @@ the same one. Ids stay those of the process; `merge` makes them unique over proc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +44,7 @@ _REFERENCES: dict[str, dict[str, str]] = {
 _REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
 # References that must not be 0: without them the row says nothing.
 _ACCESS = ("launch", "site")
+_PLACES = (*_ACCESS, "owner")
 _MUST = {"counts": _ACCESS, "patterns": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
          "frees": ("object",), "sites": ("function",), "launches": ("function",),
          "sampling": ("function",)}  # fmt: skip
@@ -233,6 +234,19 @@ class Process:
         table = self.header.tables[block.table]
         return table.name, self._joined(block, table.name, self._checked(block, table))
 
+    def record_places(self, block: Block) -> tuple[Columns, Ints]:
+        """launch, site and owner of the records of a block, each some times, and how many records each of these is.
+
+        Faster than `record_block`: nothing else is decoded.
+        """
+        table = self.header.tables[block.table]
+        columns = self._checked(block, table, ("pattern", *_PLACES))
+        times = np.ones(block.rows, np.int64)
+        if "pattern" in columns:
+            ids, times = np.unique(columns["pattern"], return_counts=True)
+            columns = self._joined(block, table.name, {"pattern": ids})
+        return {name: columns[name] for name in _PLACES}, times
+
     def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
         for block in self.blocks:
             table = self.header.tables.get(block.table)
@@ -264,15 +278,16 @@ class Process:
         elif try_records:
             self._joined(block, table.name, self._checked(block, table))
 
-    def _checked(self, block: Block, table: Table) -> Columns:
+    def _checked(self, block: Block, table: Table, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
-            columns = table.decode(self.container.decode(block), block.rows)
+            columns = table.decode(self.container.decode(block), block.rows, only)
             columns = {
                 name: _widened(table.name, name, columns[name])
                 if name in columns
                 else np.zeros(block.rows, _kept_type(name))
                 for name in self.header.read[table.name]
+                if only is None or name in only
             }
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
@@ -318,6 +333,8 @@ class Process:
         if "id" in columns and table not in _LATER and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
             raise self.container.corrupt(block, f"holds an id of {table} that is 0, too large or not the only one")
         for name, target in self._references.get(table, {}).items():
+            if name not in columns:
+                continue
             known = self._ids.setdefault(target, _Ids())
             if not known.contain(columns[name], zero=name not in _MUST.get(table, ())):
                 raise self.container.corrupt(block, f"refers in {table}.{name} to {target} that no earlier row has")
@@ -326,7 +343,7 @@ class Process:
 
     def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
         for name, what in self._codes.get(table, {}).items():
-            if not self._known(columns[name], what).all():
+            if name in columns and not self._known(columns[name], what).all():
                 raise self.container.corrupt(block, f"has a value in {table}.{name} that means nothing")
         if table == "sampling" and not (columns["measured"] <= columns["launches"]).all():
             raise self.container.corrupt(block, "has a value in sampling.measured above that of sampling.launches")

@@ -62,7 +62,9 @@ def check_prefix(process: Process, blocks: int) -> None:
     assert tables.counts["accesses"].tolist() == [1, 10, 100][:count_blocks]
     assert tables.counts["bytes"].tolist() == [128, 1280, 12800][:count_blocks]
     records = sum(1 for block in process.blocks if block.table == RECORDS)
-    assert tables.record_rows == records == sum(tables.records(lambda block: len(block.table)))
+    assert (
+        tables.record_rows == records == sum(tables.over_records(lambda *block: len(tables.record_block(*block).table)))
+    )
 
 
 def test_whole_file() -> None:
