@@ -13,7 +13,6 @@ import datetime
 import json
 import os
 import platform
-import resource
 import socket
 import statistics
 import subprocess
@@ -41,6 +40,12 @@ SIZES = (1_000_000, 10_000_000, 100_000_000)
 MIB = 1 << 20
 # A table of every lane access takes 56 bytes for each.
 LARGEST_TABLE = 10_000_000
+
+APP = (
+    "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
+    "browsers. Answered: the server is done, and the page has the new heading. Drawn: Plotly or the component's frame, "
+    "which load their own scripts (Plotly's once, a frame's at each visit), show what came."
+)
 
 Work = Callable[[snoopie.Trace], object]
 
@@ -102,7 +107,13 @@ def measure(name: str, path: str, cores: int) -> dict[str, float]:
         start = time.perf_counter()
         (ANALYSES | RECORDS)[name](trace)
     seconds = time.perf_counter() - start
-    return {"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
+    return {"seconds": seconds, "peak": peak("self")}
+
+
+def peak(process: int | str) -> int:
+    """The largest memory of a process so far, in bytes. (That of getrusage begins with what its parent had.)"""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
 def measured(name: str, path: Path, repeats: int, cores: int = 1) -> Figure:
@@ -165,7 +176,7 @@ def tables(sizes: Sequence[int], repeats: int, folder: Path) -> Iterator[str]:
         some = [size for size in sizes if name != "lane_accesses" or size <= LARGEST_TABLE]
         yield _row(
             name, [measured(name, path, repeats) for path, size in zip(paths, sizes, strict=True) if size in some], some
-        ).replace("| |", "| – |")
+        )
     yield ""
     cores = len(os.sched_getaffinity(0))
     yield f"All {cores} cores, the largest trace."
@@ -179,8 +190,8 @@ def tables(sizes: Sequence[int], repeats: int, folder: Path) -> Iterator[str]:
 
 
 def _row(name: str, figures: Sequence[Figure], sizes: Sequence[int]) -> str:
-    """One line; empty cells for sizes that were not measured."""
-    cells = [figure.text for figure in figures] + [""] * (len(SIZES) - len(figures))
+    """One line; a dash for sizes that were not measured."""
+    cells = [figure.text for figure in figures] + ["–"] * (len(SIZES) - len(figures))
     last = figures[-1]
     growth = ", ".join(f"× {figure.median / figures[0].median:,.1f}" for figure in figures[1:])
     return (
@@ -224,74 +235,82 @@ def served(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
         process.wait()
 
 
-def use_app(path: Path, chromium: str) -> tuple[dict[str, float], int]:
-    """Seconds until each step shows what it should, in a real browser, and the server's largest memory in bytes."""
-    from playwright.sync_api import Page, sync_playwright
+@dataclass(frozen=True)
+class Answer:
+    """Seconds from a click until the server has answered, and until the browser has drawn it."""
 
-    seconds: dict[str, float] = {}
+    answered: float
+    drawn: float
 
-    def shows(page: Page, text: str | None, selector: str | None = None) -> None:
-        """Waits until the page has it and the server is done."""
-        if text is not None:
-            page.get_by_role("heading", name=text, exact=True).wait_for()
-        if selector is not None:
-            page.locator(selector).first.wait_for()
-        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
+# What a page has when it is drawn: Plotly's heatmap, a component's frame with its height, figures.
+HEATMAP, FRAME, FIGURES = ".js-plotly-plot .heatmaplayer", "iframe", "[data-testid=stMetric]"
+PAGES = {"Matrix": HEATMAP, "Graph": FRAME, "Kernels": FRAME, "Sites": FRAME, "Source": HEATMAP, "Overview": FIGURES}
+DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
+    """The answer to each step in a real browser, and the server's largest memory in bytes."""
+    from playwright.sync_api import sync_playwright
+
+    answers: dict[str, Answer] = {}
     with served(path) as (address, process), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(60_000)
 
-        def step(name: str, act: Callable[[], object], text: str | None, selector: str | None = None) -> None:
+        def step(name: str, act: Callable[[], object], heading: str, drawn: str) -> None:
             start = time.perf_counter()
             act()
-            shows(page, text, selector)
-            seconds[name] = time.perf_counter() - start
+            page.locator("h2", has_text=heading).wait_for()
+            page.locator(DONE).wait_for()
+            answered = time.perf_counter()
+            page.locator(drawn).first.wait_for()
+            answers[name] = Answer(answered - start, time.perf_counter() - start)
             page.wait_for_timeout(500)
 
-        def link(name: str) -> Callable[[], object]:
-            return page.get_by_role("link", name=name, exact=True).click
-
-        step("open: the overview with its totals", lambda: page.goto(address), "Overview", "[data-testid=stMetric]")
-        step("the matrix", link("Matrix"), "Matrix", ".js-plotly-plot .heatmaplayer")
-        step(
-            "the matrix, another value",
-            page.get_by_text("Wire bytes", exact=True).first.click,
-            None,
-            ".js-plotly-plot .colorbar text:has-text('Wire bytes')",
-        )
-        step("the graph", link("Graph"), "Graph", "iframe")
-        step("kernels", link("Kernels"), "Kernels", "iframe")
-        step("sites", link("Sites"), "Sites", "iframe")
-        step("source", link("Source"), "Source", ".js-plotly-plot .heatmaplayer")
-        step("back to the overview", link("Overview"), "Overview", "[data-testid=stMetric]")
+        step("open the trace", lambda: page.goto(address), "Overview", FIGURES)
+        for visit in ("first visit", "again"):
+            for name, drawn in PAGES.items():
+                step(f"{name}, {visit}", page.get_by_role("link", name=name, exact=True).click, name, drawn)
+        page.get_by_role("link", name="Matrix", exact=True).click()
+        page.locator(HEATMAP).first.wait_for()
+        page.locator(DONE).wait_for()
+        other = ".js-plotly-plot .colorbar text:text-is('Wire bytes')"
+        step("Matrix, another value", page.get_by_text("Wire bytes", exact=True).first.click, "Matrix", other)
+        page.get_by_role("link", name="Overview", exact=True).click()
+        page.locator(FIGURES).first.wait_for()
+        page.locator(DONE).wait_for()
         before = page.locator("[data-testid=stMetricValue]").first.inner_text()
         page.get_by_role("combobox", name="Operations").click()
 
-        def narrowed() -> None:
+        def narrow() -> None:
             page.get_by_role("option", name="load", exact=True).click()
             page.wait_for_function(
                 "before => document.querySelector('[data-testid=stMetricValue]').innerText !== before", arg=before
             )
 
-        step("a filter, all totals anew", narrowed, None)
+        step("Overview, a filter", narrow, "Overview", FIGURES)
         browser.close()
-        status = Path(f"/proc/{process.pid}/status").read_text()
-    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    return seconds, peak << 10
+        return answers, peak(process.pid)
 
 
-def app_table(path: Path, repeats: int, chromium: str) -> Iterator[str]:
-    """Markdown, line by line."""
-    runs = [use_app(path, chromium) for _ in range(repeats)]
-    yield "| the app in Chromium | milliseconds |"
-    yield "|---|---:|"
-    peak = max(peak for _, peak in runs)
-    for name in runs[0][0]:
-        yield f"| {name} | {Figure(tuple(seconds[name] for seconds, _ in runs), peak).text} |"
+def app_table(paths: Sequence[Path], sizes: Sequence[int], repeats: int, chromium: str) -> Iterator[str]:
+    """Markdown, line by line: the largest trace beside the smallest."""
+    chosen = {sizes[-1]: paths[-1], sizes[0]: paths[0]}
+    runs = {size: [use_app(path, chromium) for _ in range(repeats)] for size, path in chosen.items()}
+    yield "| milliseconds | " + " | ".join(f"{size / 1e6:,.0f} M: answered | drawn" for size in chosen) + " |"
+    yield "|---|" + "---:|" * 2 * len(chosen)
+    for name in runs[sizes[-1]][0][0]:
+        cells = [
+            Figure(tuple(seconds(answers[name]) for answers, _ in some), 0).text
+            for some in runs.values()
+            for seconds in (lambda answer: answer.answered, lambda answer: answer.drawn)
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
     yield ""
-    yield f"The server's largest memory was {peak / MIB:,.0f} MiB."
+    peaks = " and ".join(f"{max(most for _, most in some) / MIB:,.0f} MiB" for some in runs.values())
+    yield f"The server's largest memory was {peaks}."
 
 
 # --- the document ---
@@ -342,7 +361,8 @@ def main() -> None:
         print(json.dumps(measure(name, path, int(cores))))
         return
     subprocess.run(["make", "-s", "-C", str(ROOT / "nvbit_tool"), "write_trace"], check=True)
-    lines = [machine(), f"Memory that no process had before comes at {fresh_memory():.1f} GB/s here.", ""]
+    fresh = f"Memory that no process had before comes at {fresh_memory():.1f} GB/s here, which bounds large tables."
+    lines = [machine(), fresh, ""]
     print("\n".join(lines))
 
     def told(some: Iterator[str]) -> None:
@@ -354,8 +374,9 @@ def main() -> None:
         folder = arguments.folder or Path(temporary)
         told(tables(SIZES, arguments.repeats, folder))
         if arguments.app:
-            told(iter(["", "The largest trace in the app.", ""]))
-            told(app_table(folder / f"{SIZES[-1]}.zst", arguments.repeats, arguments.chromium))
+            told(iter(["", APP, ""]))
+            paths = [folder / f"{size}.zst" for size in SIZES]
+            told(app_table(paths, SIZES, arguments.repeats, arguments.chromium))
     if not arguments.no_document:
         put_into_document(lines)
 

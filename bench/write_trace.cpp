@@ -4,12 +4,11 @@
 // whole warps with consecutive addresses (stores of 4 bytes, loads of 16), some have inactive lanes, some hit one address (reductions),
 // some are scattered. Launches and their counts agree with the records to the last lane. Prints JSON: what was written, and how long it
 // took.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
@@ -174,6 +173,14 @@ std::string header() {
     return header_json(ToolInfo{"0.1.0", "1.7.7.1", "13.0", "13.0"}, Options{}, "/home/u/snoopie-halo.4711.zst", process, gpus, links);
 }
 
+// The largest memory of this process, in bytes. (That of getrusage begins with what the parent had.)
+uint64_t peak_memory() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmHWM:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10) << 10;
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -203,10 +210,8 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s\n", writer.error().c_str());
         return 1;
     }
-    rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
     std::printf("{\"lanes\": %llu, \"records\": %llu, \"launches\": %u, \"bytes\": %llu, \"seconds\": %.3f, \"peak\": %llu}\n",
                 static_cast<unsigned long long>(recording.lanes), static_cast<unsigned long long>(recording.accesses), recording.launches,
-                static_cast<unsigned long long>(writer.bytes_written()), seconds, static_cast<unsigned long long>(usage.ru_maxrss) << 10);
+                static_cast<unsigned long long>(writer.bytes_written()), seconds, static_cast<unsigned long long>(peak_memory()));
     return 0;
 }
