@@ -281,6 +281,7 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
         page.get_by_role("link", name="Overview", exact=True).click()
         page.locator(FIGURES).first.wait_for()
         page.locator(DONE).wait_for()
+        page.wait_for_timeout(2000)  # its frames
         before = page.locator("[data-testid=stMetricValue]").first.inner_text()
         page.get_by_role("combobox", name="Operations").click()
 

@@ -21,6 +21,7 @@ from snoopie.analysis.traffic import Value
 from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError
 from snoopie.trace.merge import Tables
+from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
 
 _Result = TypeVar("_Result")
@@ -482,7 +483,8 @@ def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler 
     """
     paths = _distinct(_paths(source))
     if scheduler is None:
-        trace = Trace(Tables(_once([Process.open(path, allow_truncated=allow_truncated) for path in paths])))
+        opened = ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths)
+        trace = Trace(Tables(_once(list(opened))))
     else:
         cluster = Cluster(scheduler)
         tables = Tables(_once(cluster.open(paths, allow_truncated=allow_truncated)))
