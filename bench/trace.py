@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 import snoopie  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- bench/trace.py writes what follows -->", "<!-- bench/trace.py wrote what precedes -->"
+BEGIN, END = "<!-- by bench/trace.py -->", "<!-- end of bench/trace.py -->"
 SIZES = (1_000_000, 10_000_000, 100_000_000)
 MIB = 1 << 20
 # A table of every lane access takes 56 bytes for each.
@@ -44,7 +44,8 @@ LARGEST_TABLE = 10_000_000
 APP = (
     "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
     "browsers. Answered: the server is done, and the page has the new heading. Drawn: Plotly or the component's frame, "
-    "which load their own scripts (Plotly's once, a frame's at each visit), show what came."
+    "which load their own scripts (Plotly's 4.6 MB once, which also keeps the page from saying that the server is "
+    "done, a frame's at each visit), show what came."
 )
 
 Work = Callable[[snoopie.Trace], object]
@@ -362,6 +363,7 @@ def main() -> None:
         print(json.dumps(measure(name, path, int(cores))))
         return
     subprocess.run(["make", "-s", "-C", str(ROOT / "nvbit_tool"), "write_trace"], check=True)
+    load_before = os.getloadavg()[0]
     fresh = f"Memory that no process had before comes at {fresh_memory():.1f} GB/s here, which bounds large tables."
     lines = [machine(), fresh, ""]
     print("\n".join(lines))
@@ -378,6 +380,8 @@ def main() -> None:
             told(iter(["", APP, ""]))
             paths = [folder / f"{size}.zst" for size in SIZES]
             told(app_table(paths, SIZES, arguments.repeats, arguments.chromium))
+    load = " and ".join(f"{value:.1f}" for value in (load_before, os.getloadavg()[0]))
+    told(iter(["", f"Load average at the beginning and at the end, with what others ran: {load}."]))
     if not arguments.no_document:
         put_into_document(lines)
 
