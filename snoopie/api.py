@@ -7,8 +7,9 @@ import html
 import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -17,9 +18,17 @@ from snoopie.analysis.copies import Order
 from snoopie.analysis.reading import Initiated, Reading
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
+from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError
-from snoopie.trace.merge import RecordBlock, Tables
+from snoopie.trace.merge import Tables
+from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
+
+_Result = TypeVar("_Result")
+
+# Keys of sums.
+_LINE = ("file", "line")
+_PAIR = ("issuer", "owner", "operation")
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -29,16 +38,21 @@ class Trace:
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
     Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host), -2
-    (unknown), or a place in ``sets`` (from -3 down). Sums are int64 and exact. `select` gives a view, which
-    ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
+    (unknown), or a place in ``sets`` (from -3 down). Sums are int64, and exact unless ``estimated``. `select` gives a
+    view, which ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
     """
 
     def __init__(
-        self, tables: Tables, selected: selection.Selection | None = None, parent: Trace | None = None
+        self,
+        tables: Tables,
+        selected: selection.Selection | None = None,
+        parent: Trace | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         self._tables = tables
         self._selected = selected
-        self._parent = parent
+        self._whole = parent or self
+        self._cluster = cluster
 
     # What was recorded
 
@@ -51,6 +65,15 @@ class Trace:
     def complete(self) -> bool:
         """True if every file was whole, from header to footer."""
         return all(process.complete for process in self._tables.sources)
+
+    @property
+    def estimated(self) -> bool:
+        """True if amounts are estimates, because of some kernel not every launch was measured.
+
+        What the measured launches of a kernel on a GPU moved is scaled by the number of its launches there, everywhere
+        but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
+        """
+        return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
 
     @property
     def totals(self) -> dict[str, int]:
@@ -143,7 +166,7 @@ class Trace:
     def sampling(self) -> pd.DataFrame:
         """process function kernel gpu launches measured (of these): kernels of which only some launches were measured.
 
-        ``counts`` and all that is made of them are of the measured launches alone. Without rows, all were measured.
+        ``counts`` are of the measured launches alone, see ``estimated``. Without rows, all were measured.
         """
         return self._tables.sampling
 
@@ -181,7 +204,7 @@ class Trace:
         ``shape`` is strided, scattered (base: the address of the lowest lane, stride 0; `lane_accesses` has all
         addresses) or bulk (one thread moved ``bytes``, from base on).
         """
-        return pd.concat([self._tables.no_records().table, *self.record_blocks()], ignore_index=True)
+        return accesses.whole(self._tables.no_records().table, self.record_blocks(), self._tables.record_rows)
 
     # Analyses
 
@@ -215,19 +238,22 @@ class Trace:
             launches=launches,
             files=files,
         )
-        return Trace(self._tables, chosen, self._parent or self)
+        return Trace(self._tables, chosen, self._whole, self._cluster)
 
     def summary(self) -> dict[str, int | float]:
-        """accesses lanes bytes sectors wire_bytes wire_efficiency launches kernels gpus records copies copy_bytes.
+        """accesses lanes bytes sectors wire_bytes wire_efficiency launches measured (of these) kernels gpus records
+        copies copy_bytes.
 
         ``bytes`` are those of accesses alone.
         """
-        sums = traffic.totals(self._traffic)
+        launches = self._weighted_launches
+        sums = traffic.totals(self._sums("operation"))
         wire = sums["wire_bytes"]
         return {
             **sums,
             "wire_efficiency": sums["bytes"] / wire if wire else float("nan"),
-            "launches": len(self.launches),
+            "launches": round(launches["weight"].sum()) if "weight" in launches else len(launches),
+            "measured": len(launches),
             "kernels": int(self.launches["kernel"].nunique()),
             "gpus": len(self.gpus),
             "records": self._record_count,
@@ -267,20 +293,20 @@ class Trace:
         return copies.single(self.copies, self.label, order, limit)
 
     def by_kernel(self) -> pd.DataFrame:
-        """kernel launches (with traffic), values"""
-        return traffic.by_kernel(self._traffic)
+        """kernel launches (with traffic) measured (of these), values"""
+        return traffic.by_kernel(self._sums("kernel", "launch"))
 
     def by_line(self) -> pd.DataFrame:
         """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""
-        return traffic.by_line(self._traffic)
+        return traffic.by_line(self._sums("file", "line", "kernel"))
 
     def by_site(self) -> pd.DataFrame:
         """site kernel function file line offset opcode operation width sass, values"""
-        return traffic.by_site(self._traffic, self.sites)
+        return traffic.by_site(self._sums("site", "kernel"), self.sites)
 
     def by_operation(self) -> pd.DataFrame:
         """operation, values"""
-        return traffic.by_operation(self._traffic)
+        return traffic.by_operation(self._sums("operation"))
 
     def by_collective(self) -> pd.DataFrame:
         """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
@@ -288,7 +314,7 @@ class Trace:
         What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
         Launches whose calls the trace does not have are in a row with the operation "".
         """
-        return collectives.by_collective(self._traffic, self.launches, self.collectives)
+        return collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives)
 
     def calls_behind(
         self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
@@ -300,21 +326,21 @@ class Trace:
         return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
 
     def by_launch(self) -> pd.DataFrame:
-        """launch kernel issuer (label) process time (ns), values; launches with traffic only"""
-        return traffic.by_launch(self._traffic, self._tables.launches)
+        """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
+        return traffic.by_launch(self._sums("launch"), self._tables.launches)
 
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
-        return source.file_lines(self._traffic, file)
+        return source.file_lines(self._sums("file", "line", "kernel"), file)
 
     def line_sites(self, file: str, line: int) -> pd.DataFrame:
         """The rows of `by_site` of one line"""
-        return traffic.by_site(source.of_line(self._traffic, file, line), self.sites)
+        return traffic.by_site(source.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
 
     def line_matrix(self, file: str, line: int, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""
-        of_line = traffic.directed(source.of_line(self._traffic, file, line), reading)
-        return pairs.matrix(of_line, self._nodes("device"), value, self.label)
+        of_line = source.of_line(self._sums(*_LINE, *_PAIR), file, line)
+        return pairs.matrix(traffic.directed(of_line, reading), self._nodes("device"), value, self.label)
 
     def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
         """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
@@ -326,17 +352,19 @@ class Trace:
         A bulk access is one row, as wide as all that it moved. Without a limit this can be 32 rows a record:
         `lane_access_blocks` goes through them piece by piece.
         """
-        return pd.concat(
-            [accesses.none(self._tables), *accesses.limited(self.lane_access_blocks(), limit)], ignore_index=True
-        )
+        most = accesses.LANES * self._tables.record_rows
+        parts = accesses.limited(self.lane_access_blocks(), limit)
+        return accesses.whole(accesses.none(self._tables), parts, most if limit is None else min(limit, most))
 
     def lane_access_blocks(self) -> Iterator[pd.DataFrame]:
-        """The rows of `lane_accesses` in tables of at most about a million rows"""
-        return accesses.lane_accesses(self._tables, self._record_blocks())
+        """The rows of `lane_accesses` in tables of at most about a quarter of a million rows"""
+        if self._cluster is not None:
+            return chain.from_iterable(self._cluster.records(accesses.lanes, self._selected, blocks=1))
+        return accesses.lane_accesses(self._tables, self._of_records(accesses.selected_block))
 
     def record_blocks(self) -> Iterator[pd.DataFrame]:
         """The rows of ``records`` in the pieces in which they were written"""
-        return (block.table for block in self._record_blocks())
+        return self._of_records(accesses.records)
 
     def not_measured(self) -> pd.DataFrame:
         """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
@@ -344,15 +372,12 @@ class Trace:
 
         ``accesses`` says how often warps ran it, 0 = never, -1 = not known (format 1). What it moved is nowhere.
         """
-        sites, counts = self.sites, self._tables.unmeasured_counts
-        if self._selected is not None:
-            sites = sites[self._selected.sites]
-            counts = counts[self._selected.launches[self._tables.launch_places.of(counts["launch"].to_numpy())]]
-        return losses.not_measured(self._tables, sites, counts)
+        sites = self.sites if self._selected is None else self.sites[self._selected.sites]
+        return losses.not_measured(self._tables, sites, self._unmeasured)
 
     def losses(self) -> list[str]:
         """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
-        return losses.losses(self._tables)
+        return losses.losses(self._tables, self._whole._sums("site", "owner"), self._whole._unmeasured)
 
     def label(self, place: int) -> str:
         """The name for reading of an issuer or owner: "GPU 0", "host", "unknown", "multicast 0 (GPU 0, GPU 1)"."""
@@ -361,11 +386,12 @@ class Trace:
     # How it shows itself
 
     def __repr__(self) -> str:
-        sums = traffic.totals(self._traffic)
+        sums = traffic.totals(self._sums("operation"))
+        about = "≈ " if self.estimated else ""
         parts = [
             _plural(len(self.gpus), "GPU", "GPUs"),
-            _plural(len(self.launches), "launch", "launches"),
-            f"{units.bytes(sums['bytes'])} in {units.count(sums['accesses'])} accesses",
+            _plural(len(self.launches), "launch", "launches") + (" measured" if self.estimated else ""),
+            f"{about}{units.bytes(sums['bytes'])} in {about}{units.count(sums['accesses'])} accesses",
             *([] if self.complete else ["incomplete"]),
         ]
         view = "" if self._selected is None else "view of a "
@@ -379,51 +405,94 @@ class Trace:
 
     # Inside
 
+    def _sums(self, *keys: str) -> pd.DataFrame:
+        """The traffic with at least these keys: the counts as they are, or summed by the workers of a cluster."""
+        if self._cluster is None:
+            return self._traffic
+        if keys not in self._known:
+            self._known[keys] = self._cluster.sums(keys, self._selected)
+        return self._known[keys]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, ...], pd.DataFrame]:
+        return {}
+
     @cached_property
     def _traffic(self) -> pd.DataFrame:
-        if self._parent is None:
+        if self._selected is None:
             return traffic.joined(self._tables)
-        return self._kept(self._parent._traffic)
+        return self._selected.traffic(self._tables, self._whole._traffic)
+
+    @cached_property
+    def _unmeasured(self) -> pd.DataFrame:
+        if self._cluster is not None:
+            return self._cluster.unmeasured(self._selected)
+        counts = traffic.weighted(self._tables, self._tables.unmeasured_counts)
+        return counts if self._selected is None else self._selected.of_launches(self._tables, counts)
+
+    @cached_property
+    def _weighted_launches(self) -> pd.DataFrame:
+        """``launches``, with the column weight where they were sampled."""
+        if not self._tables.sampled:
+            return self.launches
+        launches = traffic.weighted(self._tables, self._tables.launches.reset_index())
+        if self._selected is not None:
+            launches = self._selected.of_launches(self._tables, launches)
+        return launches.set_index("launch")
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
-        return pairs.directed(self._traffic, self.copies, reading, initiated)
+        return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)
 
     def _nodes(self, initiated: Initiated) -> list[int]:
         # Of the whole trace also for a view: pictures of views can be compared.
-        return pairs.nodes(self._tables, initiated)
+        return pairs.nodes(self._tables, self._whole._sums(*_PAIR), initiated)
 
     @cached_property
     def _record_count(self) -> int:
         if self._selected is None:
             return self._tables.record_rows
-        return sum(len(block.table) for block in self._record_blocks())
+        counts = self._whole._record_counts
+        return int(counts.loc[self._selected.rows(self._tables, counts), "records"].sum())
+
+    @cached_property
+    def _record_counts(self) -> pd.DataFrame:
+        return accesses.merged(self._of_records(accesses.counted))
 
     def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
         if self._selected is None:
             return table
         return table[self._selected.rows(self._tables, table)].reset_index(drop=True)
 
-    def _record_blocks(self) -> Iterator[RecordBlock]:
-        for block in self._tables.records():
-            if self._selected is None:
-                yield block
-                continue
-            kept = self._selected.rows(self._tables, block.table)
-            if kept.any():
-                part = block.part(kept)
-                yield RecordBlock(part.shape, part.table.reset_index(drop=True), part.addresses)
+    def _of_records(self, work: Work[_Result]) -> Iterator[_Result]:
+        """What ``work``, a function of a module, makes of the selected records, block by block."""
+        if self._cluster is not None:
+            return self._cluster.records(work, self._selected)
+        made = self._tables.over_records(lambda *block: work(self._tables, self._selected, *block))
+        return (result for result in made if result is not None)
 
 
-def load(source: Source, *, allow_truncated: bool = False) -> Trace:
+def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler | None = None) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
 
     Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
     ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
+
+    With a ``scheduler`` the workers of a Dask cluster read the files, under the same (absolute) paths, and do the work
+    of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
+    its file, or a `distributed.Client`. Tables that are asked for as a whole still have to fit here.
     """
-    opened = [Process.open(path, allow_truncated=allow_truncated) for path in _distinct(_paths(source))]
-    trace = Trace(Tables(_once(opened)))
+    paths = _distinct(_paths(source))
+    if scheduler is None:
+        opened = ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths)
+        trace = Trace(Tables(_once(list(opened))))
+    else:
+        cluster = Cluster(scheduler)
+        tables = Tables(_once(cluster.open(paths, allow_truncated=allow_truncated)))
+        cluster.hold(tables)
+        trace = Trace(tables, cluster=cluster)
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
-    _ = trace.counts, trace.copies, trace.collectives
+    trace._tables.check_counts(trace._sums(*_PAIR))
+    _ = trace.copies, trace.collectives
     return trace
 
 

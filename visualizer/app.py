@@ -1,6 +1,6 @@
 """Entry point of the app: the list of its pages.
 
-streamlit run visualizer/app.py [TRACE …] [-- --source DIR --allow-truncated]
+streamlit run visualizer/app.py [TRACE …] [-- --source DIR --allow-truncated --scheduler ADDRESS]
 """
 
 import sys

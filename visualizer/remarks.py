@@ -10,6 +10,17 @@ from visualizer.choices import Shown
 NOTHING = "Nothing was recorded, or the filters exclude it all."
 
 
+def about() -> str:
+    """What stands before an amount of the selected part: "≈ " for an estimate."""
+    return "≈ " if state.view().estimated else ""
+
+
+def estimated() -> None:
+    """The caption of a picture or table whose amounts are estimates; nothing where they are exact."""
+    if state.view().estimated:
+        st.caption("≈ Estimated: only some launches were measured, and each stands for others of its kernel.")
+
+
 def nothing(why: str, what: str = NOTHING) -> None:
     """An empty view says why it is empty and what to do."""
     st.info(f"{why} {what}", icon=":material/info:")

@@ -27,11 +27,12 @@ Identity = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Arguments:
-    """The command line: traces as the user wrote them, folders with sources."""
+    """The command line: traces as the user wrote them, folders with sources, the Dask scheduler (or its file)."""
 
-    traces: tuple[str, ...]
-    sources: tuple[str, ...]
-    allow_truncated: bool
+    traces: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    allow_truncated: bool = False
+    scheduler: str | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,14 @@ def arguments() -> Arguments:
     parser.add_argument("traces", nargs="*")
     parser.add_argument("--source", action="append", default=[])
     parser.add_argument("--allow-truncated", action="store_true")
+    parser.add_argument("--scheduler")
+    parser.add_argument("--scheduler-file", type=Path)
     try:
         known, _ = parser.parse_known_intermixed_args(sys.argv[1:])
     except (argparse.ArgumentError, SystemExit):
-        return Arguments((), (), False)
-    return Arguments(tuple(known.traces), tuple(known.source), known.allow_truncated)
+        return Arguments()
+    scheduler = known.scheduler or known.scheduler_file
+    return Arguments(tuple(known.traces), tuple(known.source), known.allow_truncated, scheduler)
 
 
 # --- which trace ---
@@ -125,7 +129,8 @@ def _identity(names: Sequence[str]) -> Identity:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
 def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
-    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
+    paths = [path for path, _, _ in identity]
+    return snoopie.load(paths, allow_truncated=allow_truncated, scheduler=arguments().scheduler)
 
 
 def trace() -> snoopie.Trace:
@@ -140,7 +145,10 @@ def view() -> snoopie.Trace:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _view(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
-    return _load(identity, allow_truncated).select(kernels=chosen.kernels or None, operations=chosen.operations or None)
+    whole = _load(identity, allow_truncated)
+    if chosen == Selection():
+        return whole
+    return whole.select(kernels=chosen.kernels or None, operations=chosen.operations or None)
 
 
 def ask(method: str, *args: Any, whole: bool = False) -> Any:

@@ -29,7 +29,7 @@ _HEADINGS = {
 }
 ROW_HEIGHT = 26
 _BYTES = ("bytes", "wire_bytes", "call_bytes", "device_bytes", "host_bytes")
-_COUNTS = ("accesses", "lanes", "sectors", "launches", "copies", "calls", "count", "sites")
+_COUNTS = ("accesses", "lanes", "sectors", "launches", "measured", "copies", "calls", "count", "sites")
 _DURATIONS = ("host_ns", "start")
 _SMALL = ("width", "peer", "process")
 _SHORT = ("issuer", "from", "source", "operation", "reduction", "type", "kind", "rank", "stream")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis.traffic import VALUES, efficiency
+from snoopie.analysis.traffic import VALUES, efficiency, settled
 
 SIGNATURE = ["operation", "reduction", "type", "communicator"]
 _UNIT = ["group", "issuer"]
@@ -37,15 +37,17 @@ def by_collective(traffic: pd.DataFrame, launches: pd.DataFrame, collectives: pd
 
     A unit of several calls has them all in its signature: "2 × AllReduce", "Recv + Send"; what they differ in is
     joined by ", ". Launches of a group whose calls the trace does not have are in a row with the operation "".
+    ``launches`` can have the column weight.
     """
     launches = launches[launches["group"] > 0].rename(columns={"gpu": "issuer"})
     units = _units(collectives, launches)
     rows = pd.MultiIndex.from_frame(units[_UNIT]).get_indexer(pd.MultiIndex.from_frame(launches[_UNIT]))
     unit_of = pd.Series(rows, launches.index, dtype="int64")
     carried = traffic[traffic["launch"].isin(unit_of.index)]
-    sums = carried.groupby(unit_of.loc[carried["launch"]].to_numpy())[list(VALUES)].sum()
-    units["launches"] = unit_of.value_counts().reindex(units.index, fill_value=0)
-    units[list(VALUES)] = sums.reindex(units.index, fill_value=0)
+    sums = settled(carried.assign(unit=unit_of.loc[carried["launch"]].to_numpy()), ["unit"]).set_index("unit")
+    numbers = settled(launches.assign(unit=unit_of, launches=1), ["unit"], ["launches"]).set_index("unit")
+    units["launches"] = numbers["launches"].reindex(units.index, fill_value=0)
+    units[list(VALUES)] = sums[list(VALUES)].reindex(units.index, fill_value=0)
     values = ["calls", "launches", "call_bytes", *VALUES]
     table = units.groupby(SIGNATURE, sort=False)[values].sum().reset_index()
     table["wire_efficiency"] = efficiency(table)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis import units
+from snoopie.analysis.traffic import settled
 from snoopie.trace.merge import UNKNOWN, Tables
 from snoopie.trace.tables import Process
 
@@ -24,14 +25,17 @@ _DOING = (
 _OTHER = "instructions that are not known"
 
 
-def losses(tables: Tables) -> list[str]:
-    """Sentences on all that is missing from a trace, the gravest first."""
+def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
+    """Sentences on all that is missing from a trace, the gravest first.
+
+    ``moved`` has the accesses by site and owner, ``unmeasured`` those of sites that were not measured.
+    """
     sentences: list[str] = []
     for source in tables.sources:
         if source.problem is not None:
             sentences.append(f"{source.problem.problem}; only what comes before is shown.")
     sentences += _from_totals(sum_totals(tables), _dropped(tables))
-    sentences += _from_tables(tables)
+    sentences += _from_tables(tables, moved, unmeasured)
     for source in tables.sources:
         sentences += _from_settings(source.header.settings)
         sentences += _differences(source)
@@ -74,16 +78,16 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
     return sentences
 
 
-def _from_tables(tables: Tables) -> list[str]:
-    sentences = []
-    sentences += _unmeasured(not_measured(tables, tables.sites, tables.unmeasured_counts))
-    counts = tables.counts
-    if unknown := int(counts.loc[counts["owner"] == UNKNOWN, "accesses"].sum()):
+def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
+    sentences = _sampled(tables.sampling)
+    sentences += _unmeasured(not_measured(tables, tables.sites, unmeasured))
+    moved = settled(moved, ["site", "owner"])
+    if unknown := int(moved.loc[moved["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
     if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
         sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory whose owner is not known.")
-    widths = tables.widths(counts["site"].to_numpy())
-    if shapeless := int(counts.loc[widths == 0, "accesses"].sum()):
+    widths = tables.widths(moved["site"].to_numpy())
+    if shapeless := int(moved.loc[widths == 0, "accesses"].sum()):
         sentences.append(
             f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."
         )
@@ -95,6 +99,24 @@ def _from_tables(tables: Tables) -> list[str]:
         sentences.append(
             f"{bare} of {_things(len(functions), 'function has', 'functions have')} no source lines: "
             "compile with -lineinfo to see them."
+        )
+    return sentences
+
+
+def _sampled(sampling: pd.DataFrame) -> list[str]:
+    sentences = []
+    some = sampling[sampling["measured"] > 0]
+    launches, measured = int(some["launches"].sum()), int(some["measured"].sum())
+    if launches > measured:
+        ratio = launches / measured
+        n = f"{ratio:.3g}" if ratio < 100 else f"{ratio:.0f}"
+        sentences.append(
+            f"1 launch in {n} was measured ({units.count(measured)} of {units.count(launches)}): amounts are "
+            "estimates, scaled by the number of launches."
+        )
+    if missed := int(sampling.loc[sampling["measured"] == 0, "launches"].sum()):
+        sentences.append(
+            f"{_things(missed, 'launch', 'launches')} of kernels of which none was measured are in no amount."
         )
     return sentences
 
@@ -121,7 +143,7 @@ def _differences(source: Process) -> list[str]:
     """What the footer promises and the tables do not hold; there is none unless the collector has a fault."""
     totals = source.footer.totals if source.footer else {}
     pid = source.header.pid
-    held = {"records_written": source.record_rows, "accesses": int(source.column("counts", "accesses").sum())}
+    held = {"records_written": source.record_rows, "accesses": source.count_accesses}
     return [
         f"The footer tells of {totals[name]} {name.split('_')[0]}, the trace of process {pid} holds {number}."
         for name, number in held.items()
@@ -140,7 +162,7 @@ def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> p
     say (format 1).
     """
     table = sites[~sites["measured"]].reset_index()
-    ran = counts.groupby("site")[["accesses", "lanes"]].sum().reindex(table["site"], fill_value=0)
+    ran = settled(counts, ["site"], ["accesses", "lanes"]).set_index("site").reindex(table["site"], fill_value=0)
     told = np.array([source.header.version > 1 for source in tables.sources], np.bool_)[table["process"].to_numpy()]
     for value in ("accesses", "lanes"):
         table[value] = np.where(told, ran[value].to_numpy(), -1)

@@ -59,11 +59,11 @@ def by_pair(pairs: pd.DataFrame, label: Label) -> pd.DataFrame:
     return table
 
 
-def nodes(tables: Tables, initiated: Initiated) -> list[int]:
+def nodes(tables: Tables, traffic: pd.DataFrame, initiated: Initiated) -> list[int]:
     """All GPUs, and of host, unknown and multicast objects those that the trace has traffic with."""
     present: set[int] = set()
     if initiated != "host":
-        present |= set(tables.counts["owner"].unique().tolist())
+        present |= set(traffic["owner"].unique().tolist())
     if initiated != "device":
         for end in ("source", "destination", "issuer"):
             present |= set(tables.copies[end].unique().tolist())

@@ -19,21 +19,49 @@ Places = int | str | Iterable[int | str] | None
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Masks aligned with the rows of the tables of their names, and the kept owners (None: all)."""
+    """Masks aligned with the rows of the tables of their names, and the kept owners (None: all).
+
+    ``named`` is True where launches were named one by one: then each stands for itself, and nothing is an estimate.
+    """
 
     launches: Mask
     sites: Mask
     owners: frozenset[int] | None
     copies: Mask
     collectives: Mask
+    named: bool = False
 
     def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
         """Which rows of a table with the columns launch, site, owner are kept."""
-        kept = self.launches[tables.launch_places.of(table["launch"].to_numpy())]
+        kept = self.launched(tables, table)
         kept &= self.sites[tables.site_places.of(table["site"].to_numpy())]
         if self.owners is not None:
             kept &= np.isin(table["owner"].to_numpy(), sorted(self.owners))
         return kept
+
+    def traffic(self, tables: Tables, joined: pd.DataFrame) -> pd.DataFrame:
+        """The kept rows of `analysis.traffic.joined`."""
+        return self._weighted(joined[self.rows(tables, joined)])
+
+    def of_launches(self, tables: Tables, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a table with the column launch, and perhaps weight, whose launches are kept."""
+        return self._weighted(table[self.launched(tables, table)])
+
+    def launched(self, tables: Tables, table: pd.DataFrame) -> Mask:
+        """Which rows of a table with the column launch belong to launches that are kept."""
+        return self.launches[tables.launch_places.of(table["launch"].to_numpy())]
+
+    def _weighted(self, kept: pd.DataFrame) -> pd.DataFrame:
+        return kept.drop(columns="weight", errors="ignore") if self.named else kept
+
+    def part(self, tables: Tables, process: int) -> Selection:
+        """The same for `Tables.part`. Copies and collectives are left out: they are in no part."""
+        none = np.zeros(0, np.bool_)
+        launches, sites = (
+            mask[(table["process"] == process).to_numpy()]
+            for mask, table in ((self.launches, tables.launches), (self.sites, tables.sites))
+        )
+        return Selection(launches, sites, self.owners, none, none, self.named)
 
 
 def everything(tables: Tables) -> Selection:
@@ -83,7 +111,8 @@ def narrow(
         kept_owners = of_owners if kept_owners is None else kept_owners & of_owners
         ends = tables.copies[["source", "destination"]].to_numpy()
         copy_mask &= np.isin(ends, sorted(of_owners)).any(axis=1)
-    return Selection(launch_mask, site_mask, kept_owners, copy_mask, collective_mask)
+    named = selection.named or launches is not None
+    return Selection(launch_mask, site_mask, kept_owners, copy_mask, collective_mask, named)
 
 
 def _named(column: pd.Series[str], names: Names) -> Mask:

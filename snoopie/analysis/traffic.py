@@ -2,6 +2,9 @@
 
 Every analysis is ``summarise(block, keys)`` → a small table, and ``merge(tables, keys)``, which is associative: one
 core, many cores or many processes give the same sums. All sums are 64-bit integers, exact.
+
+Where only some launches were measured, each stands for several: the column ``weight`` says for how many. It stays a key
+of every sum, and `settled` scales and rounds at the very end, so that the order of adding does not matter.
 """
 
 from __future__ import annotations
@@ -23,17 +26,25 @@ VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_byte
 def joined(tables: Tables) -> pd.DataFrame:
     """The counts with the names of their launches and sites: one row a (launch, site, owner).
 
-    Adds the categorical columns kernel (the kernel launched), operation, file, and the integer line (0 unknown).
+    Adds the categorical columns kernel (the kernel launched), operation, file, and the integer line (0 unknown). With
+    ``weight`` where launches were sampled.
     """
     counts = tables.counts
     launch_rows = tables.launch_places.of(counts["launch"].to_numpy())
     site_rows = tables.site_places.of(counts["site"].to_numpy())
-    return counts.assign(
+    return weighted(tables, counts).assign(
         kernel=_category(tables.launches["kernel"], launch_rows),
         operation=_category(tables.sites["operation"], site_rows),
         file=_category(tables.sites["file"], site_rows),
         line=tables.sites["line"].to_numpy()[site_rows],
     )
+
+
+def weighted(tables: Tables, counts: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a launch, with the column ``weight`` where launches were sampled."""
+    if (weights := tables.launch_weights) is None:
+        return counts
+    return counts.assign(weight=weights[tables.launch_places.of(counts["launch"].to_numpy())])
 
 
 def _category(names: pd.Series[str], rows: Ints) -> pd.Series[Any]:
@@ -42,10 +53,28 @@ def _category(names: pd.Series[str], rows: Ints) -> pd.Series[Any]:
     return pd.Series(pd.Categorical.from_codes(codes[rows], categories=pd.Index(present, dtype="str")))
 
 
-def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The sums of VALUES for each combination of the keys: one row each, keys first."""
-    sums = block.groupby(list(keys), observed=True, sort=False)[list(VALUES)].sum()
-    return sums.reset_index()
+def summarise(block: pd.DataFrame, keys: Sequence[str], values: Sequence[str] = VALUES) -> pd.DataFrame:
+    """The sums of ``values`` for each combination of the keys, and of weight if there is one: keys first."""
+    every = [*keys, *_weight(block)]
+    return block.groupby(every, observed=True, sort=False)[list(values)].sum().reset_index()
+
+
+def settled(block: pd.DataFrame, keys: Sequence[str], values: Sequence[str] = VALUES) -> pd.DataFrame:
+    """The sums of ``values`` for each combination of the keys, as integers: what was measured, scaled by its weight."""
+    sums = summarise(block, keys, values)
+    if "weight" not in sums:
+        return sums
+    # The same order of adding, whatever the order of the rows.
+    sums = sums.sort_values("weight", kind="stable", ignore_index=True)
+    estimated = sums["weight"] != 1
+    for value in values:
+        sums[f"estimate of {value}"] = (sums[value] * sums["weight"]).where(estimated, 0.0)
+        sums[value] = sums[value].where(~estimated, 0)
+    columns = [*values, *(f"estimate of {value}" for value in values)]
+    table = sums.groupby(list(keys), observed=True, sort=False)[columns].sum().reset_index()
+    for value in values:
+        table[value] += table.pop(f"estimate of {value}").round().astype("int64")
+    return table
 
 
 def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
@@ -55,15 +84,16 @@ def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
 
 def ranked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Keys, VALUES and wire_efficiency (bytes / wire_bytes, NaN where nothing went over a wire), most bytes first."""
-    result = table.copy()
-    # Names as plain strings: a categorical carries every name of the trace along.
-    for key in keys:
-        if isinstance(result[key].dtype, pd.CategoricalDtype):
-            result[key] = result[key].astype("str")
+    result = plain(table[[*keys, *(column for column in table.columns if column not in keys)]])
     result["wire_efficiency"] = efficiency(result)
     # Ties in the order of the keys: the same trace always gives the same table.
-    result = result.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
-    return result[[*keys, *(column for column in result.columns if column not in keys)]]
+    return result.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
+
+
+def plain(table: pd.DataFrame) -> pd.DataFrame:
+    """A copy with names as plain strings: a categorical carries every name of the trace along."""
+    names = [name for name in table.columns if isinstance(table[name].dtype, pd.CategoricalDtype)]
+    return table.assign(**{name: table[name].astype("str") for name in names})
 
 
 def efficiency(table: pd.DataFrame) -> pd.Series[float]:
@@ -80,29 +110,35 @@ def directed(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """
     first, second = ends(reading)
     if reading == "issued":
-        return summarise(traffic, [first, second])
+        return settled(traffic, [first, second])
     pairs = summarise(traffic, ["issuer", "owner", "operation"])
     out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": first, "owner": second})
     back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": first, "issuer": second})
-    return merge([out, back], [first, second])
+    return settled(pd.concat([out, back], ignore_index=True), [first, second])
 
 
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
-    """kernel, launches (those with traffic), VALUES, wire_efficiency."""
-    table = summarise(traffic, ["kernel"])
-    launches = traffic.groupby("kernel", observed=True, sort=False)["launch"].nunique()
-    table.insert(1, "launches", table["kernel"].map(launches).astype("int64"))
+    """kernel, launches (those with traffic), measured (of these), VALUES, wire_efficiency."""
+    launches = traffic[["kernel", "launch", *_weight(traffic)]].drop_duplicates().assign(launches=1)
+    measured = launches["kernel"].value_counts()
+    table = settled(traffic, ["kernel"]).merge(settled(launches, ["kernel"], ["launches"]), on="kernel", how="left")
+    table.insert(1, "launches", table.pop("launches"))
+    table.insert(2, "measured", table["kernel"].map(measured).astype("int64"))
     return ranked(table, ["kernel"])
+
+
+def _weight(table: pd.DataFrame) -> list[str]:
+    return ["weight"] if "weight" in table else []
 
 
 def by_line(traffic: pd.DataFrame) -> pd.DataFrame:
     """file, line ("" and 0 where unknown), kernel (names joined by ", "), VALUES, wire_efficiency."""
-    return _with_kernels(summarise(traffic, ["file", "line"]), traffic, ["file", "line"])
+    return _with_kernels(settled(traffic, ["file", "line"]), traffic, ["file", "line"])
 
 
 def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
     """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, sass, …"""
-    table = _with_kernels(summarise(traffic, ["site"]), traffic, ["site"])
+    table = _with_kernels(settled(traffic, ["site"]), traffic, ["site"])
     own = sites.loc[table["site"].to_numpy()].reset_index(drop=True)
     for place, name in enumerate(
         ("function", "file", "line", "offset", "opcode", "operation", "width", "sass"), start=2
@@ -113,12 +149,15 @@ def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
 
 def by_operation(traffic: pd.DataFrame) -> pd.DataFrame:
     """operation, VALUES, wire_efficiency."""
-    return ranked(summarise(traffic, ["operation"]), ["operation"])
+    return ranked(settled(traffic, ["operation"]), ["operation"])
 
 
 def by_launch(traffic: pd.DataFrame, launches: pd.DataFrame) -> pd.DataFrame:
-    """launch, kernel, issuer (label), process, time (ns), VALUES, wire_efficiency. Only launches with traffic."""
-    table = ranked(summarise(traffic, ["launch"]), ["launch"])
+    """launch, kernel, issuer (label), process, time (ns), VALUES, wire_efficiency. Only launches with traffic.
+
+    Each stands for itself alone: nothing is scaled.
+    """
+    table = ranked(settled(traffic.drop(columns=_weight(traffic)), ["launch"]), ["launch"])
     own = launches.loc[table["launch"].to_numpy()].reset_index(drop=True)
     issuer = pd.Series([label(place) for place in own["gpu"]], dtype="str")
     for place, (name, column) in enumerate(
@@ -140,4 +179,5 @@ def _with_kernels(table: pd.DataFrame, traffic: pd.DataFrame, keys: Sequence[str
 
 def totals(traffic: pd.DataFrame) -> dict[str, int]:
     """The sums of VALUES over all rows."""
-    return {value: int(traffic[value].sum()) for value in VALUES}
+    sums = settled(traffic.assign(all=0), ["all"])
+    return {value: int(sums[value].sum()) for value in VALUES}

@@ -1,18 +1,39 @@
 """Arguments that several commands share."""
 
 import argparse
+from pathlib import Path
 
 import snoopie
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:
-    """TRACE… and --allow-truncated."""
+    """TRACE…, --allow-truncated, and --scheduler or --scheduler-file."""
     parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace file, or folder with traces")
     parser.add_argument(
         "--allow-truncated", action="store_true", help="read what is whole of a trace whose end is missing"
+    )
+    cluster = parser.add_mutually_exclusive_group()
+    cluster.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="have the Dask cluster of this scheduler (tcp://host:8786) read the traces, which its workers must find "
+        "under the same paths",
+    )
+    cluster.add_argument(
+        "--scheduler-file", metavar="FILE", type=Path, help="the same, of the scheduler that wrote this file"
     )
 
 
 def load_traces(arguments: argparse.Namespace) -> snoopie.Trace:
     """The traces of `add_traces` as one."""
-    return snoopie.load(arguments.traces, allow_truncated=arguments.allow_truncated)
+    scheduler = arguments.scheduler or arguments.scheduler_file
+    return snoopie.load(arguments.traces, allow_truncated=arguments.allow_truncated, scheduler=scheduler)
+
+
+def again(arguments: argparse.Namespace) -> list[str]:
+    """The options of `add_traces` as they were given, for another command on the same traces."""
+    return [
+        *(["--allow-truncated"] if arguments.allow_truncated else []),
+        *([f"--scheduler={arguments.scheduler}"] if arguments.scheduler else []),
+        *([f"--scheduler-file={arguments.scheduler_file}"] if arguments.scheduler_file else []),
+    ]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from snoopie.analysis import units
 from snoopie.api import Trace
-from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import not_measured
 
@@ -32,8 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
     for sentence in trace.losses() or ["nothing"]:
         print(in_shell_words(sentence))
     sys.stdout.flush()
-    truncated = ["--allow-truncated"] if arguments.allow_truncated else []
-    print_next("stats", "--by", "line", *truncated, *arguments.traces)
+    print_next("stats", "--by", "line", *again(arguments), *arguments.traces)
     return 0
 
 
@@ -93,12 +92,15 @@ def _settings(trace: Trace) -> pd.DataFrame:
 
 def _totals(trace: Trace) -> list[tuple[str, str]]:
     amounts = trace.summary()
+    about = "≈ " if trace.estimated else ""
     rows = [
-        ("accesses", f"{amounts['accesses']:,}"),
-        ("bytes", f"{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
-        ("wire bytes", f"{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
-        ("wire efficiency", units.percent(amounts["wire_efficiency"])),
+        ("accesses", f"{about}{amounts['accesses']:,}"),
+        ("bytes", f"{about}{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
+        ("wire bytes", f"{about}{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
+        ("wire efficiency", about + units.percent(amounts["wire_efficiency"])),
     ]
+    if trace.estimated:
+        rows.append(("launches", f"{amounts['launches']:,}, of which {amounts['measured']:,} were measured"))
     if amounts["copies"]:
         size = f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
         rows += [("copies by the host", f"{amounts['copies']:,}"), ("bytes of copies", size)]

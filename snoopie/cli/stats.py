@@ -10,7 +10,7 @@ import pandas as pd
 
 from snoopie.analysis.names import choose_kernels
 from snoopie.api import Trace
-from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import print_next
 from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
@@ -50,8 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
         print_beside_traffic(trace)
     sys.stdout.flush()
     print_losses(trace)
-    truncated = ["--allow-truncated"] if arguments.allow_truncated else []
-    print_next("view", *truncated, *arguments.traces)
+    print_next("view", *again(arguments), *arguments.traces)
     return 0
 
 
@@ -66,6 +65,7 @@ def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
         "by": by,
         "reading": reading,
         "complete": trace.complete,
+        "estimated": trace.estimated,
         "summary": {name: _plain(value) for name, value in trace.summary().items()},
         "gpus": _rows(gpus[["label", "uuid", "name", "host"]]),
         "rows": _rows(table),

@@ -23,6 +23,7 @@ _AMOUNTS = ["accesses", "bytes", "share", "wire_bytes", "wire_efficiency"]
 _SHOWN = {
     "pair": ["issuer", "owner", *_AMOUNTS],
     "kernel": ["kernel", "launches", *_AMOUNTS],
+    "sampled kernel": ["kernel", "launches", "measured", *_AMOUNTS],
     "line": ["source", "kernel", *_AMOUNTS],
     "site": ["site", "source", "kernel", "operation", "width", "sass", *_AMOUNTS],
     "copy": ["source", "destination", "kind", "call", "copies", "bytes", "share", "host_ns"],
@@ -48,7 +49,8 @@ def print_traffic(trace: Trace, by: str, reading: str = "issued", stream: TextIO
     # Copies have another source: where the data came from.
     if "file" in table:
         table["source"] = sources(table)
-    print_table(table[["from", "to", *_AMOUNTS] if flow else _SHOWN[by]], stream)
+    shown = "sampled kernel" if by == "kernel" and trace.estimated else by
+    print_table(table[["from", "to", *_AMOUNTS] if flow else _SHOWN[shown]], stream)
     print(_total(trace, by), file=stream)
 
 
@@ -58,9 +60,11 @@ def _total(trace: Trace, by: str) -> str:
         return f"{total['copies']:,} {'copy' if total['copies'] == 1 else 'copies'}, {units.bytes(total['copy_bytes'])}"
     if by == "collective":
         return f"{len(trace.collectives):,} {'call' if len(trace.collectives) == 1 else 'calls'}"
+    about = "≈ " if trace.estimated else ""
     return (
-        f"{total['accesses']:,} accesses, {units.bytes(total['bytes'])}, "
-        f"{units.bytes(total['wire_bytes'])} on the wire ({units.percent(total['wire_efficiency'])} efficiency)"
+        f"{about}{total['accesses']:,} accesses, {about}{units.bytes(total['bytes'])}, "
+        f"{about}{units.bytes(total['wire_bytes'])} on the wire ({units.percent(total['wire_efficiency'])} efficiency)"
+        + (", estimated from a sample of the launches" if trace.estimated else "")
     )
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import snoopie
-from snoopie.cli.arguments import add_traces
+from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
 
@@ -47,9 +47,7 @@ def command(arguments: argparse.Namespace) -> list[str]:
     streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
     streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
     streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
-    for_app = [f"--source={folder}" for folder in arguments.source]
-    if arguments.allow_truncated:
-        for_app.append("--allow-truncated")
+    for_app = [*(f"--source={folder}" for folder in arguments.source), *again(arguments)]
     return [*streamlit, "--", *for_app, *arguments.traces]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import zstandard
 
 from snoopie.errors import CorruptError, EmptyError, NotATraceError, SnoopieError, TruncatedError
+from snoopie.trace.parallel import ordered
 
 MAX_BLOCK = 64 << 20
 MAX_JSON = 16 << 20
@@ -27,6 +28,8 @@ _SKIPPABLE = struct.pack("<II", 0x184D2A53, 48)
 _MAGIC = b"SNPB"
 _START = _SKIPPABLE + _MAGIC
 _ENTRY = struct.Struct("<4sIIIQQQII")  # magic sequence table rows raw_size data_size dropped data_crc entry_crc
+# Blocks that a thread verifies at once.
+_RUN = 64
 _ENTRY_SIZE = len(_SKIPPABLE) + _ENTRY.size
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -52,39 +55,36 @@ class Container:
     """The verified blocks of one trace file.
 
     ``blocks`` holds the entries whose checksums are right, the header's first. ``problem`` is None for a whole file
-    (header … footer), else the error that says what ends the readable part.
+    (header … footer), else the error that says what ends the readable part. ``path`` is absolute; "" for bytes.
     """
 
     def __init__(self, name: str, data: bytes | mmap.mmap) -> None:
         self.name = name
         self.size = len(data)
-        self._data = memoryview(data)
-        self.blocks, self.problem = _walk(name, self._data)
+        self.path = ""
+        self._mapped: memoryview | None = memoryview(data)
+        self.blocks, self.problem = _walk(name, self._mapped)
 
     @classmethod
     def open(cls, path: Path) -> Container:
         """Maps the file. Raises NotATraceError where there is no readable regular file, EmptyError for 0 bytes."""
-        try:
-            # O_NONBLOCK: opening a pipe must not wait for a writer.
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-        except FileNotFoundError:
-            raise NotATraceError(f"there is no file {path}", "name a trace file or a folder of them") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
-            if status.st_size == 0:
-                raise _empty(str(path))
-            try:
-                data = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError) as error:
-                raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
-        finally:
-            os.close(descriptor)
-        return cls(str(path), data)
+        container = cls(str(path), _map(path))
+        container.path = os.path.abspath(path)
+        return container
+
+    # One that was opened can go to another process: the index goes with it, the file is mapped again where it is read.
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_mapped": None}
+
+    @property
+    def _data(self) -> memoryview:
+        if self._mapped is None:
+            data = memoryview(_map(Path(self.path)))
+            first = self.blocks[0]
+            if len(data) != self.size or zlib.crc32(data[first.offset : first.offset + first.size]) != first.crc:
+                raise CorruptError(f"{self.path} is not the file that was opened", "open it again")
+            self._mapped = data
+        return self._mapped
 
     def decode(self, block: Block) -> bytes:
         """The content of one block, ``raw_size`` bytes. CorruptError if its frame is not what the entry says."""
@@ -108,6 +108,29 @@ class Container:
     def corrupt(self, block: Block, what: str) -> CorruptError:
         """The error that says what is wrong with a block."""
         return CorruptError(f"{self.name}: block {block.sequence} (table {block.table}) {what}", _RERUN)
+
+
+def _map(path: Path) -> mmap.mmap:
+    try:
+        # O_NONBLOCK: opening a pipe must not wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise NotATraceError(f"there is no file {path}", "name a trace file or a folder of them") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
+        if status.st_size == 0:
+            raise _empty(str(path))
+        try:
+            return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
+    finally:
+        os.close(descriptor)
 
 
 def _empty(name: str) -> EmptyError:
@@ -148,6 +171,22 @@ def _check_frame(container: Container, block: Block, frame: memoryview) -> None:
 def _walk(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None]:
     """Walks the index: the blocks up to the first that is not whole, and the reason why the walk ended there."""
     _check_start(name, data)
+    blocks, problem = _entries(name, data)
+    # Checksums last, because several threads verify them at once.
+    runs = [blocks[start : start + _RUN] for start in range(0, len(blocks), _RUN)]
+    for bad in ordered(lambda run: _first_wrong(data, run), runs):
+        if bad is not None:
+            return blocks[: bad.sequence], CorruptError(f"{name}: block {bad.sequence} has a wrong checksum", _RERUN)
+    return blocks, problem
+
+
+def _first_wrong(data: memoryview, blocks: Sequence[Block]) -> Block | None:
+    """The first block whose data is not what its entry says."""
+    return next((own for own in blocks if zlib.crc32(data[own.offset : own.offset + own.size]) != own.crc), None)
+
+
+def _entries(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None]:
+    """The entries up to the first that is wrong or whose data the file ends in, and what ended them."""
     blocks: list[Block] = []
     position = 0
     while position < len(data):
@@ -159,8 +198,6 @@ def _walk(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | None
             return blocks, found
         if found is None:
             return blocks, _truncated(name, blocks, position, len(data))
-        if zlib.crc32(data[found.offset : found.offset + found.size]) != found.crc:
-            return blocks, CorruptError(f"{name}: block {found.sequence} has a wrong checksum", _RERUN)
         blocks.append(found)
         position = found.offset + found.size
     if blocks[-1].table != FOOTER:

@@ -8,18 +8,20 @@ are; those of later ones are moved up. 0 stays "none".
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError
+from snoopie.trace.container import Block
 from snoopie.trace.lines import own_lines
+from snoopie.trace.parallel import ordered
 from snoopie.trace.ranks import ranks_of
 from snoopie.trace.schema import GEOMETRY, Columns, Gpu
 from snoopie.trace.tables import RECORD_TABLES, Ints, Process
@@ -36,6 +38,8 @@ _SHAPE_OF = dict(zip(RECORD_TABLES, SHAPES, strict=True))
 LIMIT = 1 << 61
 COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
 SECTOR = 32
+
+_Result = TypeVar("_Result")
 
 _WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
 
@@ -66,7 +70,8 @@ class RecordBlock:
 
     def part(self, rows: slice | NDArray[np.bool_]) -> RecordBlock:
         """Some of its rows."""
-        return RecordBlock(self.shape, self.table[rows], None if self.addresses is None else self.addresses[rows])
+        table = self.table[rows].reset_index(drop=True)
+        return RecordBlock(self.shape, table, None if self.addresses is None else self.addresses[rows])
 
 
 class Tables:
@@ -88,6 +93,25 @@ class Tables:
         # The values by which each process knows its multicast objects, and how many those before it have.
         self._set_codes = [np.unique(source.column("sets", "owner")) for source in self.sources]
         *self._set_offsets, self._set_count = accumulate(map(len, self._set_codes), initial=0)
+        # The number of the first process.
+        self._first = 0
+
+    def part(self, process: int) -> Tables:
+        """The tables of one process alone, with the ids, places and number that it has among all."""
+        part = Tables.__new__(Tables)
+        one = slice(process, process + 1)
+        part.sources, part._first = self.sources[one], process
+        part._gpu_of, part._gpu_rows = self._gpu_of[one], self._gpu_rows
+        part._offsets = {table: offsets[one] for table, offsets in self._offsets.items()}
+        part._last = self._last
+        # Of all: blocks of one process must have the columns of those of another.
+        part.sampled = self.sampled
+        part._set_codes, part._set_offsets, part._set_count = (
+            self._set_codes[one],
+            self._set_offsets[one],
+            self._set_count,
+        )
+        return part
 
     def _raw(self, table: str, column: str) -> NDArray[Any]:
         """A column of all processes, as it was written."""
@@ -104,16 +128,17 @@ class Tables:
 
     def _process(self, table: str, column: str = "id") -> Ints:
         lengths = [len(source.column(table, column)) for source in self.sources]
-        return np.repeat(np.arange(len(lengths)), lengths)
+        return np.repeat(np.arange(self._first, self._first + len(lengths)), lengths)
 
     def _owners(self, table: str, column: str = "owner") -> Ints:
         parts = [self.owner(number, source.column(table, column)) for number, source in enumerate(self.sources)]
         return np.concatenate(parts)
 
     def owner(self, process: int, codes: Ints) -> Ints:
-        """Owner codes of one process as places in ``gpus``, HOST, UNKNOWN, or places of multicast objects.
+        """Owner codes of a process as places in ``gpus``, HOST, UNKNOWN, or places of multicast objects.
 
-        A multicast object of which the trace does not say anything more (its end was lost) is UNKNOWN.
+        ``process`` is its place in ``sources``. A multicast object of which the trace does not say anything more (its
+        end was lost) is UNKNOWN.
         """
         places = self._gpu_of[process]
         header = self.sources[process].header
@@ -309,6 +334,24 @@ class Tables:
         )
 
     @cached_property
+    def sampled(self) -> bool:
+        """Whether some launches stand for several, of which they were the measured ones."""
+        return bool(((self.sampling["measured"] > 0) & (self.sampling["measured"] < self.sampling["launches"])).any())
+
+    @cached_property
+    def launch_weights(self) -> NDArray[np.float64] | None:
+        """For each row of ``launches``, how many launches it stands for; None unless ``sampled``."""
+        if not self.sampled:
+            return None
+        keys = ["function", "gpu"]
+        sums = self.sampling[self.sampling["measured"] > 0].groupby(keys)[["launches", "measured"]].sum()
+        rows = sums.index.get_indexer(pd.MultiIndex.from_frame(self.launches[keys]))
+        # The last is for kernels of which all launches were measured, whose row is -1.
+        weights = np.append((sums["launches"] / sums["measured"]).to_numpy(np.float64), 1.0)
+        found: NDArray[np.float64] = weights[rows]
+        return found
+
+    @cached_property
     def launch_places(self) -> Places:
         return Places(self.launches.index.to_numpy())
 
@@ -352,6 +395,11 @@ class Tables:
         if any(float(column.sum(dtype=np.float64)) >= LIMIT or column.min(initial=0) < 0 for column in columns):
             names = ", ".join(str(source.path) for source in self.sources)
             raise CorruptError(f"the {what} of {names} add up to more than any machine can move", "record it again")
+
+    def check_counts(self, sums: pd.DataFrame) -> None:
+        """Refuses sums of counts, in columns of COUNT_VALUES and perhaps weight, that reach LIMIT together."""
+        weight = sums["weight"].to_numpy() if "weight" in sums else 1.0
+        self._check_sums("counts", [sums[name].to_numpy().astype(np.float64) * weight for name in COUNT_VALUES])
 
     @cached_property
     def copies(self) -> pd.DataFrame:
@@ -432,11 +480,33 @@ class Tables:
             }
         )
 
-    def records(self) -> Iterator[RecordBlock]:
-        """The recorded accesses, block by block, in the order of the files. CorruptError on a bad block."""
-        for number, source in enumerate(self.sources):
-            for table, columns in source.records():
-                yield self._record_block(number, _SHAPE_OF[table], columns)
+    def over_records(self, work: Callable[[int, Block], _Result]) -> Iterator[_Result]:
+        """What ``work`` makes of each block of records, named by its process's place in ``sources``, in order.
+
+        Several blocks are worked on at once, each by one thread.
+        """
+        # What all threads read is built before the first of them: a cached property is computed once a thread.
+        _ = self._record_ids, self._record_places, self.launch_places, self.site_places, self.sites
+        blocks = ((number, block) for number, source in enumerate(self.sources) for block in source.record_blocks())
+        return ordered(lambda place: work(*place), blocks)
+
+    def record_block(self, process: int, block: Block) -> RecordBlock:
+        """The accesses in one of `Process.record_blocks`. CorruptError on a bad one."""
+        table, columns = self.sources[process].record_block(block)
+        return self._record_block(process, _SHAPE_OF[table], columns)
+
+    def record_places(self, process: int, block: Block) -> pd.DataFrame:
+        """launch site owner of the accesses in a block, each some times, with how many ``records`` each row is."""
+        columns, times = self.sources[process].record_places(block)
+        return pd.DataFrame(
+            {
+                "launch": columns["launch"] + self._offsets["launches"][process],
+                "site": columns["site"] + self._offsets["sites"][process],
+                "owner": self.owner(process, columns["owner"]),
+                "records": times,
+            },
+            copy=False,
+        )
 
     def no_records(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""
@@ -467,7 +537,7 @@ class Tables:
             "site": sites.astype(ids),
             "issuer": self.owner(process, columns["issuer"]).astype(places),
             "owner": self.owner(process, columns["owner"]).astype(places),
-            "process": np.full(rows, process, np.int32),
+            "process": np.full(rows, self._first + process, np.int32),
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
@@ -478,7 +548,7 @@ class Tables:
             "stride": columns.get("stride", np.zeros(rows, np.int64)),
             "bytes": columns["bytes"] if shape == "bulk" else lanes * self.widths(sites),
         }
-        return RecordBlock(shape, pd.DataFrame(table), addresses)
+        return RecordBlock(shape, pd.DataFrame(table, copy=False), addresses)
 
     @cached_property
     def record_rows(self) -> int:
@@ -588,8 +658,8 @@ def _key(process: int, place: int, gpu: Gpu) -> object:
 
 def _owner_codes(source: Process) -> Ints:
     """The owner codes that a process names, each once."""
-    columns = [("counts", "owner"), ("objects", "owner"), ("copies", "source"), ("copies", "destination")]
-    return np.unique(np.concatenate([source.column(table, column) for table, column in columns]))
+    columns = [("objects", "owner"), ("copies", "source"), ("copies", "destination")]
+    return np.unique(np.concatenate([source.count_owners, *(source.column(*column) for column in columns)]))
 
 
 def _strings(values: Sequence[str] | NDArray[Any]) -> pd.Series[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -108,8 +108,8 @@ class Table:
         sizes = [size for size in (column.size(rows) for column in self.columns) if size is not None]
         return sum(sizes) if len(sizes) == len(self.columns) else None
 
-    def decode(self, content: bytes, rows: int) -> Columns:
-        """The columns of a block. Raises ValueError where the content is not exactly ``rows`` rows."""
+    def decode(self, content: bytes, rows: int, only: Collection[str] | None = None) -> Columns:
+        """The columns of a block, or ``only`` some. ValueError where the content is not exactly ``rows`` rows."""
         columns: Columns = {}
         position = 0
         for column in self.columns:
@@ -119,6 +119,9 @@ class Table:
             else:
                 if position + size > len(content):
                     raise ValueError(f"is too short for {rows} rows of {self.name}")
+                if only is not None and column.name not in only:
+                    position += size
+                    continue
                 if column.delta:
                     values = _decode_differences(content, position, rows * column.width, column.delta)
                 else:

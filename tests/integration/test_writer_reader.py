@@ -64,8 +64,10 @@ def test_every_table(write: Write) -> None:
     assert counts["lanes"].tolist() == [64, 64, 3, 64, 64, 3]
     assert counts["bytes"].tolist() == [256, 1024, 12, 256, 1024, 12]
     assert counts["wire_bytes"].tolist() == [256, 1024, 64, 256, 1024, 64]
+    # Of ten launches of put on GPU 0 one was measured, in which it ran twice; on GPU 1 it ran twice as well.
+    assert trace.estimated
     assert trace.not_measured()[["opcode", "accesses", "lanes"]].to_numpy(dtype=object).tolist() == [
-        ["UTMALDG.2D", 4, 4]
+        ["UTMALDG.2D", 22, 22]
     ]
 
     assert trace.objects["address"].tolist() == [*MEMORY, 0x7F4000000000]
@@ -131,8 +133,9 @@ def test_many_blocks(write: Write) -> None:
 
 
 def test_matrix(write: Write) -> None:
-    matrix = snoopie.load(write("small")).matrix()
-    assert matrix.to_numpy().tolist() == [[0, 1292], [1292, 0]]
+    trace = snoopie.load(write("small"))
+    assert trace.matrix().to_numpy().tolist() == [[0, 10 * (256 + 1024) + 12], [1292, 0]]
+    assert trace.select(launches=trace.launches.index).matrix().to_numpy().tolist() == [[0, 1292], [1292, 0]]
 
 
 def test_nothing_recorded(write: Write) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
+import pandas as pd
 import pytest
 
 import snoopie
 from snoopie.analysis import accesses
+from snoopie.trace import parallel
 from tests.support import ring
 from tests.support.encoder import START_NS, TraceBuilder
 
@@ -131,3 +134,44 @@ def test_no_records(tmp_path: Path) -> None:
     assert trace.records.empty
     assert trace.records["base"].dtype == "uint64"
     assert trace.lane_accesses().columns.tolist() == list(accesses.COLUMNS)
+
+
+def test_many_masks(tmp_path: Path) -> None:
+    """Every lane of every record, in order, with the columns of its record."""
+    trace, random = TraceBuilder(2), Random(4711)
+    site = trace.site(trace.function("k"), "STG.E", "store", 4)
+    launch = trace.launch(1, 1)
+    expected = []
+    for row in range(600):
+        mask = random.choice([0xFFFF_FFFF, 0, 1 << 31, random.getrandbits(32)])
+        active = [lane for lane in range(32) if mask >> lane & 1]
+        if row % 3:
+            base, stride = random.getrandbits(63), random.choice([0, 4, -16, 1 << 40])
+            trace.record(launch, site, 0, base, stride, mask=mask, block=row, warp=row % 7, time=START_NS + row)
+            addresses = [(base + stride * (lane - active[0])) % 2**64 for lane in active]
+        else:
+            addresses = [random.getrandbits(64) for _ in active]
+            trace.scattered(launch, site, 0, dict(zip(active, addresses, strict=True)), block=row, warp=row % 7)
+        expected += [(row, row % 7, lane, address) for lane, address in zip(active, addresses, strict=True)]
+    lanes = snoopie.load(trace.write(tmp_path / "t.zst")).lane_accesses()
+    # Each shape is in blocks of its own.
+    lanes = lanes.sort_values(["block", "lane"], ignore_index=True)
+    assert list(lanes[["block", "warp", "lane", "address"]].itertuples(index=False, name=None)) == expected
+    assert (lanes["width"] == 4).all()
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_threads_change_nothing(
+    bulk_builder: TraceBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int
+) -> None:
+    path = tmp_path / "t.zst"
+    path.write_bytes(bulk_builder.encode(block_rows=1))
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    records, lanes = snoopie.load(path).records, snoopie.load(path).lane_accesses()
+    monkeypatch.setattr(parallel, "cores", lambda: cores)
+    trace = snoopie.load(path)
+    pd.testing.assert_frame_equal(trace.records, records)
+    pd.testing.assert_frame_equal(trace.lane_accesses(), lanes)
+    pd.testing.assert_frame_equal(pd.concat(trace.record_blocks(), ignore_index=True), records)
+    pd.testing.assert_frame_equal(trace.lane_accesses(limit=5), lanes.head(5))
+    assert trace.select(owners="host").summary()["records"] == 2

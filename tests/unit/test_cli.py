@@ -74,8 +74,8 @@ def test_stats_json_is_exact_and_alone_on_stdout(ring_path: Path, capsys: pytest
     status, out, err = run(capsys, "stats", "--json", ring_path)
     told = json.loads(out)
     assert (status, err) == (0, "")
-    assert list(told) == ["by", "reading", "complete", "summary", "gpus", "rows", "copies", "collectives",
-                          "not_measured", "losses"]  # fmt: skip
+    assert list(told) == ["by", "reading", "complete", "estimated", "summary", "gpus", "rows", "copies",
+                          "collectives", "not_measured", "losses"]  # fmt: skip
     assert {name: told["summary"][name] for name in ring.TOTALS} == ring.TOTALS
     labels = [gpu["label"] for gpu in told["gpus"]]
     assert labels == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]

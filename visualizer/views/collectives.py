@@ -24,6 +24,7 @@ def show() -> None:
         "Bytes, accesses and wire efficiency are those of the kernels that carried the calls out, as counted. "
         "Calls that one kernel carried out together are one row, such as “Recv + Send”: its traffic is not divided."
     )
+    remarks.estimated()
     named = table.assign(operation=table["operation"].replace("", UNNAMED))
     chosen = tables.grid(named, COLUMNS, "collectives_table", height=360)
     if chosen is None:

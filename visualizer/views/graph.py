@@ -26,6 +26,8 @@ def show() -> None:
     labels = list(state.ask("matrix", shown.value, shown.reading, shown.initiated).index)
     if pairs.empty:
         remarks.no_traffic(shown)
+    if shown.initiated != "host":
+        remarks.estimated()
     known = places.by_label()
     picture, details = st.columns([5, 4])
     with picture:

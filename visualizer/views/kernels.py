@@ -6,7 +6,7 @@ import streamlit as st
 
 from visualizer import choices, heatmap, remarks, state, tables, theme
 
-COLUMNS = ["kernel", "launches", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
+COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 
 
 def show() -> None:
@@ -15,7 +15,9 @@ def show() -> None:
     if table.empty:
         remarks.nothing("No kernel reached memory outside its GPU.")
         return
-    chosen = tables.grid(table, COLUMNS, "kernels_table")
+    remarks.estimated()
+    columns = COLUMNS if state.view().estimated else [name for name in COLUMNS if name != "measured"]
+    chosen = tables.grid(table, columns, "kernels_table")
     names = list(table["kernel"])
     if chosen is None:
         st.caption("Choose a kernel to see who it let reach whom.")

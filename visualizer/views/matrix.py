@@ -13,6 +13,8 @@ def show() -> None:
     matrix = state.ask("matrix", shown.value, shown.reading, shown.initiated)
     if not matrix.to_numpy().any():
         remarks.no_traffic(shown)
+    if shown.initiated != "host":
+        remarks.estimated()
     heatmap.show(matrix, shown, "matrix_heatmap")
     for sentence in places.explain(matrix.index):
         st.caption(sentence)

@@ -19,6 +19,7 @@ NOT_MEASURED_NOTE = (
 def show() -> None:
     st.header("Overview")
     _totals(state.ask("summary"))
+    remarks.estimated()
     _losses(state.ask("losses", whole=True))
 
     left, right = st.columns(2, gap="large")
@@ -38,12 +39,22 @@ def show() -> None:
 
 
 def _totals(summary: dict[str, float]) -> None:
+    about = remarks.about()
+    launches = (
+        f"{units.count(summary['measured'])} of them were measured, and stand for the others."
+        if about
+        else "Measured launches of the selected kernels."
+    )
     shown = [
-        ("Bytes", units.bytes(summary["bytes"]), "Lanes × width: what the instructions of kernels asked for."),
-        ("Wire bytes", units.bytes(summary["wire_bytes"]), "32 bytes for every sector touched: what had to move."),
-        ("Wire efficiency", units.percent(summary["wire_efficiency"]), "Bytes / wire bytes."),
-        ("Accesses", units.count(summary["accesses"]), "Executions of a memory instruction by a warp."),
-        ("Launches", units.count(summary["launches"]), "Measured launches of the selected kernels."),
+        ("Bytes", about + units.bytes(summary["bytes"]), "Lanes × width: what the instructions of kernels asked for."),
+        (
+            "Wire bytes",
+            about + units.bytes(summary["wire_bytes"]),
+            "32 bytes for every sector touched: what had to move.",
+        ),
+        ("Wire efficiency", about + units.percent(summary["wire_efficiency"]), "Bytes / wire bytes."),
+        ("Accesses", about + units.count(summary["accesses"]), "Executions of a memory instruction by a warp."),
+        ("Launches", units.count(summary["launches"]), launches),
         ("Records", units.count(summary["records"]), "Single accesses with their addresses."),
     ]
     _metrics(shown)

@@ -18,6 +18,7 @@ def show() -> None:
         remarks.nothing("No instruction reached memory outside its GPU.")
     else:
         st.caption("A site is one instruction in a kernel's code; several belong to one source line.")
+        remarks.estimated()
         tables.grid(table, COLUMNS, "sites_table", height=640)
     unmeasured: pd.DataFrame = state.ask("not_measured")
     if len(unmeasured):

@@ -22,6 +22,7 @@ def show() -> None:
     if lines.empty:
         remarks.nothing("No line reached memory outside its GPU.")
         return
+    remarks.estimated()
     files = lines.groupby("file", sort=False)["bytes"].sum().sort_values(ascending=False, kind="stable")
     file = st.selectbox(
         "File",

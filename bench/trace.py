@@ -1,0 +1,390 @@
+"""How fast a trace is written and read, on any machine:  python bench/trace.py [--app]
+
+Needs g++ and zstd.h (for the collector's writer, which makes the traces: write_trace.cpp) and the package's own
+requirements; --app also needs playwright and Chromium. Each figure is the median of some repeats, each in a process of
+its own, which says its time and its largest memory; what is read was read before, so no disk is measured. Prints the
+tables and writes them into docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path.insert(0, str(ROOT))
+
+import snoopie  # noqa: E402
+
+DOCUMENT = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- by bench/trace.py -->", "<!-- end of bench/trace.py -->"
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+MIB = 1 << 20
+# A table of every lane access takes 56 bytes for each.
+LARGEST_TABLE = 10_000_000
+
+APP = (
+    "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
+    "browsers. Answered: the server is done, and the page has the new heading. Drawn: Plotly or the component's frame, "
+    "which load their own scripts (Plotly's 4.6 MB once, which also keeps the page from saying that the server is "
+    "done, a frame's at each visit), show what came."
+)
+
+Work = Callable[[snoopie.Trace], object]
+
+ANALYSES: dict[str, Work] = {
+    "summary": lambda trace: trace.summary(),
+    "matrix": lambda trace: trace.matrix(),
+    "matrix, as it flowed": lambda trace: trace.matrix(reading="flow"),
+    "by_pair": lambda trace: trace.by_pair(),
+    "by_kernel": lambda trace: trace.by_kernel(),
+    "by_line": lambda trace: trace.by_line(),
+    "by_site": lambda trace: trace.by_site(),
+    "by_operation": lambda trace: trace.by_operation(),
+    "by_launch": lambda trace: trace.by_launch(),
+    "by_collective": lambda trace: trace.by_collective(),
+    "not_measured": lambda trace: trace.not_measured(),
+    "losses": lambda trace: trace.losses(),
+    "select, then summary": lambda trace: trace.select(operations="load").summary(),
+    "select, then by_line": lambda trace: trace.select(operations="load").by_line(),
+}
+RECORDS: dict[str, Work] = {
+    "record_blocks": lambda trace: sum(len(block) for block in trace.record_blocks()),
+    "records": lambda trace: len(trace.records),
+    "lane_access_blocks": lambda trace: sum(len(block) for block in trace.lane_access_blocks()),
+    "lane_accesses": lambda trace: len(trace.lane_accesses()),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Repeats of one measurement: seconds each, and the largest memory of all, in bytes."""
+
+    seconds: tuple[float, ...]
+    peak: int
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def text(self) -> str:
+        """Milliseconds, with the smallest and largest in brackets."""
+        low, middle, high = (
+            f"{1000 * value:,.{0 if value > 0.1 else 1 if value > 0.01 else 2}f}"
+            for value in (min(self.seconds), self.median, max(self.seconds))
+        )
+        return f"{middle} ({low}–{high})"
+
+
+# --- one measurement, in its own process ---
+
+
+def measure(name: str, path: str, cores: int) -> dict[str, float]:
+    """Seconds of one call on a freshly read trace, and this process's largest memory until then."""
+    if cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    start = time.perf_counter()
+    trace = snoopie.load(path)
+    if name != "load":
+        start = time.perf_counter()
+        (ANALYSES | RECORDS)[name](trace)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "peak": peak("self")}
+
+
+def peak(process: int | str) -> int:
+    """The largest memory of a process so far, in bytes. (That of getrusage begins with what its parent had.)"""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def measured(name: str, path: Path, repeats: int, cores: int = 1) -> Figure:
+    """The same in some fresh processes; ``cores`` 0 = all."""
+    command = [sys.executable, __file__, "--measure", name, str(path), str(cores)]
+    results = [_json(command) for _ in range(repeats)]
+    return Figure(tuple(result["seconds"] for result in results), max(int(result["peak"]) for result in results))
+
+
+def _json(command: Sequence[str]) -> dict[str, Any]:
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    result: dict[str, Any] = json.loads(output)
+    return result
+
+
+# --- the tables ---
+
+
+def write(folder: Path, size: int, repeats: int) -> tuple[Path, dict[str, Any], Figure]:
+    """A trace of that many lane accesses, what its writer says of it, and how long it took."""
+    path = folder / f"{size}.zst"
+    results = []
+    for _ in range(repeats):
+        path.unlink(missing_ok=True)
+        results.append(_json([str(ROOT / "nvbit_tool" / "build" / "write_trace"), str(size), str(path)]))
+    figure = Figure(tuple(result["seconds"] for result in results), max(result["peak"] for result in results))
+    return path, results[0], figure
+
+
+def tables(sizes: Sequence[int], repeats: int, folder: Path) -> Iterator[str]:
+    """Markdown, line by line."""
+    written = [write(folder, size, repeats) for size in sizes]
+    paths = [path for path, _, _ in written]
+    facts = [fact for _, fact, _ in written]
+    headings = [f"{size / 1e6:,.0f} M" for size in sizes]
+    growth = [f"× {size / sizes[0]:,.0f}" for size in sizes[1:]]
+    yield "| trace | " + " | ".join(headings) + " |"
+    yield "|---|" + "---:|" * len(sizes)
+    yield from (
+        f"| {name} | " + " | ".join(f"{value(fact):,}" for fact in facts) + " |"
+        for name, value in (
+            ("records", lambda fact: fact["records"]),
+            ("launches", lambda fact: fact["launches"]),
+            ("bytes", lambda fact: fact["bytes"]),
+        )
+    )
+    ratios = " | ".join(f"{fact['bytes'] / fact['lanes']:.3f}" for fact in facts)
+    yield f"| bytes a lane access | {ratios} |"
+    yield ""
+    yield (
+        "One core. Milliseconds: median (smallest–largest). The rate is that of the largest trace; memory is the "
+        "largest of its process there; the growth is beside the smallest trace, whose size grows by "
+        f"{' and '.join(growth)}."
+    )
+    yield ""
+    yield "| | " + " | ".join(headings) + " | M lane accesses/s | memory, MiB | growth |"
+    yield "|---|" + "---:|" * (len(sizes) + 3)
+    yield _row("write", [figure for _, _, figure in written], sizes)
+    for name in ("load", *ANALYSES, *RECORDS):
+        some = [size for size in sizes if name != "lane_accesses" or size <= LARGEST_TABLE]
+        yield _row(
+            name, [measured(name, path, repeats) for path, size in zip(paths, sizes, strict=True) if size in some], some
+        )
+    yield ""
+    cores = len(os.sched_getaffinity(0))
+    yield f"All {cores} cores, the largest trace."
+    yield ""
+    yield "| | milliseconds | M lane accesses/s | × one core | memory, MiB |"
+    yield "|---|---:|---:|---:|---:|"
+    for name in ("load", "select, then summary", "record_blocks", "records", "lane_access_blocks"):
+        one, figure = (measured(name, paths[-1], repeats, number) for number in (1, 0))
+        rate, faster = sizes[-1] / 1e6 / figure.median, one.median / figure.median
+        yield f"| {name} | {figure.text} | {rate:,.0f} | {faster:.2f} | {figure.peak / MIB:,.0f} |"
+
+
+def _row(name: str, figures: Sequence[Figure], sizes: Sequence[int]) -> str:
+    """One line; a dash for sizes that were not measured."""
+    cells = [figure.text for figure in figures] + ["–"] * (len(SIZES) - len(figures))
+    last = figures[-1]
+    growth = ", ".join(f"× {figure.median / figures[0].median:,.1f}" for figure in figures[1:])
+    return (
+        f"| {name} | {' | '.join(cells)} | {sizes[-1] / 1e6 / last.median:,.0f} | {last.peak / MIB:,.0f} | {growth} |"
+    )
+
+
+def fresh_memory() -> float:
+    """GB/s at which this machine gives memory that no process had before: the limit of every large table."""
+    import numpy as np
+
+    start = time.perf_counter()
+    arrays = [np.ones(1 << 27, np.uint8) for _ in range(16)]
+    return sum(array.nbytes for array in arrays) / (time.perf_counter() - start) / 1e9
+
+
+# --- the app ---
+
+
+@contextmanager
+def served(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The app with this trace: its address, its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "visualizer" / "app.py"), f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none"]
+    command += ["--browser.gatherUsageStats=false", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=5).close()
+                break
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                time.sleep(0.1)
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Seconds from a click until the server has answered, and until the browser has drawn it."""
+
+    answered: float
+    drawn: float
+
+
+# What a page has when it is drawn: Plotly's heatmap, a component's frame with its height, figures.
+HEATMAP, FRAME, FIGURES = ".js-plotly-plot .heatmaplayer", "iframe", "[data-testid=stMetric]"
+PAGES = {"Matrix": HEATMAP, "Graph": FRAME, "Kernels": FRAME, "Sites": FRAME, "Source": HEATMAP, "Overview": FIGURES}
+DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
+
+
+def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
+    """The answer to each step in a real browser, and the server's largest memory in bytes."""
+    from playwright.sync_api import sync_playwright
+
+    answers: dict[str, Answer] = {}
+    with served(path) as (address, process), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.set_default_timeout(60_000)
+
+        def step(name: str, act: Callable[[], object], heading: str, drawn: str) -> None:
+            start = time.perf_counter()
+            act()
+            page.locator("h2", has_text=heading).wait_for()
+            page.locator(DONE).wait_for()
+            answered = time.perf_counter()
+            page.locator(drawn).first.wait_for()
+            answers[name] = Answer(answered - start, time.perf_counter() - start)
+            page.wait_for_timeout(500)
+
+        step("open the trace", lambda: page.goto(address), "Overview", FIGURES)
+        for visit in ("first visit", "again"):
+            for name, drawn in PAGES.items():
+                step(f"{name}, {visit}", page.get_by_role("link", name=name, exact=True).click, name, drawn)
+        page.get_by_role("link", name="Matrix", exact=True).click()
+        page.locator(HEATMAP).first.wait_for()
+        page.locator(DONE).wait_for()
+        other = ".js-plotly-plot .colorbar text:text-is('Wire bytes')"
+        step("Matrix, another value", page.get_by_text("Wire bytes", exact=True).first.click, "Matrix", other)
+        page.get_by_role("link", name="Overview", exact=True).click()
+        page.locator(FIGURES).first.wait_for()
+        page.locator(DONE).wait_for()
+        page.wait_for_timeout(2000)  # its frames
+        before = page.locator("[data-testid=stMetricValue]").first.inner_text()
+        page.get_by_role("combobox", name="Operations").click()
+
+        def narrow() -> None:
+            page.get_by_role("option", name="load", exact=True).click()
+            page.wait_for_function(
+                "before => document.querySelector('[data-testid=stMetricValue]').innerText !== before", arg=before
+            )
+
+        step("Overview, a filter", narrow, "Overview", FIGURES)
+        browser.close()
+        return answers, peak(process.pid)
+
+
+def app_table(paths: Sequence[Path], sizes: Sequence[int], repeats: int, chromium: str) -> Iterator[str]:
+    """Markdown, line by line: the largest trace beside the smallest."""
+    chosen = {sizes[-1]: paths[-1], sizes[0]: paths[0]}
+    runs = {size: [use_app(path, chromium) for _ in range(repeats)] for size, path in chosen.items()}
+    yield "| milliseconds | " + " | ".join(f"{size / 1e6:,.0f} M: answered | drawn" for size in chosen) + " |"
+    yield "|---|" + "---:|" * 2 * len(chosen)
+    for name in runs[sizes[-1]][0][0]:
+        cells = [
+            Figure(tuple(seconds(answers[name]) for answers, _ in some), 0).text
+            for some in runs.values()
+            for seconds in (lambda answer: answer.answered, lambda answer: answer.drawn)
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+    yield ""
+    peaks = " and ".join(f"{max(most for _, most in some) / MIB:,.0f} MiB" for some in runs.values())
+    yield f"The server's largest memory was {peaks}."
+
+
+# --- the document ---
+
+
+def machine() -> str:
+    """What was measured where, with which versions."""
+    model = next(
+        (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pandas", "zstandard", "streamlit"))
+    return (
+        f"Measured on {datetime.date.today()} on {len(os.sched_getaffinity(0))} cores of {model}, {memory:.0f} GiB, "
+        f"Linux {platform.release()}, Python {platform.python_version()}, {packages}."
+    )
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def put_into_document(lines: Sequence[str]) -> None:
+    """Between the markers of docs/performance.md."""
+    text = DOCUMENT.read_text()
+    before, found, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not (found and ended):
+        sys.exit(f"{DOCUMENT} lacks the lines {BEGIN} and {END}")
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3, help="processes a figure (default: 3)")
+    parser.add_argument("--app", action="store_true", help="measure the app as well")
+    parser.add_argument("--chromium", default="/usr/bin/chromium", help="browser (default: /usr/bin/chromium)")
+    parser.add_argument("--folder", type=Path, help="for the traces, about 40 MB (default: a temporary one)")
+    parser.add_argument("--no-document", action="store_true", help="print only")
+    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        name, path, cores = arguments.measure
+        print(json.dumps(measure(name, path, int(cores))))
+        return
+    subprocess.run(["make", "-s", "-C", str(ROOT / "nvbit_tool"), "write_trace"], check=True)
+    load_before = os.getloadavg()[0]
+    fresh = f"Memory that no process had before comes at {fresh_memory():.1f} GB/s here, which bounds large tables."
+    lines = [machine(), fresh, ""]
+    print("\n".join(lines))
+
+    def told(some: Iterator[str]) -> None:
+        for line in some:
+            print(line, flush=True)
+            lines.append(line)
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        told(tables(SIZES, arguments.repeats, folder))
+        if arguments.app:
+            told(iter(["", APP, ""]))
+            paths = [folder / f"{size}.zst" for size in SIZES]
+            told(app_table(paths, SIZES, arguments.repeats, arguments.chromium))
+    load = " and ".join(f"{value:.1f}" for value in (load_before, os.getloadavg()[0]))
+    told(iter(["", f"Load average at the beginning and at the end, with what others ran: {load}."]))
+    if not arguments.no_document:
+        put_into_document(lines)
+
+
+if __name__ == "__main__":
+    main()

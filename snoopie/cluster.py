@@ -1,0 +1,206 @@
+"""The same analyses by the workers of a Dask cluster: small tables come back, files stay where they are.
+
+A worker opens a trace under the path that the user gave, made absolute: the folder must be shared, or the same on all
+machines. Each file is verified once, by one worker; its index and small tables then go to whoever decodes its blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import pandas as pd
+
+from snoopie.analysis import traffic
+from snoopie.analysis.selection import Selection
+from snoopie.errors import NotATraceError, SnoopieError, UsageError
+from snoopie.trace.container import Block
+from snoopie.trace.merge import Tables
+from snoopie.trace.tables import Process
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# An address ("tcp://host:8786"), a scheduler's file, or a client that is connected.
+Scheduler: TypeAlias = "str | os.PathLike[str] | Client"
+
+_Result = TypeVar("_Result")
+# What is done with a block of records: a function of a module, which workers can import. None is left out.
+Work: TypeAlias = Callable[[Tables, Selection | None, int, Block], _Result | None]
+
+# Seconds until a cluster without any worker is given up.
+PATIENCE = 20
+# Blocks of a task: enough to be worth the way, few enough to spread.
+_BLOCKS = 8
+
+
+@dataclass
+class _Part:
+    """What a worker holds of one process."""
+
+    tables: Tables
+
+    @cached_property
+    def traffic(self) -> pd.DataFrame:
+        """The joined counts, decoded once a worker."""
+        return traffic.joined(self.tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"tables": self.tables}
+
+    @property
+    def path(self) -> str:
+        return self.tables.sources[0].container.path
+
+
+class Cluster:
+    """Work for the workers of one scheduler."""
+
+    def __init__(self, scheduler: Any) -> None:
+        self._client = _connect(scheduler)
+        self._parts: list[Future] = []
+
+    def open(self, paths: Sequence[Path], *, allow_truncated: bool) -> list[Process]:
+        """Each file opened by a worker. Raises what `Process.open` does, and NotATraceError where a worker cannot."""
+        futures = [self._submit(_open, os.path.abspath(path), allow_truncated) for path in paths]
+        processes: list[Process] = [self._result(future) for future in futures]
+        for process, path in zip(processes, paths, strict=True):
+            process.rename(path)
+        return processes
+
+    def hold(self, tables: Tables) -> None:
+        """Gives the tables of each process to the workers; all other methods are about these."""
+        parts = [_Part(tables.part(number)) for number in range(len(tables.sources))]
+        self._tables = tables
+        self._parts = self._client.scatter(parts, hash=False)
+
+    def sums(self, keys: Sequence[str], selected: Selection | None) -> pd.DataFrame:
+        """The sums of the selected counts: `traffic.summarise` by every worker, then `traffic.merge`."""
+        tables = list(self._of_parts(_sums, selected, list(keys)))
+        self._tables.check_counts(pd.concat(tables, ignore_index=True))
+        return traffic.merge(tables, keys)
+
+    def unmeasured(self, selected: Selection | None) -> pd.DataFrame:
+        """site accesses lanes of the sites that were not measured, in the selected launches."""
+        return pd.concat(list(self._of_parts(_unmeasured, selected)), ignore_index=True)
+
+    def records(self, work: Work[_Result], selected: Selection | None, blocks: int = _BLOCKS) -> Iterator[_Result]:
+        """What ``work`` makes of the selected records, block by block in their order.
+
+        ``blocks`` a task; the results of at most two tasks for each thread of the workers wait to be taken.
+        """
+        waiting: deque[Future] = deque()
+        most = 2 * max(sum(self._client.nthreads().values()), 1)
+        try:
+            for number, part in enumerate(self._parts):
+                own = None if selected is None else selected.part(self._tables, number)
+                every = self._tables.sources[number].record_blocks()
+                for start in range(0, len(every), blocks):
+                    waiting.append(self._submit(_records, part, own, every[start : start + blocks], work))
+                    if len(waiting) > most:
+                        yield from self._result(waiting.popleft())
+            while waiting:
+                yield from self._result(waiting.popleft())
+        finally:
+            # Also when nobody wants the rest.
+            self._client.cancel(list(waiting))
+
+    def _of_parts(self, work: Callable[..., _Result], selected: Selection | None, *arguments: Any) -> Iterator[_Result]:
+        futures = [
+            self._submit(work, part, None if selected is None else selected.part(self._tables, number), *arguments)
+            for number, part in enumerate(self._parts)
+        ]
+        return (self._result(future) for future in futures)
+
+    def _submit(self, work: Callable[..., Any], *arguments: Any) -> Future:
+        return self._client.submit(work, *arguments, pure=False)
+
+    def _result(self, future: Future) -> Any:
+        try:
+            return future.result()
+        except SnoopieError:
+            raise
+        except ImportError as error:
+            raise SnoopieError(
+                f"the Dask workers lack what Snoopie needs ({error})", "install the same Snoopie on all of them"
+            ) from None
+        except (OSError, RuntimeError, MemoryError) as error:
+            raise SnoopieError(f"the Dask cluster failed ({error})", "look at the logs of its workers") from None
+
+
+def _connect(scheduler: Any) -> Client:
+    try:
+        import distributed
+    except ImportError:
+        raise UsageError(
+            "a scheduler needs the package distributed, which is not installed", "pip install 'snoopie[dask]'"
+        ) from None
+    client = scheduler
+    if isinstance(scheduler, (str, os.PathLike)):
+        name = str(scheduler)
+        try:
+            if isinstance(scheduler, str):
+                client = distributed.Client(name, set_as_default=False)
+            elif Path(scheduler).is_file():
+                client = distributed.Client(scheduler_file=name, set_as_default=False)
+            else:
+                raise UsageError(f"there is no scheduler's file {name}", "name the file that dask-scheduler wrote")
+        except (OSError, ValueError, KeyError) as error:
+            raise UsageError(
+                f"no Dask scheduler answers at {name} ({error})", "check its address, as tcp://host:8786"
+            ) from None
+    elif not isinstance(scheduler, distributed.Client):
+        raise UsageError(
+            f"a {type(scheduler).__name__} is no scheduler",
+            "give an address, the path of a scheduler's file or a Client",
+        )
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError:
+        raise UsageError(
+            f"the Dask scheduler at {client.scheduler.address} has no workers", "start some: dask worker ADDRESS"
+        ) from None
+    return client
+
+
+# --- what workers do ---
+
+
+def _reachable(path: str) -> None:
+    if not os.access(path, os.R_OK):
+        from distributed import get_worker
+
+        raise NotATraceError(
+            f"the Dask worker {get_worker().address} cannot read {path}",
+            "put the traces where every worker finds them under this path, as in a shared folder",
+        )
+
+
+def _open(path: str, allow_truncated: bool) -> Process:
+    _reachable(path)
+    return Process.open(Path(path), allow_truncated=allow_truncated)
+
+
+def _sums(part: _Part, selected: Selection | None, keys: list[str]) -> pd.DataFrame:
+    _reachable(part.path)
+    block = part.traffic if selected is None else selected.traffic(part.tables, part.traffic)
+    return traffic.plain(traffic.summarise(block, keys))
+
+
+def _unmeasured(part: _Part, selected: Selection | None) -> pd.DataFrame:
+    _reachable(part.path)
+    counts = traffic.weighted(part.tables, part.tables.unmeasured_counts)
+    if selected is not None:
+        counts = selected.of_launches(part.tables, counts)
+    return traffic.summarise(counts, ["site"], ["accesses", "lanes"])
+
+
+def _records(part: _Part, selected: Selection | None, blocks: list[Block], work: Work[_Result]) -> list[_Result]:
+    _reachable(part.path)
+    made = (work(part.tables, selected, 0, block) for block in blocks)
+    return [result for result in made if result is not None]
