@@ -31,6 +31,7 @@ struct DeviceWarp {
     }
 
     __device__ __forceinline__ U32 match_any(uint32_t group, U64 value) const { return __match_any_sync(group, value); }
+    __device__ __forceinline__ U32 match_any(uint32_t group, U32 value) const { return __match_any_sync(group, value); }
 
     __device__ __forceinline__ U64 wide(U32 value) const { return value; }
     __device__ __forceinline__ U32 all(U32 value) const { return value; }

@@ -45,7 +45,7 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
     const bool dense = warp.match_all(lanes, start ^ warp.wide(page_byte) << 56);
     if (dense && lanes == ~0u) return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
     page_byte = warp.forget(page_byte);  // what was made of it is made again rather than kept
-    const auto group = warp.match_any(lanes, warp.wide(page_byte));
+    const auto group = warp.match_any(lanes, page_byte);
     const auto same = warp.match_any(lanes, address >> 5 | warp.wide(page_byte) << 56);
     return {group, warp.count(warp.all(warp.ballot(lanes, (same & warp.lanes_below()) == 0)) & group)};
 }

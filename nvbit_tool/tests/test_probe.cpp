@@ -95,6 +95,7 @@ struct SimulatedWarp {
             if (group >> lane & 1) seen.insert(value.at[lane]);
         return seen.size() == 1;
     }
+    U32 match_any(uint32_t group, const U32& value) const { return match_any(group, wide(value)); }
     U32 match_any(uint32_t group, const U64& value) const {
         return value.map([&](uint64_t own) {
             uint32_t mask = 0;
