@@ -70,7 +70,7 @@ class ProbeMemory {
     // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB.
     static constexpr uint64_t kArenaCounters = 8 << 20;
     static constexpr uint32_t kPackWords = 1 << 20;
-    static constexpr uint64_t kRingUnits = 1 << 18;  // 16 MiB
+    static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
 
     const uint8_t gpu_;
     const OwnerSlots slots_;

@@ -166,7 +166,7 @@ def test_a_limit_on_the_size_of_files(runner: Runner, pair: tuple[str, ...], fol
     import snoopie
 
     # NVBit writes a copy of the collector first; the trace must be what meets the limit.
-    size = (1 << 22, 12)
+    size = (1 << 22, 60)
     native = runner.native("ring", *size, visible=pair)
     limit = gpu_machine.tool().stat().st_size + (256 << 10)
 
