@@ -24,7 +24,7 @@ def sampled(trace: Trace) -> Sampled:
 
 
 def launches_of(gpus: int, iterations: int) -> dict[tuple[str, int], int]:
-    """How often jacobi launches each kernel on all GPUs. What GPU 0 then launches for itself reaches nothing foreign."""
+    """How often jacobi launches each kernel on all GPUs. What GPU 0 launches then, for itself, crosses nothing."""
     return {(kernel, gpu): number for kernel, number in (("sweep", iterations), ("residual", 1)) for gpu in range(gpus)}
 
 
