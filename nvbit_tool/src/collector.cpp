@@ -70,8 +70,8 @@ void Collector::open_trace(void (*on_thread)()) {
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
     const OwnerLookup* owners = this;
-    copies_ = std::make_unique<Copies>(
-        writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
+    copies_ =
+        std::make_unique<Copies>(writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +

@@ -67,6 +67,11 @@ __device__ __forceinline__ uint64_t clock_now() {
 
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
+    // Who takes the ring for full may have read so long ago: this renews what is in the cache, all of it, and so is done rarely.
+    if (state->full && sampled(clock_now(), threadIdx.x, 64)) {
+        uint32_t now;
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(&state->full) : "memory");
+    }
     const uint64_t limit = state->ring_units - state->ring_slack;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
@@ -275,7 +280,6 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
     if (page_byte) Kind::access(state, launch, site_word, address, page_byte);
 }
 
-// Several accesses of the same lanes. All page bytes are asked for at once; nearly always all are 0.
 // Several accesses of the same lanes, to P pairs of registers. The values are low, high and word of each.
 template <class Kind, int P>
 __device__ __forceinline__ void probe_pack(uint64_t state, int guard, uint32_t pack, uint64_t launch, const uint32_t (&values)[3 * P]) {
@@ -352,7 +356,7 @@ using namespace snoopie;
 //   address     as NVBit computes it, for every other form of operand
 //   source      of a copy into shared memory of which a lane reads its source only if a predicate holds. Where it asks fewer bytes than the
 //               instruction copies, its address lies that many behind the source's.
-//   packP      of several accesses to P different pairs of registers; see probe_packing.h
+//   packP       of several accesses to P different pairs of registers; see probe_packing.h
 #define SNOOPIE_PROBES(Kind, kind)                                                                                                         \
     extern "C" __device__ __noinline__ void snoopie_##kind##_registers(int executes, uint32_t low, uint32_t high, int immediate,           \
                                                                        uint32_t site_word, uint64_t state, uint64_t launch) {              \

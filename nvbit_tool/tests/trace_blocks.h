@@ -16,4 +16,3 @@
 #include "crc32.h"
 
 namespace snoopie::test {
-
