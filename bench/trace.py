@@ -328,7 +328,7 @@ def machine() -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pandas", "zstandard", "streamlit"))
     return (
         f"Measured on {datetime.date.today()} on {len(os.sched_getaffinity(0))} cores of {model}, {memory:.0f} GiB, "
-        f"Linux {platform.release().partition("-")[0]}, Python {platform.python_version()}, {packages}."
+        f"Linux {platform.release().partition('-')[0]}, Python {platform.python_version()}, {packages}."
     )
 
 
