@@ -9,8 +9,9 @@ namespace snoopie {
 bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code) {
     const bool measured = value.has_value();
     if (!measured && !new_code && !function.enabled && function.uncounted) return true;
-    const bool stays = function.enabled && (function.in_graph || !context_->let_default_stream_wait(function));
-    set(function, call, measured || stays, value.value_or(kLaunchUncounted), new_code);
+    bool instrumented = measured;
+    if (!measured && function.enabled) instrumented = function.in_graph || !context_->let_default_stream_wait(function);
+    set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
     if (!measured || in_place(call.stream)) return true;
     set(function, call, true, kLaunchUncounted, false);
     return false;
