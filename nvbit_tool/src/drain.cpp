@@ -224,7 +224,7 @@ void Drain::write_counts(Context& context, const Flight& flight, const std::vect
         if (counter[kAccesses] == 0) continue;
         const size_t pair = i / kCounters;
         const uint32_t site = flight.counters.first_site + static_cast<uint32_t>(pair / owners);
-        const uint64_t sectors = sectors_of(counter, site_width(pack_site(0, catalog_->log2_width(site))));
+        const uint64_t sectors = sectors_of(counter, 1u << catalog_->log2_width(site));
         rows.push_back({flight.launch, site, slots.owner(pair % owners), counter[kAccesses], lanes_of(counter), sectors});
         // A site that is not measured has no sectors: it only ran.
         (sectors ? accesses_ : unmeasured_) += counter[kAccesses];

@@ -9,6 +9,12 @@
 namespace snoopie {
 namespace {
 
+__device__ __forceinline__ uint32_t lanes_below() {
+    uint32_t lanes;
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
+    return lanes;
+}
+
 // The lanes of the real warp; see probe_logic.h.
 struct DeviceWarp {
     using U64 = unsigned long long;
@@ -18,11 +24,7 @@ struct DeviceWarp {
 
     __device__ __forceinline__ U64 lane() const { return lane_; }
 
-    __device__ __forceinline__ U32 lanes_below() const {
-        uint32_t lanes;
-        asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
-        return lanes;
-    }
+    __device__ __forceinline__ U32 lanes_below() const { return snoopie::lanes_below(); }
 
     __device__ __forceinline__ bool match_all(uint32_t group, U64 value) const {
         int all;
@@ -162,12 +164,6 @@ __device__ __forceinline__ DeviceWarp this_warp() {
     return warp;
 }
 
-__device__ __forceinline__ uint32_t lanes_below() {
-    uint32_t lanes;
-    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes));
-    return lanes;
-}
-
 __device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
     const uint32_t mark = launch_mark(launch);
@@ -215,10 +211,9 @@ __device__ __noinline__ void record_access(uint64_t state_address, uint64_t laun
     const uint32_t leader = lowest_lane(group);
     const uint32_t width = site_width(site_word);
     const uint64_t start = address - static_cast<uint64_t>(warp.lane_) * width;
-    int dense;
-    __match_all_sync(group, start, &dense);
-    const Shape shape = dense && (group & (group - 1)) ? Shape{start + leader * width, width, true}
-                                                       : shape_of(warp, group, static_cast<unsigned long long>(address));
+    const Shape shape = warp.match_all(group, start) && (group & (group - 1))
+                            ? Shape{start + leader * width, width, true}
+                            : shape_of(warp, group, static_cast<unsigned long long>(address));
     unsigned long long at = ~0ull;
     if (warp.lane_ == leader) {
         uint64_t place;

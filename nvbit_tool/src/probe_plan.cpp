@@ -50,10 +50,11 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
 
 std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing) {
     std::vector<PlannedCall> calls;
+    std::vector<std::optional<SassLine>> lines;
     std::vector<SassEffect> effects;
     std::vector<uint32_t> offsets;
     for (const Instruction& instruction : instructions) {
-        const std::optional<SassLine> line = parse_sass(instruction.sass);
+        const std::optional<SassLine>& line = lines.emplace_back(parse_sass(instruction.sass));
         effects.push_back(line ? effect_of(*line) : SassEffect());
         offsets.push_back(instruction.offset);
     }
@@ -62,13 +63,17 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     for (size_t i = 0; i < plan.probes.size(); ++i) {
         const Probe& probe = plan.probes[i];
         const size_t at = plan.sites[probe.site].instruction;
-        const std::optional<SassLine> line = parse_sass(instructions[at].sass);
-        if (probe.kind != Probe::Kind::registers || !line || line->guard_uniform ||
-            !spans_pack(instructions[at].references[probe.reference].immediate, instructions[at].references[probe.reference].immediate)) {
+        const std::optional<SassLine>& line = lines[at];
+        if (probe.kind != Probe::Kind::registers || !line || line->guard_uniform) {
             calls.push_back({at, {i}});
             continue;
         }
-        accesses.push_back({at, instructions[at].references[probe.reference].reg, line->guard, line->guard_negated});
+        const MemoryReference& reference = instructions[at].references[probe.reference];
+        if (!spans_pack(reference.immediate, reference.immediate)) {
+            calls.push_back({at, {i}});
+            continue;
+        }
+        accesses.push_back({at, reference.reg, line->guard, line->guard_negated});
         plan.probes[i].guarded = accesses.back().guarded();
         probes.push_back(i);
     }
