@@ -1,13 +1,11 @@
 // The control of the bench: an NVBit tool that calls an empty function, without arguments, before every global memory access and does
 // nothing else. What a kernel costs under it is what anything costs that makes one call for each access.
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "injection.h"
 #include "nvbit.h"
 
 namespace {
@@ -16,18 +14,7 @@ namespace {
 std::set<std::pair<CUcontext, CUfunction>> instrumented;
 std::mutex instrumenting;
 
-// The driver loads tools from this variable only; with it a plain LD_PRELOAD is enough.
-__attribute__((constructor(101))) void name_the_tool_to_the_driver() {
-    Dl_info self;
-    if (dladdr(reinterpret_cast<void*>(&name_the_tool_to_the_driver), &self) && self.dli_fname) {
-        char* path = realpath(self.dli_fname, nullptr);
-        if (path) setenv("CUDA_INJECTION64_PATH", path, 0);
-        free(path);
-    }
-    // Lines that NVBit would print.
-    setenv("NOBANNER", "1", 0);
-    setenv("ACK_CTX_INIT_LIMITATION", "1", 0);
-}
+__attribute__((constructor(101))) void at_load() { snoopie::name_the_tool_to_the_driver(); }
 
 bool is_global(InstrType::MemorySpace space) {
     return space == InstrType::MemorySpace::GLOBAL || space == InstrType::MemorySpace::GENERIC ||

@@ -1,5 +1,4 @@
 // NVBit's callbacks: they sort driver events and hand them to the collector.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "collector.h"
+#include "injection.h"
 #include "nvbit.h"
 #include "options.h"
 
@@ -34,18 +34,7 @@ std::once_flag started;
 thread_local std::vector<Launch> launches;
 thread_local CUgraphExec launching_graph = nullptr;
 
-// The driver loads tools from this variable only; with it a plain LD_PRELOAD is enough.
-__attribute__((constructor(101))) void name_the_tool_to_the_driver() {
-    Dl_info self;
-    if (dladdr(reinterpret_cast<void*>(&name_the_tool_to_the_driver), &self) && self.dli_fname) {
-        char* path = realpath(self.dli_fname, nullptr);
-        if (path) setenv("CUDA_INJECTION64_PATH", path, 0);
-        free(path);
-    }
-    // Lines that NVBit would print.
-    setenv("NOBANNER", "1", 0);
-    setenv("ACK_CTX_INIT_LIMITATION", "1", 0);
-}
+__attribute__((constructor(101))) void at_load() { snoopie::name_the_tool_to_the_driver(); }
 
 void start() {
     const auto settings = snoopie::read_options(getenv);
