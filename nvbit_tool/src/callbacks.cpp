@@ -142,11 +142,11 @@ void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool suc
         Launch launch = std::move(launches.back());
         launches.pop_back();
         collector->after_launch(std::move(launch), succeeded);
-    } else if (!collector->selects(context, call.function)) {
-        launches.push_back(collector->native_launch(context));
     } else if (capturing(call.stream)) {
         collector->into_graph(context, call, true);
         launches.emplace_back();
+    } else if (auto native = collector->native_launch(context, call.function)) {
+        launches.push_back(std::move(*native));
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
         // A kernel runs where its stream is, which need not be the current context's GPU.
         launches.push_back(collector->launch_elsewhere(there, call));

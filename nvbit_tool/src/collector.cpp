@@ -225,15 +225,12 @@ void Collector::announce(const Context& context, const Flight& flight, const Lau
                               current_collective_group(context.gpu())});
 }
 
-bool Collector::selects(CUcontext handle, CUfunction function) {
-    Context* context = find(handle);
-    return context && decided(*context, function).selected;
-}
-
-Launch Collector::native_launch(CUcontext handle) {
+std::optional<Launch> Collector::native_launch(CUcontext handle, CUfunction function) {
     Launch launch;
     launch.context = find(handle);
-    if (launch.context) ++launches_seen_;
+    if (!launch.context) return launch;
+    if (decided(*launch.context, function).selected) return std::nullopt;
+    ++launches_seen_;
     return launch;
 }
 

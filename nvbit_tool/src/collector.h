@@ -58,10 +58,8 @@ class Collector : private OwnerLookup {
     // Any call that is not a launch of a kernel: it may copy.
     void copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
-    // Whether anything is to be known of a kernel's launches.
-    bool selects(CUcontext handle, CUfunction function);
-    // A launch of a kernel that is not selected.
-    Launch native_launch(CUcontext handle);
+    // A launch of which nothing is to be known but that it was; none if its kernel is selected.
+    std::optional<Launch> native_launch(CUcontext handle, CUfunction function);
     Launch before_launch(CUcontext handle, const LaunchCall& call);
     void after_launch(Launch launch, bool succeeded);
     // A launch that runs in another context than the current one, where NVBit does not follow it.
