@@ -145,8 +145,69 @@ class Trace:
 
     @property
     def objects(self) -> pd.DataFrame:
-        """object | process address bytes owner kind allocated freed (ns, 0 = never)"""
+        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads) call
+        stack inside (the object it is a part of).
+
+        ``kind``: device, pool, array, mapping (of physical memory), import (memory of another process), managed, host,
+        registered, graph, multicast, physical (memory without an address of its own), symmetric (of NVSHMEM's heap).
+        """
         return self._tables.objects
+
+    @property
+    def stacks(self) -> pd.DataFrame:
+        """stack | frame (the innermost) caller (the stack without it, 0 = none)"""
+        return self._tables.stacks
+
+    @property
+    def frames(self) -> pd.DataFrame:
+        """frame | module (0 = Python) address (in the module's file): where calls were made"""
+        return self._tables.frames
+
+    @property
+    def modules(self) -> pd.DataFrame:
+        """module | process path build_id: files that code was loaded from"""
+        return self._tables.modules
+
+    @property
+    def symbols(self) -> pd.DataFrame:
+        """frame level (0 = innermost, further ones have it inlined) function file line code ("" and 0 = unknown)"""
+        return self._tables.symbols
+
+    @property
+    def spans(self) -> pd.DataFrame:
+        """launch start end (host ns): when instrumented launches ran on their GPUs"""
+        return self._tables.spans
+
+    @property
+    def call_totals(self) -> pd.DataFrame:
+        """process time call kernel thread gpu direction calls errors total least most (ns) bytes: driver calls.
+
+        Rows of one call are to be added up: each is of the time since the one before it, until ``time``.
+        """
+        return self._tables.call_totals
+
+    @property
+    def call_times(self) -> pd.DataFrame:
+        """process call thread gpu log2 calls: how many took at least 2^log2 ns and less than twice that; add up."""
+        return self._tables.call_times
+
+    @property
+    def call_errors(self) -> pd.DataFrame:
+        """process call thread gpu code name calls: what driver calls returned that failed; to be summed"""
+        return self._tables.call_errors
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """event | process call kernel thread gpu direction start end (host ns) code bytes: with CALLS=all, each call"""
+        return self._tables.calls
+
+    @property
+    def memory_use(self) -> pd.DataFrame:
+        """process time gpu used own pool_reserved pool_used (bytes, -1 unknown): as the driver reports it.
+
+        ``used`` is by everybody, ``own`` by this process.
+        """
+        return self._tables.memory_use
 
     @property
     def notices(self) -> pd.DataFrame:
@@ -155,7 +216,8 @@ class Trace:
 
     @cached_property
     def launches(self) -> pd.DataFrame:
-        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group.
+        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group
+        stack.
 
         ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
         """
@@ -172,13 +234,15 @@ class Trace:
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """launch site issuer owner process accesses lanes sectors bytes wire_bytes: exact totals, of measured sites"""
+        """launch site issuer owner process accesses lanes sectors bytes wire_bytes object: exact totals, of measured
+        sites; ``object`` is 0 where it was not told from others of the owner.
+        """
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
 
     @cached_property
     def copies(self) -> pd.DataFrame:
         """copy | process kind call source destination source_address destination_address bytes issuer stream thread
-        start end (host ns).
+        start end (host ns) stack.
 
         Copies that the host started, between different GPUs or host and GPU. ``issuer`` carries it out; an
         asynchronous one may go on after ``end``, when the call returned.

@@ -15,9 +15,14 @@ constexpr int kMaxSets = 8;
 enum class Operation : uint8_t { load, store, atomic, reduction };
 constexpr const char* kOperationNames[] = {"load", "store", "atomic", "reduction"};
 
-enum class ObjectKind : uint8_t { device, pool, array, mapping, import, managed, host, registered, graph, multicast };
-constexpr const char* kObjectKindNames[] = {"device",  "pool", "array",      "mapping", "import",
-                                            "managed", "host", "registered", "graph",   "multicast"};
+// A mapping shows physical memory, of this process or (import) another; symmetric: a part of NVSHMEM's heap.
+enum class ObjectKind : uint8_t { device, pool, array, mapping, import, managed, host, registered, graph, multicast, physical, symmetric };
+constexpr const char* kObjectKindNames[] = {"device", "pool",       "array", "mapping",   "import",   "managed",
+                                            "host",   "registered", "graph", "multicast", "physical", "symmetric"};
+
+// Where a copy goes, seen from the GPU whose context carries it out; none: the call is no copy.
+enum class Direction : uint8_t { none, host_to_device, device_to_host, device_to_device, peer, host_to_host };
+constexpr const char* kDirectionNames[] = {"", "host to device", "device to host", "device to device", "peer", "host to host"};
 
 enum class CopyKind : uint8_t { linear, rectangle, box, batch, graph, prefetch };
 constexpr const char* kCopyKindNames[] = {"linear", "2d", "3d", "batch", "graph", "prefetch"};

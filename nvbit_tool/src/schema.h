@@ -65,21 +65,46 @@ constexpr int kFormatVersion = 3;
     C(measured, u1, "", "", "1 = counted, 0 = this version cannot measure it")                                                \
     C(line, u4, "", "lines", "source line, 0 = unknown")
 
-#define SNOOPIE_LAUNCHES(C)                                               \
-    C(id, u4, "", "", "rising in the order of launching")                 \
-    C(function, u4, "", "functions", "the kernel")                        \
-    C(gpu, u1, "", "", "issuer: the GPU that ran it")                     \
-    C(stream, u8, "", "", "CUDA stream handle")                           \
-    C(thread, u4, "", "", "host thread that launched it")                 \
-    C(time, u8, "ns", "", "host time of the launch call")                 \
-    C(grid_x, u4, "blocks", "", "grid size in x")                         \
-    C(grid_y, u4, "blocks", "", "grid size in y")                         \
-    C(grid_z, u4, "blocks", "", "grid size in z")                         \
-    C(block_x, u4, "threads", "", "block size in x")                      \
-    C(block_y, u4, "threads", "", "block size in y")                      \
-    C(block_z, u4, "threads", "", "block size in z")                      \
-    C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block") \
-    C(group, u4, "", "", "the group of collectives that it carries out, 0 = none")
+#define SNOOPIE_MODULES(C)                                           \
+    C(id, u4, "", "", "1, 2, 3, …")                                  \
+    C(path, u4, "", "strings", "file that the code was loaded from") \
+    C(build_id, u4, "", "strings", "its build id in hexadecimal, 0 = it has none")
+
+#define SNOOPIE_FRAMES(C)                                                                                   \
+    C(id, u4, "", "", "1, 2, 3, …")                                                                         \
+    C(module, u4, "", "modules", "the file that holds the code, 0 = a frame of Python, or code of no file") \
+    C(address, u8, "bytes", "", "of the call, as the file numbers its addresses; 0 = a frame of Python")
+
+#define SNOOPIE_STACKS(C)                             \
+    C(id, u4, "", "", "1, 2, 3, …")                   \
+    C(frame, u4, "", "frames", "the innermost frame") \
+    C(caller, u4, "", "stacks", "the stack without it, 0 = it is the outermost")
+
+// What a frame was, found when the process ends; of Python, at once.
+#define SNOOPIE_SYMBOLS(C)                                                                          \
+    C(frame, u4, "", "frames", "the frame")                                                         \
+    C(level, u1, "", "", "0 = the innermost function; each further one has that before it inlined") \
+    C(function, u4, "", "strings", "demangled name, 0 = unknown")                                   \
+    C(file, u4, "", "strings", "source file, 0 = unknown")                                          \
+    C(line, u4, "", "", "line number, 0 = unknown")                                                 \
+    C(code, u4, "", "strings", "what the source has there, 0 = it could not be read")
+
+#define SNOOPIE_LAUNCHES(C)                                                        \
+    C(id, u4, "", "", "rising in the order of launching")                          \
+    C(function, u4, "", "functions", "the kernel")                                 \
+    C(gpu, u1, "", "", "issuer: the GPU that ran it")                              \
+    C(stream, u8, "", "", "CUDA stream handle")                                    \
+    C(thread, u4, "", "", "host thread that launched it")                          \
+    C(time, u8, "ns", "", "host time of the launch call")                          \
+    C(grid_x, u4, "blocks", "", "grid size in x")                                  \
+    C(grid_y, u4, "blocks", "", "grid size in y")                                  \
+    C(grid_z, u4, "blocks", "", "grid size in z")                                  \
+    C(block_x, u4, "threads", "", "block size in x")                               \
+    C(block_y, u4, "threads", "", "block size in y")                               \
+    C(block_z, u4, "threads", "", "block size in z")                               \
+    C(shared_memory, u4, "bytes", "", "dynamic shared memory of a block")          \
+    C(group, u4, "", "", "the group of collectives that it carries out, 0 = none") \
+    C(stack, u4, "", "stacks", "who launched it, 0 = unknown")
 
 #define SNOOPIE_COUNTS(C)                                                                                                               \
     C(launch, u4, "", "launches", "the launch")                                                                                         \
@@ -87,7 +112,8 @@ constexpr int kFormatVersion = 3;
     C(owner, u1, "", "", "whose memory was touched; unknown for sites that are not measured: how often they ran")                       \
     C(accesses, u8, "", "", "executions by a warp that touched this owner")                                                             \
     C(lanes, u8, "", "", "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
-    C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")
+    C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")                                        \
+    C(object, u4, "", "objects", "the allocation touched, 0 = not told from others of this owner")
 
 #define SNOOPIE_SAMPLING(C)                                       \
     C(function, u4, "", "functions", "the kernel")                \
@@ -128,20 +154,21 @@ constexpr int kFormatVersion = 3;
     SNOOPIE_MOMENT(C)                                                                          \
     C(bytes, u8, "bytes", "", "bytes moved")
 
-#define SNOOPIE_COPIES(C)                                                              \
-    C(id, u4, "", "", "1, 2, 3, … in the order of their ends")                         \
-    C(kind, u1, "", "", "index in the header's copy_kinds")                            \
-    C(call, u4, "", "strings", "the driver call, or the call that launched the graph") \
-    C(source, u1, "", "", "owner of the memory read")                                  \
-    C(destination, u1, "", "", "owner of the memory written")                          \
-    C(source_address, u8, "bytes", "", "first address read, 0 for an array")           \
-    C(destination_address, u8, "bytes", "", "first address written, 0 for an array")   \
-    C(bytes, u8, "bytes", "", "bytes moved; of a prefetch, bytes that it was for")     \
-    C(gpu, u1, "", "", "issuer: the GPU of the context or stream that carries it out") \
-    C(stream, u8, "", "", "CUDA stream handle")                                        \
-    C(thread, u4, "", "", "host thread that called")                                   \
-    C(start, u8, "ns", "", "host time when the call began")                            \
-    C(end, u8, "ns", "", "host time when the call returned; an asynchronous copy may go on")
+#define SNOOPIE_COPIES(C)                                                                    \
+    C(id, u4, "", "", "1, 2, 3, … in the order of their ends")                               \
+    C(kind, u1, "", "", "index in the header's copy_kinds")                                  \
+    C(call, u4, "", "strings", "the driver call, or the call that launched the graph")       \
+    C(source, u1, "", "", "owner of the memory read")                                        \
+    C(destination, u1, "", "", "owner of the memory written")                                \
+    C(source_address, u8, "bytes", "", "first address read, 0 for an array")                 \
+    C(destination_address, u8, "bytes", "", "first address written, 0 for an array")         \
+    C(bytes, u8, "bytes", "", "bytes moved; of a prefetch, bytes that it was for")           \
+    C(gpu, u1, "", "", "issuer: the GPU of the context or stream that carries it out")       \
+    C(stream, u8, "", "", "CUDA stream handle")                                              \
+    C(thread, u4, "", "", "host thread that called")                                         \
+    C(start, u8, "ns", "", "host time when the call began")                                  \
+    C(end, u8, "ns", "", "host time when the call returned; an asynchronous copy may go on") \
+    C(stack, u4, "", "stacks", "who called, 0 = unknown")
 
 #define SNOOPIE_COLLECTIVES(C)                                                                        \
     C(id, u4, "", "", "1, 2, 3, …")                                                                   \
@@ -165,17 +192,77 @@ constexpr int kFormatVersion = 3;
     C(owner, u1, "", "", "the multicast object's value in columns of owners, from the header's first_set") \
     C(gpu, u1, "", "", "a member; unknown = members that other processes added")
 
-#define SNOOPIE_OBJECTS(C)                                    \
-    C(id, u4, "", "", "1, 2, 3, …")                           \
-    C(address, u8, "bytes", "", "first address")              \
-    C(bytes, u8, "bytes", "", "size asked for")               \
-    C(owner, u1, "", "", "whose memory it is")                \
-    C(kind, u1, "", "", "index in the header's object_kinds") \
-    C(time, u8, "ns", "", "host time when the allocation was complete")
+#define SNOOPIE_OBJECTS(C)                                              \
+    C(id, u4, "", "", "1, 2, 3, …")                                     \
+    C(address, u8, "bytes", "", "first address")                        \
+    C(bytes, u8, "bytes", "", "size asked for")                         \
+    C(owner, u1, "", "", "whose memory it is")                          \
+    C(kind, u1, "", "", "index in the header's object_kinds")           \
+    C(time, u8, "ns", "", "host time when the allocation was complete") \
+    C(thread, u4, "", "", "host thread that called")                    \
+    C(call, u4, "", "strings", "the call that made it")                 \
+    C(stack, u4, "", "stacks", "who called, 0 = unknown")               \
+    C(inside, u4, "", "objects", "the allocation that it is a part of, 0 = none")
 
 #define SNOOPIE_FREES(C)                             \
     C(object, u4, "", "objects", "the object freed") \
-    C(time, u8, "ns", "", "host time of the free")
+    C(time, u8, "ns", "", "host time of the free")   \
+    C(thread, u4, "", "", "host thread that called")
+
+// Rows of one (call, kernel, thread, gpu, direction) are added up: each is of the time since the one before it.
+#define SNOOPIE_CALL_TOTALS(C)                                                \
+    C(time, u8, "ns", "", "host time until which the row counts")             \
+    C(call, u4, "", "strings", "the driver call")                             \
+    C(kernel, u4, "", "strings", "of a launch: demangled name of the kernel") \
+    C(thread, u4, "", "", "host thread that called")                          \
+    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")        \
+    C(direction, u1, "", "", "index in the header's directions")              \
+    C(calls, u8, "", "", "number of calls that returned")                     \
+    C(errors, u8, "", "", "of these, those that failed")                      \
+    C(total, u8, "ns", "", "host time in the calls")                          \
+    C(least, u8, "ns", "", "the shortest")                                    \
+    C(most, u8, "ns", "", "the longest")                                      \
+    C(bytes, u8, "bytes", "", "bytes copied, set or allocated by the calls that succeeded")
+
+#define SNOOPIE_CALL_TIMES(C)                                                          \
+    C(call, u4, "", "strings", "the driver call")                                      \
+    C(thread, u4, "", "", "host thread that called")                                   \
+    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")                 \
+    C(log2, u1, "", "", "calls that took at least 2^log2 ns and less than twice that") \
+    C(calls, u8, "", "", "number of calls, to be added up")
+
+#define SNOOPIE_CALL_ERRORS(C)                                         \
+    C(call, u4, "", "strings", "the driver call")                      \
+    C(thread, u4, "", "", "host thread that called")                   \
+    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none") \
+    C(code, i4, "", "", "what it returned")                            \
+    C(name, u4, "", "strings", "the driver's name of that")            \
+    C(calls, u8, "", "", "number of calls, to be added up")
+
+#define SNOOPIE_CALLS(C)                                                      \
+    C(id, u4, "", "", "1, 2, 3, …")                                           \
+    C(call, u4, "", "strings", "the driver call")                             \
+    C(kernel, u4, "", "strings", "of a launch: demangled name of the kernel") \
+    C(thread, u4, "", "", "host thread that called")                          \
+    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")        \
+    C(direction, u1, "", "", "index in the header's directions")              \
+    C(start, u8, "ns", "", "host time when the call began")                   \
+    C(end, u8, "ns", "", "host time when the call returned")                  \
+    C(code, i4, "", "", "what it returned, 0 = success")                      \
+    C(bytes, u8, "bytes", "", "bytes copied, set or allocated")
+
+#define SNOOPIE_SPANS(C)                                               \
+    C(launch, u4, "", "launches", "the launch")                        \
+    C(start, u8, "ns", "", "when the GPU began with it, in host time") \
+    C(end, u8, "ns", "", "when it had ended")
+
+#define SNOOPIE_MEMORY_USE(C)                                                                                 \
+    C(time, u8, "ns", "", "host time")                                                                        \
+    C(gpu, u1, "", "", "the GPU")                                                                             \
+    C(used, i8, "bytes", "", "memory in use on the GPU by everybody, as the driver reports it; -1 = unknown") \
+    C(own, i8, "bytes", "", "of this, by this process; -1 = unknown")                                         \
+    C(pool_reserved, i8, "bytes", "", "held by memory pools of this process; -1 = unknown")                   \
+    C(pool_used, i8, "bytes", "", "of this, handed out; -1 = unknown")
 
 #define SNOOPIE_NOTICES(C)             \
     C(time, u8, "ns", "", "host time") \
@@ -188,6 +275,12 @@ constexpr int kFormatVersion = 3;
     T(functions, FunctionRow, SNOOPIE_FUNCTIONS, "instrumented kernels and the device functions they call")                      \
     T(sites, SiteRow, SNOOPIE_SITES, "static memory instructions")                                                               \
     T(sets, SetRow, SNOOPIE_SETS, "GPUs of multicast objects")                                                                   \
+    T(modules, ModuleRow, SNOOPIE_MODULES, "files that the program's code was loaded from")                                      \
+    T(frames, FrameRow, SNOOPIE_FRAMES, "places in the program from which calls were made")                                      \
+    T(stacks, StackRow, SNOOPIE_STACKS, "call stacks: a frame and the stack of its caller")                                      \
+    T(symbols, SymbolRow, SNOOPIE_SYMBOLS, "functions and source lines of frames")                                               \
+    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
+    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
     T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen") \
     T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
     T(sampling, SamplingRow, SNOOPIE_SAMPLING, "kernels of which only some launches were measured")                              \
@@ -197,8 +290,12 @@ constexpr int kFormatVersion = 3;
     T(bulk, BulkRow, SNOOPIE_BULK, "single bulk and tensor copies by a kernel")                                                  \
     T(copies, CopyRow, SNOOPIE_COPIES, "copies started by the host whose ends lie on different GPUs, or on host and GPU")        \
     T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, "NCCL calls")                                                             \
-    T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
-    T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
+    T(spans, SpanRow, SNOOPIE_SPANS, "when launches ran on their GPUs, as measured: instrumented")                               \
+    T(call_totals, CallTotalRow, SNOOPIE_CALL_TOTALS, "driver calls, summed")                                                    \
+    T(call_times, CallTimeRow, SNOOPIE_CALL_TIMES, "driver calls by how long they took")                                         \
+    T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, "driver calls that failed")                                                \
+    T(calls, CallRow, SNOOPIE_CALLS, "single driver calls, with CALLS=all")                                                      \
+    T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, "memory in use, as the driver reports it")                                   \
     T(notices, NoticeRow, SNOOPIE_NOTICES, "remarks of the collector")
 
 enum class Table : uint32_t {

@@ -121,6 +121,9 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.key("object_kinds").begin_array();
     for (const char* name : kObjectKindNames) json.value(name);
     json.end_array();
+    json.key("directions").begin_array();
+    for (const char* name : kDirectionNames) json.value(name);
+    json.end_array();
     json.key("schema").raw(schema_json());
     return json.end_object().text();
 }

@@ -41,7 +41,20 @@ SECTOR = 32
 
 _Result = TypeVar("_Result")
 
-_WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
+_WITH_IDS = (
+    "strings",
+    "lines",
+    "functions",
+    "sites",
+    "modules",
+    "frames",
+    "stacks",
+    "objects",
+    "launches",
+    "copies",
+    "collectives",
+    "calls",
+)
 
 
 class Places:
@@ -315,6 +328,7 @@ class Tables:
             time=self._raw("launches", "time"),
             **{name: self._raw("launches", name) for name in GEOMETRY},
             group=self._ids("launches", "group", "groups"),
+            stack=self._ids("launches", "stack", "stacks"),
         )
 
     @cached_property
@@ -387,6 +401,7 @@ class Tables:
                 **values,
                 "bytes": values["lanes"] * width,
                 "wire_bytes": values["sectors"] * SECTOR,
+                "object": self._ids("counts", "object", "objects"),
             }
         )
 
@@ -422,6 +437,7 @@ class Tables:
             thread=self._raw("copies", "thread"),
             start=start,
             end=end,
+            stack=self._ids("copies", "stack", "stacks"),
         )
 
     @cached_property
@@ -452,8 +468,9 @@ class Tables:
     @cached_property
     def objects(self) -> pd.DataFrame:
         ids = self._ids("objects", "id", "objects")
-        freed = np.zeros(len(ids), np.int64)
-        freed[Places(ids).of(self._ids("frees", "object", "objects"))] = self._raw("frees", "time")
+        freed, freed_by = np.zeros((2, len(ids)), np.int64)
+        rows = Places(ids).of(self._ids("frees", "object", "objects"))
+        freed[rows], freed_by[rows] = self._raw("frees", "time"), self._raw("frees", "thread")
         return _frame(
             "object",
             ids,
@@ -464,6 +481,142 @@ class Tables:
             kind=self._named("objects", "kind"),
             allocated=self._raw("objects", "time"),
             freed=freed,
+            thread=self._raw("objects", "thread"),
+            freed_by=freed_by,
+            call=self._text("objects", "call"),
+            stack=self._ids("objects", "stack", "stacks"),
+            inside=self._ids("objects", "inside", "objects"),
+        )
+
+    @cached_property
+    def modules(self) -> pd.DataFrame:
+        return _frame(
+            "module",
+            self._ids("modules", "id", "modules"),
+            process=self._process("modules"),
+            path=self._text("modules", "path"),
+            build_id=self._text("modules", "build_id"),
+        )
+
+    @cached_property
+    def frames(self) -> pd.DataFrame:
+        return _frame(
+            "frame",
+            self._ids("frames", "id", "frames"),
+            module=self._ids("frames", "module", "modules"),
+            address=self._raw("frames", "address"),
+        )
+
+    @cached_property
+    def stacks(self) -> pd.DataFrame:
+        return _frame(
+            "stack",
+            self._ids("stacks", "id", "stacks"),
+            frame=self._ids("stacks", "frame", "frames"),
+            caller=self._ids("stacks", "caller", "stacks"),
+        )
+
+    @cached_property
+    def symbols(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "frame": self._ids("symbols", "frame", "frames"),
+                "level": self._raw("symbols", "level"),
+                "function": _strings(self._text("symbols", "function")),
+                "file": _strings(self._text("symbols", "file")),
+                "line": self._raw("symbols", "line"),
+                "code": _strings(self._text("symbols", "code")),
+            }
+        )
+
+    @cached_property
+    def spans(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "launch": self._ids("spans", "launch", "launches"),
+                "start": self._raw("spans", "start"),
+                "end": self._raw("spans", "end"),
+            }
+        )
+
+    @cached_property
+    def call_totals(self) -> pd.DataFrame:
+        values = {name: self._raw("call_totals", name) for name in ("calls", "errors", "total", "bytes")}
+        self._check_sums("call_totals", list(values.values()))
+        return pd.DataFrame(
+            {
+                "process": self._process("call_totals", "call"),
+                "time": self._raw("call_totals", "time"),
+                "call": _strings(self._text("call_totals", "call")),
+                "kernel": _strings(self._text("call_totals", "kernel")),
+                "thread": self._raw("call_totals", "thread"),
+                "gpu": self._owners("call_totals", "gpu"),
+                "direction": _strings(self._named("call_totals", "direction")),
+                **values,
+                "least": self._raw("call_totals", "least"),
+                "most": self._raw("call_totals", "most"),
+            }
+        )
+
+    @cached_property
+    def call_times(self) -> pd.DataFrame:
+        calls = self._raw("call_times", "calls")
+        self._check_sums("call_times", [calls])
+        return pd.DataFrame(
+            {
+                "process": self._process("call_times", "call"),
+                "call": _strings(self._text("call_times", "call")),
+                "thread": self._raw("call_times", "thread"),
+                "gpu": self._owners("call_times", "gpu"),
+                "log2": self._raw("call_times", "log2"),
+                "calls": calls,
+            }
+        )
+
+    @cached_property
+    def call_errors(self) -> pd.DataFrame:
+        calls = self._raw("call_errors", "calls")
+        self._check_sums("call_errors", [calls])
+        return pd.DataFrame(
+            {
+                "process": self._process("call_errors", "call"),
+                "call": _strings(self._text("call_errors", "call")),
+                "thread": self._raw("call_errors", "thread"),
+                "gpu": self._owners("call_errors", "gpu"),
+                "code": self._raw("call_errors", "code"),
+                "name": _strings(self._text("call_errors", "name")),
+                "calls": calls,
+            }
+        )
+
+    @cached_property
+    def calls(self) -> pd.DataFrame:
+        size = self._raw("calls", "bytes")
+        self._check_sums("calls", [size])
+        return _frame(
+            "event",
+            self._ids("calls", "id", "calls"),
+            process=self._process("calls"),
+            call=self._text("calls", "call"),
+            kernel=self._text("calls", "kernel"),
+            thread=self._raw("calls", "thread"),
+            gpu=self._owners("calls", "gpu"),
+            direction=self._named("calls", "direction"),
+            start=self._raw("calls", "start"),
+            end=self._raw("calls", "end"),
+            code=self._raw("calls", "code"),
+            bytes=size,
+        )
+
+    @cached_property
+    def memory_use(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                "process": self._process("memory_use", "time"),
+                "time": self._raw("memory_use", "time"),
+                "gpu": self._owners("memory_use", "gpu"),
+                **{name: self._raw("memory_use", name) for name in ("used", "own", "pool_reserved", "pool_used")},
+            }
         )
 
     @cached_property
@@ -559,7 +712,11 @@ class Tables:
         parts = []
         for source in self.sources:
             header = source.header
-            names = {"sites": header.operations, "copies": header.copy_kinds, "objects": header.object_kinds}[table]
+            names = {
+                "operation": header.operations,
+                "direction": header.directions or ("",),
+                "kind": header.copy_kinds if table == "copies" else header.object_kinds,
+            }[column]
             parts.append(np.array([*names, ""], dtype=object)[source.column(table, column)])
         return np.concatenate(parts)
 
@@ -658,7 +815,7 @@ def _key(process: int, place: int, gpu: Gpu) -> object:
 
 def _owner_codes(source: Process) -> Ints:
     """The owner codes that a process names, each once."""
-    columns = [("objects", "owner"), ("copies", "source"), ("copies", "destination")]
+    columns = [("objects", "owner"), ("copies", "source"), ("copies", "destination"), ("memory_use", "gpu")]
     return np.unique(np.concatenate([source.count_owners, *(source.column(*column) for column in columns)]))
 
 

@@ -40,6 +40,10 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "sites": _integers("id function offset sass opcode operation width measured line"),
     "launches": _integers("id function gpu stream thread time") | dict.fromkeys(GEOMETRY, "i"),
     "counts": _integers("launch site owner accesses lanes sectors"),
+    "modules": _integers("id path build_id"),
+    "frames": _integers("id module address"),
+    "stacks": _integers("id frame caller"),
+    "symbols": _integers("frame level function file line code"),
     "sampling": _integers("function gpu launches measured"),
     "patterns": _integers("id launch site issuer owner mask stride"),
     "records": _integers("pattern base time block warp"),
@@ -54,6 +58,12 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "sets": _integers("owner gpu"),
     "objects": _integers("id address bytes owner kind time"),
     "frees": _integers("object time"),
+    "spans": _integers("launch start end"),
+    "call_totals": _integers("time call kernel thread gpu direction calls errors total least most bytes"),
+    "call_times": _integers("call thread gpu log2 calls"),
+    "call_errors": _integers("call thread gpu code name calls"),
+    "calls": _integers("id call kernel thread gpu direction start end code bytes"),
+    "memory_use": _integers("time gpu used own pool_reserved pool_used"),
     "notices": {"time": "i", "text": "s"},
 }
 _OPTIONAL = frozenset(NEEDED) - {"strings", "lines", "functions", "sites", "launches", "counts"}
@@ -64,7 +74,13 @@ _NEEDED_BEFORE_3: Mapping[str, Mapping[str, str]] = {
     "bulk": _integers(_ACCESS + " base bytes"),
 }
 # Columns that are read where they are declared, and are 0 where they are not.
-OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {"launches": {"group": "i"}}
+OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "launches": _integers("group stack"),
+    "counts": _integers("object"),
+    "copies": _integers("stack"),
+    "objects": _integers("thread call stack inside"),
+    "frees": _integers("thread"),
+}
 READ: Mapping[str, Mapping[str, str]] = {
     table: {**columns, **OPTIONAL_COLUMNS.get(table, {})} for table, columns in NEEDED.items()
 }
@@ -184,6 +200,7 @@ class Header:
     operations: tuple[str, ...]
     copy_kinds: tuple[str, ...]
     object_kinds: tuple[str, ...]
+    directions: tuple[str, ...]
     tables: dict[int, Table]
     schema: dict[str, dict[str, Any]]
 
@@ -344,6 +361,7 @@ def parse_header(name: str, content: bytes) -> Header:
         operations=operations,
         copy_kinds=read.strings(members, "copy_kinds"),
         object_kinds=read.strings(members, "object_kinds"),
+        directions=read.strings(members, "directions"),
         tables=tables,
         schema={table["name"]: table for table in members["schema"]},
     )

@@ -32,13 +32,23 @@ _REFERENCES: dict[str, dict[str, str]] = {
     "lines": {"file": "strings", "function": "strings", "inlined_at": "lines"},
     "functions": {"name": "strings", "mangled": "strings"},
     "sites": {"function": "functions", "sass": "strings", "opcode": "strings", "line": "lines"},
-    "launches": {"function": "functions"},
-    "counts": {"launch": "launches", "site": "sites"},
+    "modules": {"path": "strings", "build_id": "strings"},
+    "frames": {"module": "modules"},
+    "stacks": {"frame": "frames", "caller": "stacks"},
+    "symbols": {"frame": "frames", "function": "strings", "file": "strings", "code": "strings"},
+    "objects": {"call": "strings", "stack": "stacks", "inside": "objects"},
+    "launches": {"function": "functions", "stack": "stacks"},
+    "counts": {"launch": "launches", "site": "sites", "object": "objects"},
     "sampling": {"function": "functions"},
     "patterns": {"launch": "launches", "site": "sites"},
-    "copies": {"call": "strings"},
+    "copies": {"call": "strings", "stack": "stacks"},
     "collectives": {"operation": "strings", "reduction": "strings", "type": "strings"},
     "frees": {"object": "objects"},
+    "spans": {"launch": "launches"},
+    "call_totals": {"call": "strings", "kernel": "strings"},
+    "call_times": {"call": "strings"},
+    "call_errors": {"call": "strings", "name": "strings"},
+    "calls": {"call": "strings", "kernel": "strings"},
 }
 # Before version 3, records have the columns of their patterns.
 _REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
@@ -46,8 +56,8 @@ _REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
 _ACCESS = ("launch", "site")
 _PLACES = (*_ACCESS, "owner")
 _MUST = {"counts": _ACCESS, "patterns": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
-         "frees": ("object",), "sites": ("function",), "launches": ("function",),
-         "sampling": ("function",)}  # fmt: skip
+         "frees": ("object",), "sites": ("function",), "launches": ("function",), "sampling": ("function",),
+         "stacks": ("frame",), "symbols": ("frame",), "spans": ("launch",)}  # fmt: skip
 # Values that are places in a list of the header, codes, or numbers in a range, by table.
 _CODES: dict[str, dict[str, str]] = {
     "sites": {"operation": "operation", "width": "u4"},
@@ -67,7 +77,23 @@ _CODES: dict[str, dict[str, str]] = {
     },
     "collectives": {"group": "u4", "gpu": "gpu or unknown", "bytes": "amount"},
     "sets": {"owner": "set", "gpu": "gpu or unknown"},
-    "objects": {"owner": "owner", "kind": "object kind"},
+    "objects": {"owner": "owner", "kind": "object kind", "thread": "u4"},
+    "frees": {"thread": "u4"},
+    "symbols": {"line": "u4"},
+    "spans": {"start": "amount", "end": "amount"},
+    "call_totals": {
+        "gpu": "gpu or unknown",
+        "direction": "direction",
+        **dict.fromkeys(("time", "calls", "errors", "total", "least", "most", "bytes"), "amount"),
+    },
+    "call_times": {"gpu": "gpu or unknown", "log2": "log2", "calls": "amount"},
+    "call_errors": {"gpu": "gpu or unknown", "calls": "amount"},
+    "calls": {
+        "gpu": "gpu or unknown",
+        "direction": "direction",
+        **dict.fromkeys(("start", "end", "bytes"), "amount"),
+    },
+    "memory_use": {"time": "amount", "gpu": "gpu"},
 }
 _CODES_BEFORE_3 = {table: _CODES["patterns"] | _CODES.get(table, {}) for table in RECORD_TABLES}
 # Columns of records that need no more bits than they were written with.
@@ -367,6 +393,8 @@ class Process:
             "operation": len(header.operations),
             "copy kind": len(header.copy_kinds),
             "object kind": len(header.object_kinds),
+            "direction": max(len(header.directions), 1),
+            "log2": 64,
             "u4": 1 << 32,
             "amount": (1 << 63) - 1,
         }

@@ -20,7 +20,11 @@ from tests.support.schema import stored
 SCHEMA = stored()
 OPERATIONS = ["load", "store", "atomic", "reduction"]
 COPY_KINDS = ["linear", "2d", "3d", "batch", "graph", "prefetch"]
-OBJECT_KINDS = ["device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast"]
+OBJECT_KINDS = [
+    *["device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast"],
+    *["physical", "symmetric"],
+]
+DIRECTIONS = ["", "host to device", "device to host", "device to device", "peer", "host to host"]
 HOST, UNKNOWN, FIRST_SET = 254, 255, 64
 RECORDS = ("records", "scattered", "bulk")
 HEADER, FOOTER = 0, 1
@@ -190,6 +194,7 @@ class TraceBuilder:
             "operations": OPERATIONS,
             "copy_kinds": COPY_KINDS,
             "object_kinds": OBJECT_KINDS,
+            "directions": DIRECTIONS,
             "schema": list(schema),
         }
         if version == 1:
