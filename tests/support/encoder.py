@@ -48,14 +48,28 @@ _RECORDS_2 = {
     "scattered": _columns(_ACCESS_2 + "addresses:u8[32]"),
     "bulk": _columns(_ACCESS_2 + "base:u8 bytes:u8"),
 }
+_SINCE_3 = (
+    *("patterns", "sampling", "modules", "frames", "stacks", "symbols", "spans"),
+    *("call_totals", "call_times", "call_errors", "calls", "memory_use"),
+)
+_COLUMNS_SINCE_3 = {
+    "launches": ("stack",),
+    "counts": ("object",),
+    "copies": ("stack",),
+    "objects": ("thread", "call", "stack", "inside"),
+    "frees": ("thread",),
+}
 _PATTERN = ("launch", "site", "issuer", "owner", "mask", "stride")
 
 
 def format_2() -> list[dict[str, Any]]:
     """The tables as format 2 declared them."""
-    tables = [dict(table) for table in SCHEMA if table["name"] not in ("patterns", "sampling")]
+    tables = [dict(table) for table in SCHEMA if table["name"] not in _SINCE_3]
     for table in tables:
-        table["columns"] = _RECORDS_2.get(table["name"], table["columns"])
+        columns = [
+            column for column in table["columns"] if column["name"] not in _COLUMNS_SINCE_3.get(table["name"], ())
+        ]
+        table["columns"] = _RECORDS_2.get(table["name"], columns)
     return tables
 
 

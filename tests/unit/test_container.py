@@ -154,9 +154,7 @@ def test_no_header_is_refused() -> None:
 
 
 # A count that says 2 and not 1: what a reader must never return.
-WRONG = bytes(
-    [1, 0, 0, 0, 1, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, *[32, 0, 0, 0, 0, 0, 0, 0], *[4, 0, 0, 0, 0, 0, 0, 0]]
-)
+WRONG = bytes([*[1, 0, 0, 0], *[1, 0, 0, 0], 1, *[2, *[0] * 7], *[32, *[0] * 7], *[4, *[0] * 7], *[0, 0, 0, 0]])
 
 
 def with_counts_block(data: bytes, *, rows: int = 1, **entry: Any) -> bytes:

@@ -26,7 +26,8 @@ def read(data: bytes, *, allow_truncated: bool = False) -> Process:
 
 TABLES = (
     "processes", "gpus", "sets", "links", "functions", "lines", "sites", "launches", "sampling", "counts", "records",
-    "copies", "collectives", "objects", "notices",
+    "copies", "collectives", "objects", "notices", "modules", "frames", "stacks", "symbols", "spans", "call_totals",
+    "call_times", "call_errors", "calls", "memory_use",
 )  # fmt: skip
 ANALYSES = ("by_copy", "by_collective", "by_kernel", "by_line", "by_site", "by_operation", "by_launch", "not_measured")
 
@@ -47,7 +48,10 @@ def everything(process: Process) -> None:
         trace.line_chain(line_id)
 
 
-WITH_IDS = ("strings", "lines", "functions", "sites", "launches", "copies", "collectives", "objects")
+WITH_IDS = (
+    *("strings", "lines", "functions", "sites", "modules", "frames", "stacks", "objects"),
+    *("launches", "copies", "collectives", "calls"),
+)
 # (table, column, a value that no row of that table may have)
 WRONG = [
     ("lines", "file", 99),
@@ -111,7 +115,35 @@ WRONG = [
     ("sets", "owner", 255),
     ("sets", "gpu", 64),
     ("objects", "owner", 4),
-    ("objects", "kind", 10),
+    ("objects", "kind", 12),
+    ("objects", "call", 99),
+    ("objects", "stack", 3),
+    ("objects", "inside", 5),
+    ("launches", "stack", 3),
+    ("copies", "stack", 3),
+    ("counts", "object", 5),
+    ("modules", "path", 99),
+    ("modules", "build_id", 99),
+    ("frames", "module", 3),
+    ("stacks", "frame", 0),
+    ("stacks", "frame", 3),
+    ("stacks", "caller", 3),
+    ("symbols", "frame", 0),
+    ("symbols", "function", 99),
+    ("symbols", "file", 99),
+    ("symbols", "code", 99),
+    ("spans", "launch", 0),
+    ("spans", "start", 2**63),
+    ("call_totals", "call", 99),
+    ("call_totals", "kernel", 99),
+    ("call_totals", "gpu", 254),
+    ("call_totals", "direction", 6),
+    ("call_totals", "bytes", 2**63),
+    ("call_times", "log2", 64),
+    ("call_errors", "name", 99),
+    ("calls", "direction", 6),
+    ("calls", "end", 2**63),
+    ("memory_use", "gpu", 255),
     ("frees", "object", 0),
     ("frees", "object", 5),
     *((table, "id", id) for table in WITH_IDS for id in (0, 2)),
@@ -137,11 +169,21 @@ WRONG_2 = [
 ]
 
 
+HOST_TABLES = (
+    *("modules", "frames", "stacks", "symbols", "spans"),
+    *("call_totals", "call_times", "call_errors", "calls", "memory_use"),
+)
+
+
 def busy_builder(version: int = 3) -> TraceBuilder:
     """The ring, with rows in every other table too."""
     trace = ring_builder(version=version)
     if version >= 3:
         trace.add("sampling", function=1, gpu=1, launches=5, measured=3)
+        for table in HOST_TABLES:
+            trace.add(table, **{"frame": 1} if table in ("stacks", "symbols") else {})
+            trace.add(table, **{"frame": 1} if table in ("stacks", "symbols") else {})
+        trace.rows["spans"] = [dict(row, launch=1) for row in trace.rows["spans"]]
     trace.set(64, 0, 1)
     trace.set(65, 255)
     trace.count(1, 1, 64, 1, 32, 16)
