@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import gpu_machine
 import pytest
@@ -165,20 +166,24 @@ def test_a_full_disk(runner: Runner, pair: tuple[str, ...], folder: Path) -> Non
 def test_a_limit_on_the_size_of_files(runner: Runner, pair: tuple[str, ...], folder: Path) -> None:
     import snoopie
 
-    # NVBit writes a copy of the collector first; the trace must be what meets the limit.
-    size = (1 << 22, 60)
+    size = (1 << 22, 400)
     native = runner.native("ring", *size, visible=pair)
-    limit = gpu_machine.tool().stat().st_size + (256 << 10)
-
-    # A write beyond the limit also raises SIGXFSZ, which must not end the program.
-    def limit_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    env = traced_environment(pair)
-    run = start([build("ring"), *size], folder, env, preexec_fn=limit_files)
-    assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
-    assert run.stderr.count("File too large") == 1, run.stderr
-    (path,) = run.files
+    with subprocess.Popen(
+        [str(build("ring")), *map(str, size)],
+        cwd=folder,
+        env=traced_environment(pair),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        # Not from the start: NVBit writes a copy of the collector, and the trace must be what meets the limit. A write
+        # beyond it also raises SIGXFSZ, which must not end the program.
+        path = wait_for_growth(process, folder, 0)
+        limit = path.stat().st_size + (64 << 10)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        stdout, stderr = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, stdout) == (native.status, native.stdout), stderr
+    assert stderr.count("File too large") == 1, stderr
     assert path.stat().st_size <= limit
     with pytest.raises(snoopie.SnoopieError):
         snoopie.load(path)
@@ -213,8 +218,8 @@ def test_a_killed_process_leaves_whole_launches(runner: Runner, pair: tuple[str,
         assert table == of_kernel[where.issuer, where.kernel]
 
 
-def wait_for_growth(process: subprocess.Popen[bytes], folder: Path) -> Path:
-    """Waits until the process has written its trace for three seconds."""
+def wait_for_growth(process: subprocess.Popen[Any], folder: Path, seconds: float = 3) -> Path:
+    """Waits until the process has written its trace for so long."""
     deadline = time.monotonic() + TIMEOUT
     first_size, first_time = 0, 0.0
     while time.monotonic() < deadline:
@@ -223,9 +228,9 @@ def wait_for_growth(process: subprocess.Popen[bytes], folder: Path) -> Path:
             size = path.stat().st_size
             if size and not first_size:
                 first_size, first_time = size, time.monotonic()
-            if first_size and size > first_size and time.monotonic() > first_time + 3:
+            if first_size and size > first_size and time.monotonic() > first_time + seconds:
                 return path
-        time.sleep(0.1)
+        time.sleep(0.02)
     pytest.fail("no trace grew")
 
 
