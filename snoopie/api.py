@@ -6,20 +6,36 @@ import glob
 import html
 import os
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
-from snoopie.analysis import accesses, collectives, copies, losses, pairs, places, selection, source, traffic, units
+from snoopie.analysis import (
+    accesses,
+    collectives,
+    copies,
+    losses,
+    objects,
+    pairs,
+    places,
+    reuse,
+    selection,
+    source,
+    tensors,
+    traffic,
+    units,
+)
 from snoopie.analysis.copies import Order
 from snoopie.analysis.reading import Initiated, Reading
+from snoopie.analysis.reuse import Touched as Reused
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
 from snoopie.cluster import Cluster, Scheduler, Work
-from snoopie.errors import CorruptError, NotATraceError
+from snoopie.errors import CorruptError, NotATraceError, UsageError
+from snoopie.importers import torch_memory
 from snoopie.trace.merge import Tables
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
@@ -393,6 +409,57 @@ class Trace:
         """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
         return traffic.by_launch(self._sums("launch"), self._tables.launches)
 
+    def by_object(self) -> pd.DataFrame:
+        """object owner (label) kind size (bytes) call stack allocated freed (host ns), values, exact, copied_in
+        copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of which no object is known.
+
+        ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
+        then divided in proportion to the records, as wire_bytes always are among such objects.
+        """
+        table = objects.divided(self._sums("launch", "site", "owner", "object"), self._touched)
+        copied = objects.copied(self._tables, self.copies)
+        return objects.by_object(table, copied, self.objects, self.label)
+
+    def object_offsets(self, object: int, bins: int = 256) -> pd.DataFrame:
+        """offset (bytes from the object's beginning) issuer (label) operation accesses lanes bytes: what of one object
+        the recorded accesses touched, in at most ``bins`` parts of equal length, those without left out.
+
+        An access counts in each part that it touches. UsageError for an object that the trace does not have.
+        """
+        if object not in self.objects.index:
+            raise UsageError(f"there is no object {object}", "take one of trace.objects")
+        work = partial(objects.offsets, object=object, bins=bins)
+        return objects.merged_offsets(self._of_records(work), self.sites, self.label)
+
+    def reuse(self, by: Literal["object", "site"] = "object") -> pd.DataFrame:
+        """object [site] accesses bytes distinct (bytes) reuse: how often the same bytes were moved to the same issuer,
+        as far as accesses were recorded; what could have been saved most first.
+        """
+        keys = ["object"] if by == "object" else ["object", "site"]
+        return reuse.by(self._reused, keys)
+
+    def tensors(self, snapshot: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+        """tensor | process address bytes gpu allocated freed (host ns) file line function: of PyTorch's allocator.
+
+        ``snapshot``: what torch.cuda.memory._dump_snapshot wrote, or the folder of what `snoopie run --tensors` wrote
+        (default: beside the trace). NotATraceError where there is none. ``file`` … are of the innermost frame that is
+        not PyTorch's own.
+        """
+        return torch_memory.tensors(self._tables, None if snapshot is None else Path(snapshot))
+
+    def by_tensor(self, snapshot: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+        """tensor gpu size (bytes) file line function allocated freed, values, exact, copied_in copied_out: as
+        `by_object`, by tensor; tensor 0 is memory that is no tensor's.
+
+        Tensors of another process are not found: it has them at other addresses.
+        """
+        known = self.tensors(snapshot)
+        lookups = tensors.lookups(known)
+        recorded = objects.merged(self._of_records(partial(objects.touched, lookups=lookups)))
+        sums = self._sums("launch", "site", "owner", "object").assign(object=0)
+        copied = objects.copied(self._tables, self.copies, lookups)
+        return tensors.by_tensor(objects.divided(sums, recorded), copied, known)
+
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
         return source.file_lines(self._sums("file", "line", "kernel"), file)
@@ -521,6 +588,14 @@ class Trace:
     @cached_property
     def _record_counts(self) -> pd.DataFrame:
         return accesses.merged(self._of_records(accesses.counted))
+
+    @cached_property
+    def _touched(self) -> pd.DataFrame:
+        return objects.merged(self._of_records(objects.touched))
+
+    @cached_property
+    def _reused(self) -> Reused:
+        return reuse.merged(self._of_records(reuse.touched))
 
     def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
         if self._selected is None:

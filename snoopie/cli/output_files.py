@@ -28,6 +28,12 @@ class OutputFiles:
         names = [*glob.glob(pattern), *glob.glob(f"{stem}-[0-9]*{ending}")]
         return {Path(name) for name in names if os.path.isfile(name)}
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of them all; None where its name depends on the process."""
+        folder = os.path.dirname(self.pattern)
+        return None if _PLACEHOLDER.search(folder.replace("%%", "")) else Path(folder.replace("%%", "%"))
+
     def _glob(self) -> str:
         parts = _PLACEHOLDER.split(self.pattern)  # text, letter, text, letter, …, text
         return "".join(
@@ -53,10 +59,10 @@ def output_files(named: str | None, environment: Mapping[str, str], directory: P
         pattern = os.path.join(pattern, DEFAULT_NAME)
     elif plain is not None and os.path.exists(plain):
         raise SnoopieError(f"{plain} exists already and is not overwritten", "choose another name, or delete it")
-    folder = os.path.dirname(pattern)
-    if not _PLACEHOLDER.search(folder.replace("%%", "")):
-        _make(Path(folder.replace("%%", "%")))
-    return OutputFiles(pattern)
+    files = OutputFiles(pattern)
+    if files.folder is not None:
+        _make(files.folder)
+    return files
 
 
 def _make(folder: Path) -> None:

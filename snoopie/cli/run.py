@@ -22,7 +22,7 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
-        "[--tool PATH] -- PROGRAM [ARGUMENT …]"
+        "[--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
     )
     parser.add_argument(
         "-k",
@@ -71,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="do not measure accesses to the host's memory",
     )
     parser.add_argument(
+        "--tensors",
+        action="store_true",
+        help="have PyTorch keep its allocator's history, beside the trace: traffic by tensor",
+    )
+    parser.add_argument(
         "--tool", metavar="PATH", help="mem_multigpu.so to use (default: SNOOPIE_TOOL, then this checkout's)"
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -115,6 +120,7 @@ def _run(arguments: argparse.Namespace) -> int:
         blocks=arguments.blocks,
         host_memory=arguments.host_memory,
         output=files.pattern,
+        tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )
     before = files.existing()
     status = process.run(program, arguments.command, environment)

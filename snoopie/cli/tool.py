@@ -14,6 +14,8 @@ LIBRARY = "mem_multigpu.so"
 DISASSEMBLERS = ("nvdisasm", "cuobjdump")
 # NVBit's scratch folder; it does not follow TMPDIR.
 SCRATCH = Path("/tmp")
+# Holds the sitecustomize that Python imports when it starts.
+HOOKS = Path(snoopie.__file__).resolve().parent / "hooks"
 
 
 def _checkout() -> Path:
@@ -96,6 +98,7 @@ def child_environment(
     blocks: str | None = None,
     host_memory: bool | None = None,
     output: str | None = None,
+    tensors: Path | None = None,
 ) -> dict[str, str]:
     """The environment for a program under the collector; what is None stays as the user has it."""
     child = dict(environment)
@@ -116,4 +119,8 @@ def child_environment(
         child["HOST_MEMORY"] = "1" if host_memory else "0"
     if output is not None:
         child["SNOOPIE_OUTPUT"] = output
+    if tensors is not None:
+        child["SNOOPIE_TENSORS"] = str(tensors)
+        others = environment.get("PYTHONPATH")
+        child["PYTHONPATH"] = f"{HOOKS}{os.pathsep}{others}" if others else str(HOOKS)
     return child

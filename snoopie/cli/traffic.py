@@ -18,6 +18,8 @@ TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
     "site": lambda trace: trace.by_site(),
     "copy": lambda trace: trace.by_copy(),
     "collective": lambda trace: trace.by_collective(),
+    "object": lambda trace: trace.by_object(),
+    "tensor": lambda trace: trace.by_tensor(),
 }
 _AMOUNTS = ["accesses", "bytes", "share", "wire_bytes", "wire_efficiency"]
 _SHOWN = {
@@ -28,6 +30,8 @@ _SHOWN = {
     "site": ["site", "source", "kernel", "operation", "width", "sass", *_AMOUNTS],
     "copy": ["source", "destination", "kind", "call", "copies", "bytes", "share", "host_ns"],
     "collective": ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *_AMOUNTS],
+    "object": ["object", "owner", "kind", "size", *_AMOUNTS, "copied_in", "copied_out"],
+    "tensor": ["tensor", "gpu", "size", "source", "function", *_AMOUNTS, "copied_in", "copied_out"],
 }
 _NOTHING = {
     "copy": "no copy that the host started was recorded",

@@ -1,0 +1,103 @@
+"""How often the same bytes crossed: bytes moved over distinct bytes touched, by object and instruction.
+
+What a GPU read twice from another's memory could have been kept. Only records have addresses, so this is of what was
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis import accesses
+from snoopie.analysis.objects import lanes_of, placed
+from snoopie.analysis.selection import Selection
+from snoopie.trace.container import Block
+from snoopie.trace.merge import Tables
+
+_KEYS = ["object", "site", "issuer"]
+_ADDRESS_BITS = 47
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Intervals [start, end) of addresses by object, site and issuer, disjoint for each; and what was moved there.
+
+    ``intervals`` has the columns object site issuer start end; ``moved`` object site issuer accesses bytes.
+    """
+
+    intervals: pd.DataFrame
+    moved: pd.DataFrame
+
+
+def touched(tables: Tables, selected: Selection | None, process: int, block: Block) -> Touched | None:
+    """What the recorded accesses of a block touched."""
+    some = accesses.selected_block(tables, selected, process, block)
+    if some is None:
+        return None
+    whole, parts = placed(tables, some)
+    pieces = parts.assign(accesses=(~parts.duplicated(["record", "object"])).astype(np.int64))
+    # Without a gap between its lanes an access is one interval.
+    length = (whole["last"].to_numpy() - whole["first"].to_numpy()).astype(np.int64) + 1
+    dense = length <= whole["bytes"].to_numpy()
+    apart = np.zeros(len(some.table), np.bool_)
+    apart[whole["record"].to_numpy()[~dense]] = True
+    lanes = lanes_of(tables, some, apart)
+    lanes = lanes.assign(accesses=(~lanes.duplicated("record")).astype(np.int64))
+    return merged([_of(pd.concat([whole[dense].assign(accesses=1), pieces, lanes], ignore_index=True))])
+
+
+def _of(pieces: pd.DataFrame) -> Touched:
+    moved = pieces.groupby(_KEYS, sort=False)[["accesses", "bytes"]].sum().reset_index()
+    start = pieces["first"].to_numpy().astype(np.int64)
+    end = pieces["last"].to_numpy().astype(np.int64) + 1
+    return Touched(union(pieces[_KEYS].assign(start=start, end=end), _KEYS), moved)
+
+
+def merged(parts: Iterable[Touched]) -> Touched:
+    """What several blocks touched together."""
+    every = list(parts)
+    none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*_KEYS, "start", "end", "accesses", "bytes"]})
+    intervals = pd.concat([none[[*_KEYS, "start", "end"]], *(part.intervals for part in every)], ignore_index=True)
+    moved = pd.concat([none[[*_KEYS, "accesses", "bytes"]], *(part.moved for part in every)], ignore_index=True)
+    sums = moved.groupby(_KEYS, sort=False)[["accesses", "bytes"]].sum().reset_index()
+    return Touched(union(intervals, _KEYS) if len(every) != 1 else intervals, sums)
+
+
+def union(intervals: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Keys, start, end: the union of the intervals of each combination of keys, as few as can be, in order."""
+    if intervals.empty:
+        return intervals[[*keys, "start", "end"]]
+    groups = intervals.groupby(list(keys)).ngroup().to_numpy()
+    one_of = np.zeros(groups.max() + 1, np.int64)
+    one_of[groups] = np.arange(len(groups))
+    # One number for group and address: intervals of different groups never meet.
+    offset = groups.astype(np.int64) << _ADDRESS_BITS
+    order = np.argsort(offset + intervals["start"].to_numpy(), kind="stable")
+    start = (offset + intervals["start"].to_numpy())[order]
+    end = np.maximum.accumulate((offset + intervals["end"].to_numpy())[order])
+    first = np.concatenate([[True], start[1:] > end[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    rows = groups[order][first]
+    result = intervals[list(keys)].iloc[one_of[rows]].reset_index(drop=True)
+    shift = rows.astype(np.int64) << _ADDRESS_BITS
+    joined: pd.DataFrame = result.assign(start=start[first] - shift, end=end[last] - shift)
+    return joined
+
+
+def by(what: Touched, keys: Sequence[str]) -> pd.DataFrame:
+    """Keys (of object, site, issuer), accesses, bytes, distinct (bytes), reuse (bytes / distinct); most saved first.
+
+    ``distinct`` is what each issuer touched, summed over the issuers: a byte is moved at least once to each.
+    """
+    every = [*dict.fromkeys([*keys, "issuer"])]
+    areas = union(what.intervals, every)
+    areas = areas.assign(distinct=areas["end"] - areas["start"])
+    distinct = areas.groupby(list(keys), sort=False)["distinct"].sum()
+    table = what.moved.groupby(list(keys), sort=False)[["accesses", "bytes"]].sum().join(distinct).reset_index()
+    table["reuse"] = table["bytes"] / table["distinct"].where(table["distinct"] > 0)
+    saved = (table["bytes"] - table["distinct"]).to_numpy()
+    return table.iloc[np.argsort(-saved, kind="stable")].reset_index(drop=True)

@@ -1,0 +1,151 @@
+"""PyTorch's history of its caching allocator → tensors.
+
+The allocator hands out parts of large segments, so the driver sees segments and not tensors. The history knows better:
+`torch.cuda.memory._record_memory_history()` before, `torch.cuda.memory._dump_snapshot("x.pickle")` after, which
+`snoopie run --tensors` does for an unmodified program.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+
+from snoopie.errors import NotATraceError, UsageError
+from snoopie.trace.merge import Tables
+
+COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
+
+# A frame: file, line, function.
+Frame = tuple[str, int, str]
+_FRAME = ("file", "line", "function")
+
+_MOST_FRAMES = 256
+# Frames of these are PyTorch's, or another library's: the line that made a tensor is further out.
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>")
+
+
+class _Plain(pickle.Unpickler):
+    """Reads lists, dictionaries, strings and numbers; a pickle that names anything else could run code."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> NoReturn:
+        raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
+
+
+def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
+    """The tensors in a snapshot, and the distinct stacks that made them, each innermost frame first.
+
+    Tensors are tensor | COLUMNS: address, bytes, gpu (as the process numbers them), allocated and freed (host ns, to
+    the µs; 0 = before the history began, or never) and the place of its stack in the list, -1 unknown. NotATraceError
+    where the file is no such snapshot.
+    """
+    try:
+        with path.open("rb") as file:
+            snapshot = _Plain(file).load()
+    except OSError as error:
+        raise NotATraceError(f"{path} cannot be read ({error.strerror})", "give a snapshot of PyTorch") from None
+    except Exception as error:
+        # A damaged pickle raises nearly anything.
+        raise NotATraceError(
+            f"{path} is not a memory snapshot of PyTorch ({' '.join(str(error).split())[:100]})",
+            'give what torch.cuda.memory._dump_snapshot("….pickle") wrote',
+        ) from None
+    try:
+        return _tensors(snapshot)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        raise NotATraceError(
+            f"{path} holds no allocator's history that this Snoopie understands",
+            "record it with torch.cuda.memory._record_memory_history() of PyTorch 2.1 or newer",
+        ) from None
+
+
+def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
+    """tensor | process address bytes gpu (place) allocated freed file line function, of all processes with a snapshot.
+
+    ``snapshot`` is a file, or a folder of those that `snoopie run --tensors` wrote; None: beside each trace.
+    NotATraceError where there is none.
+    """
+    processes = tables.processes
+    pids = processes["pid"].tolist()
+    if snapshot is not None and not snapshot.is_dir():
+        if len(pids) > 1:
+            raise UsageError("one snapshot is of one process, and the trace has several", "name their folder")
+        paths = {pids[0]: snapshot}
+    else:
+        folders = [Path(path).parent if snapshot is None else snapshot for path in processes["path"]]
+        found = {pid: _beside(folder, pid) for folder, pid in zip(folders, pids, strict=True)}
+        paths = {pid: path for pid, path in found.items() if path is not None}
+    if not paths:
+        raise NotATraceError(
+            f"no history of PyTorch's allocator lies {'beside the trace' if snapshot is None else f'in {snapshot}'}",
+            "record with snoopie run --tensors, or name what torch.cuda.memory._dump_snapshot wrote",
+        )
+    parts, offset = [], 0
+    for place, (number, pid) in enumerate(zip(processes.index.tolist(), pids, strict=True)):
+        if pid not in paths:
+            continue
+        table, stacks = read(paths[pid])
+        own = [_own_frame(stack) for stack in stacks] + [("", 0, "")]
+        made = {name: [own[stack][part] for stack in table["stack"]] for part, name in enumerate(_FRAME)}
+        table = table.drop(columns="stack").assign(
+            process=number, gpu=tables.owner(place, table["gpu"].to_numpy()), **made
+        )
+        table.index = pd.RangeIndex(offset + 1, offset + 1 + len(table), name="tensor")
+        offset += len(table)
+        parts.append(table[["process", *COLUMNS[:-1], *_FRAME]])
+    return pd.concat(parts)
+
+
+def _beside(folder: Path, pid: int) -> Path | None:
+    return next(iter(sorted(folder.glob(f"snoopie-tensors.*.{pid}.pickle"))), None)
+
+
+def _own_frame(stack: tuple[Frame, ...]) -> Frame:
+    """The innermost frame of the user's own code, else the innermost of all."""
+    own = (frame for frame in stack if not any(mark in frame[0] for mark in _LIBRARIES))
+    return next(own, stack[0] if stack else ("", 0, ""))
+
+
+def _tensors(snapshot: Any) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
+    stacks: dict[tuple[Frame, ...], int] = {}
+    rows: list[list[int]] = []
+
+    def stack(frames: Any) -> int:
+        own = tuple((str(f["filename"]), int(f["line"]), str(f["name"])) for f in (frames or [])[:_MOST_FRAMES])
+        return stacks.setdefault(own, len(stacks)) if own else -1
+
+    live: dict[tuple[int, int], int] = {}
+    for gpu, events in enumerate(snapshot["device_traces"]):
+        for event in events:
+            address, moment = int(event["addr"]), 1000 * int(event.get("time_us", 0))
+            if event["action"] == "alloc":
+                live[gpu, address] = len(rows)
+                rows.append([address, int(event["size"]), gpu, moment, 0, stack(event.get("frames"))])
+            elif event["action"] == "free_completed" and (place := live.pop((gpu, address), None)) is not None:
+                rows[place][4] = moment
+    for gpu, address, size, frames in _blocks(snapshot):
+        # Older than the history, which keeps only the latest events.
+        if (gpu, address) not in live:
+            rows.append([address, size, gpu, 0, 0, stack(frames)])
+    table = np.array(rows, dtype=object).reshape(len(rows), len(COLUMNS))
+    columns = {
+        name: table[:, place].astype(np.uint64 if name == "address" else np.int64) for place, name in enumerate(COLUMNS)
+    }
+    tensors = pd.DataFrame(columns)
+    tensors.index = pd.RangeIndex(1, len(tensors) + 1, name="tensor")
+    return tensors, list(stacks)
+
+
+def _blocks(snapshot: Any) -> Iterator[tuple[int, int, int, Any]]:
+    """gpu, address, size and frames of what was allocated when the snapshot was made."""
+    for segment in snapshot["segments"]:
+        address = int(segment["address"])
+        for block in segment["blocks"]:
+            if block["state"] == "active_allocated":
+                size = int(block.get("requested_size", block["size"]))
+                yield int(segment["device"]), int(block.get("address", address)), size, block.get("frames")
+            address += int(block["size"])
