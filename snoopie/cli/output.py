@@ -23,6 +23,9 @@ _AMOUNTS: dict[str, Callable[[float], str]] = {
     "calls": lambda value: f"{value:,}",
     "bytes": units.bytes,
     "call_bytes": units.bytes,
+    "size": units.bytes,
+    "copied_in": units.bytes,
+    "copied_out": units.bytes,
     "host_ns": units.duration,
     "wire_bytes": units.bytes,
     "memory": units.bytes,
@@ -37,6 +40,8 @@ _HEADINGS = {
     "wire_bytes": "wire bytes",
     "wire_efficiency": "efficiency",
     "call_bytes": "call bytes",
+    "copied_in": "copied in",
+    "copied_out": "copied out",
     "host_ns": "host time",
     "local_rank": "local rank",
 }

@@ -48,12 +48,13 @@ NEEDS = {
     "halo": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "allreduce.py": ("torch", "torch"),
     "symmetric_memory.py": ("torch", "torch"),
+    "train.py": ("torch", "torch"),
 }
 
 # Settings of the user's shell that would change what the tests see.
 SETTINGS = (
     *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "PACKING", "SNOOPIE_OUTPUT"),
-    *("LD_PRELOAD", "CUDA_INJECTION64_PATH"),
+    *("LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"),
 )
 
 LIBRARIES = {
