@@ -162,7 +162,7 @@ class Trace:
     @property
     def objects(self) -> pd.DataFrame:
         """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads) call
-        stack inside (the object it is a part of).
+        stack inside (the object it is a part of) name (of the variable that it is or that holds it).
 
         ``kind``: device, pool, array, mapping (of physical memory), import (memory of another process), managed, host,
         registered, graph, multicast, physical (memory without an address of its own), symmetric (of NVSHMEM's heap).

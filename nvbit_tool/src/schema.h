@@ -192,17 +192,18 @@ constexpr int kFormatVersion = 3;
     C(owner, u1, "", "", "the multicast object's value in columns of owners, from the header's first_set") \
     C(gpu, u1, "", "", "a member; unknown = members that other processes added")
 
-#define SNOOPIE_OBJECTS(C)                                              \
-    C(id, u4, "", "", "1, 2, 3, …")                                     \
-    C(address, u8, "bytes", "", "first address")                        \
-    C(bytes, u8, "bytes", "", "size asked for")                         \
-    C(owner, u1, "", "", "whose memory it is")                          \
-    C(kind, u1, "", "", "index in the header's object_kinds")           \
-    C(time, u8, "ns", "", "host time when the allocation was complete") \
-    C(thread, u4, "", "", "host thread that called")                    \
-    C(call, u4, "", "strings", "the call that made it")                 \
-    C(stack, u4, "", "stacks", "who called, 0 = unknown")               \
-    C(inside, u4, "", "objects", "the allocation that it is a part of, 0 = none")
+#define SNOOPIE_OBJECTS(C)                                                        \
+    C(id, u4, "", "", "1, 2, 3, …")                                               \
+    C(address, u8, "bytes", "", "first address")                                  \
+    C(bytes, u8, "bytes", "", "size asked for")                                   \
+    C(owner, u1, "", "", "whose memory it is")                                    \
+    C(kind, u1, "", "", "index in the header's object_kinds")                     \
+    C(time, u8, "ns", "", "host time when the allocation was complete")           \
+    C(thread, u4, "", "", "host thread that called")                              \
+    C(call, u4, "", "strings", "the call that made it")                           \
+    C(stack, u4, "", "stacks", "who called, 0 = unknown")                         \
+    C(inside, u4, "", "objects", "the allocation that it is a part of, 0 = none") \
+    C(name, u4, "", "strings", "the variable that it is or that holds it, 0 = unknown")
 
 #define SNOOPIE_FREES(C)                             \
     C(object, u4, "", "objects", "the object freed") \

@@ -486,6 +486,7 @@ class Tables:
             call=self._text("objects", "call"),
             stack=self._ids("objects", "stack", "stacks"),
             inside=self._ids("objects", "inside", "objects"),
+            name=self._text("objects", "name"),
         )
 
     @cached_property

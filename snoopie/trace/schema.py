@@ -78,7 +78,7 @@ OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "launches": _integers("group stack"),
     "counts": _integers("object"),
     "copies": _integers("stack"),
-    "objects": _integers("thread call stack inside"),
+    "objects": _integers("thread call stack inside name"),
     "frees": _integers("thread"),
 }
 READ: Mapping[str, Mapping[str, str]] = {

@@ -36,7 +36,7 @@ _REFERENCES: dict[str, dict[str, str]] = {
     "frames": {"module": "modules"},
     "stacks": {"frame": "frames", "caller": "stacks"},
     "symbols": {"frame": "frames", "function": "strings", "file": "strings", "code": "strings"},
-    "objects": {"call": "strings", "stack": "stacks", "inside": "objects"},
+    "objects": {"call": "strings", "stack": "stacks", "inside": "objects", "name": "strings"},
     "launches": {"function": "functions", "stack": "stacks"},
     "counts": {"launch": "launches", "site": "sites", "object": "objects"},
     "sampling": {"function": "functions"},

@@ -1,4 +1,4 @@
-"""Writes trace files for tests, by the declaration of the tables in schema.json and docs/trace-format.md.
+"""Writes trace files for tests, by the declaration of the tables in snoopie/trace/schema.json and docs/trace-format.md.
 
 Written from the format's description, not from the reader: a mistake of the reader must not be repeated here. Used by
 tests only; every part of a block can be overridden to make a wrong one.

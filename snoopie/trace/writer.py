@@ -1,0 +1,245 @@
+"""Tables → a trace file, as docs/trace-format.md describes it: for what other tools recorded.
+
+The declaration of the tables is schema.json, which is that of the collector. Columns of differences are only in the
+tables of single accesses, which no other tool has; these tables are not declared here and cannot be written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import zstandard
+from numpy.typing import ArrayLike, NDArray
+
+from snoopie.errors import SnoopieError
+from snoopie.trace.container import FOOTER, HEADER
+from snoopie.trace.schema import OPERATIONS, VERSIONS
+
+# The names that the collector gives to copies, objects and directions; a trace may have more of its own.
+COPY_KINDS = ("linear", "2d", "3d", "batch", "graph", "prefetch")
+OBJECT_KINDS = ("device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast",
+                "physical", "symmetric")  # fmt: skip
+DIRECTIONS = ("", "host to device", "device to host", "device to device", "peer", "host to host")
+# Codes of owners. No trace from here has multicast objects, so that all codes below HOST are free for GPUs.
+HOST, UNKNOWN = 254, 255
+MOST_GPUS = HOST
+
+# Content of a block, in bytes; only a single longer string makes a larger one.
+_BLOCK = 1 << 20
+# Bytes of a string; names that are longer are cut.
+_LONGEST = 1 << 16
+_ENTRY = struct.Struct("<4sIIIQQQI")
+
+
+@cache
+def declaration() -> tuple[dict[str, Any], ...]:
+    """The tables that can be written, as a header declares them."""
+    tables = json.loads(files("snoopie.trace").joinpath("schema.json").read_text("utf-8"))
+    with_differences = {
+        table["name"] for table in tables for column in table["columns"] if column["type"].startswith("delta")
+    }
+    return tuple(table for table in tables if table["name"] not in {"patterns", *with_differences})
+
+
+def header(
+    *,
+    tool: Mapping[str, str],
+    process: Mapping[str, Any],
+    gpus: Sequence[Mapping[str, Any]],
+    object_kinds: Sequence[str] = OBJECT_KINDS,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The header of a trace of one process; what its members mean is in docs/trace-format.md.
+
+    ``process`` has host, pid, program, command, start_ns (ns since the epoch); each of ``gpus`` has at least a uuid.
+    """
+    if len(gpus) > MOST_GPUS:
+        raise ValueError(f"{len(gpus)} GPUs are more than a trace can name")
+    return {
+        "format": "snoopie",
+        "version": VERSIONS[-1],
+        "tool": dict(tool),
+        "settings": dict(settings or {}),
+        "process": {"directory": "", "environment": {}, "ranks": {}, **process},
+        "gpus": [dict(gpu) for gpu in gpus],
+        "links": [],
+        "owners": {"host": HOST, "unknown": UNKNOWN, "first_set": HOST},
+        "operations": list(OPERATIONS),
+        "copy_kinds": list(COPY_KINDS),
+        "object_kinds": list(object_kinds),
+        "directions": list(DIRECTIONS),
+        "schema": list(declaration()),
+    }
+
+
+class TraceWriter:
+    """Writes one trace file, which must not exist; used in a ``with``, it leaves none behind after an exception.
+
+    Rows that are referred to are written before those that refer to them; interned strings by themselves. Without
+    `finish` the trace has no footer, so that every reader calls it incomplete. Raises SnoopieError where the file
+    cannot be made or written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self._tables: dict[str, dict[str, Any]] = {table["name"]: table for table in header["schema"]}
+        self._strings: dict[str, int] = {"": 0}
+        self._unwritten: list[str] = []
+        self._sequence = 0
+        self._compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
+        self._totals: dict[str, int] = {}
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except FileExistsError:
+            raise SnoopieError(f"{path} exists already and is not overwritten", "name another with -o") from None
+        except OSError as error:
+            raise SnoopieError(f"{path} cannot be made ({error.strerror})", "name another place with -o") from None
+        self._file = os.fdopen(descriptor, "wb")
+        self._block(HEADER, 1, _json(header))
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._file.close()
+        except OSError as failed:
+            kind = type(failed)
+            raise self._failed(failed) from None
+        finally:
+            if kind is not None:
+                self.path.unlink(missing_ok=True)
+
+    def intern(self, text: str) -> int:
+        """The id of a string in the table strings; 0 for the empty one."""
+        if text not in self._strings:
+            self._strings[text] = len(self._strings)
+            self._unwritten.append(text)
+        return self._strings[text]
+
+    def intern_all(self, texts: Iterable[str]) -> NDArray[np.uint32]:
+        """The id of each string."""
+        return np.array([self.intern(text) for text in texts], np.uint32)
+
+    def write(self, table: str, **columns: ArrayLike) -> None:
+        """Writes rows: a value or an array of them for each column, 0 or "" in those that are not named.
+
+        ValueError for a column that the table lacks, arrays of different lengths, or a number that does not fit.
+        """
+        declared = self._tables[table]["columns"]
+        if unknown := set(columns) - {column["name"] for column in declared}:
+            raise ValueError(f"the table {table} has no column {sorted(unknown)[0]}")
+        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        lengths = {len(values) for values in arrays.values() if values.ndim}
+        if len(lengths) > 1:
+            raise ValueError(f"the columns of {table} differ in length: {sorted(lengths)}")
+        rows = lengths.pop() if lengths else 1
+        encoded = [_encoded(table, column, arrays.get(column["name"]), rows) for column in declared]
+        self._flush_strings()
+        for start, end in _parts(encoded, rows):
+            content = b"".join(part for values in encoded for part in values.content(start, end))
+            self._block(self._tables[table]["id"], end - start, content)
+        self._totals[table] = self._totals.get(table, 0) + rows
+
+    def rows(self, table: str) -> int:
+        """How many rows of a table were written."""
+        return self._totals.get(table, 0)
+
+    def finish(self, end_ns: int, totals: Mapping[str, int]) -> None:
+        """Writes the footer: the trace is complete. ``end_ns`` is the end of the process, in ns since the epoch."""
+        self._flush_strings()
+        self._block(FOOTER, 1, _json({"end_ns": end_ns, "totals": dict(totals)}))
+
+    def _flush_strings(self) -> None:
+        if not self._unwritten:
+            return
+        texts, self._unwritten = self._unwritten, []
+        first = len(self._strings) - len(texts)
+        self.write("strings", id=np.arange(first, first + len(texts)), text=np.array(texts, object))
+
+    def _block(self, table: int, rows: int, content: bytes) -> None:
+        data = self._compressor.compress(content)
+        entry = _ENTRY.pack(b"SNPB", self._sequence, table, rows, len(content), len(data), 0, zlib.crc32(data))
+        entry += struct.pack("<I", zlib.crc32(entry))
+        try:
+            self._file.write(struct.pack("<II", 0x184D2A53, len(entry)) + entry + data)
+        except OSError as error:
+            raise self._failed(error) from None
+        self._sequence += 1
+
+    def _failed(self, error: OSError) -> SnoopieError:
+        return SnoopieError(f"{self.path} cannot be written ({error.strerror})", "free space, or name another place")
+
+
+class _Numbers:
+    """A column of numbers as it will stand in blocks."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._values = values
+
+    def sizes(self) -> NDArray[np.int64]:
+        return np.full(len(self._values), self._values.itemsize, np.int64)
+
+    def content(self, start: int, end: int) -> Iterator[bytes]:
+        yield self._values[start:end].tobytes()
+
+
+class _Texts:
+    """A column of strings: the lengths, then the bytes."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = [_utf8(text) for text in texts]
+
+    def sizes(self) -> NDArray[np.int64]:
+        return np.array([4 + len(text) for text in self._texts], np.int64)
+
+    def content(self, start: int, end: int) -> Iterator[bytes]:
+        yield np.array([len(text) for text in self._texts[start:end]], "<u4").tobytes()
+        yield from self._texts[start:end]
+
+
+def _encoded(table: str, column: Mapping[str, Any], values: NDArray[Any] | None, rows: int) -> _Numbers | _Texts:
+    if column["type"] == "utf8":
+        texts = np.full(rows, "", object) if values is None else np.broadcast_to(values, rows)
+        return _Texts(str(text) for text in texts)
+    kind = np.dtype("<" + column["type"])
+    if values is None:
+        return _Numbers(np.zeros(rows, kind))
+    if values.dtype != kind and values.size:
+        limits = np.iinfo(kind)
+        if values.dtype.kind not in "ui" or int(values.min()) < limits.min or int(values.max()) > limits.max:
+            raise ValueError(f"{table}.{column['name']} is not all of type {column['type']}")
+    return _Numbers(np.ascontiguousarray(np.broadcast_to(values, rows), kind))
+
+
+def _parts(encoded: Sequence[_Numbers | _Texts], rows: int) -> Iterator[tuple[int, int]]:
+    """The first row and that after the last of each block."""
+    ends = np.cumsum(sum((column.sizes() for column in encoded), np.zeros(rows, np.int64)))
+    start = 0
+    while start < rows:
+        before = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, before + _BLOCK, "right")), start + 1)
+        yield start, end
+        start = end
+
+
+def _utf8(text: str) -> bytes:
+    # What UTF-8 cannot spell (half surrogate pairs) becomes "?"; a cut may not leave half a letter.
+    data = text.encode("utf-8", "replace")
+    return data if len(data) <= _LONGEST else data[: _LONGEST - 3].decode("utf-8", "ignore").encode() + "…".encode()
+
+
+def _json(members: Mapping[str, Any]) -> bytes:
+    return json.dumps(members, ensure_ascii=True).encode("ascii")
