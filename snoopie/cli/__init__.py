@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import NoReturn
 
 import snoopie
@@ -20,6 +21,7 @@ COMMANDS = {
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
     "view": "open traces in the app",
     "export": "write every table as Parquet or CSV",
+    "import": "write what another tool recorded as traces",
 }
 
 
@@ -53,7 +55,8 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"snoopie {snoopie.__version__}")
     commands = parser.add_subparsers(dest="name", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        module = import_module(f"snoopie.cli.{name}")
+        # A word of Python cannot name a module.
+        module = import_module(f"snoopie.cli.{name}{'_' * iskeyword(name)}")
         command = commands.add_parser(name, help=summary, description=module.DESCRIPTION)
         module.add_arguments(command)
         command.set_defaults(main=module.main)

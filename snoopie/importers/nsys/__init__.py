@@ -1,0 +1,243 @@
+"""SQLite exports of Nsight Systems, 2022 to 2025 → one trace a process.
+
+Tables and columns come and go between versions. What an export lacks is not invented: the trace has a sentence about it
+that names the option of nsys which records it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import snoopie
+from snoopie.errors import SnoopieError
+from snoopie.importers import Imported, Progress
+from snoopie.importers.nsys import activity, calls, memory, stacks
+from snoopie.importers.nsys.database import ID_MASK, Database, Ints
+from snoopie.importers.nsys.report import LIMIT, Devices, Report, program, read_devices, read_report
+from snoopie.trace.writer import TraceWriter, header
+
+__all__ = ["import_nsys"]
+
+# The tables of which rows belong to a process, with the column that says to which.
+_OF_PROCESS = (
+    (calls.TABLE, "globalTid"),
+    *((table, "globalPid") for table in (activity.KERNELS, activity.COPIES, activity.SETS, memory.TABLE)),
+)
+# A report of more processes than any machine runs under a profiler.
+_MOST_PROCESSES = 4096
+
+
+def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Progress = lambda *_: None) -> Imported:
+    """Writes the trace of each process with CUDA activity in an SQLite export.
+
+    ``output`` is the name of the trace, or, with several processes, of output.PID.zst; in a folder it is the name of
+    the export. Nothing takes its name before all are complete. Raises SnoopieError if one exists (unless ``force``) or
+    cannot be written, and where the export cannot be read.
+    """
+    database = Database(source, progress)
+    try:
+        processes = _processes(database)
+        paths = _paths(source, output, processes)
+        existing = next((path for path in paths if path.exists()), None)
+        if existing and not force:
+            raise SnoopieError(f"{existing} exists already", "name another with -o, or overwrite with --force")
+        return _import(database, processes, paths)
+    finally:
+        database.close()
+
+
+def _processes(database: Database) -> list[int]:
+    if not any(database.has(table) for table, _ in _OF_PROCESS):
+        if database.has("StringIds"):
+            raise SnoopieError(
+                f"{database.path} has no activity of CUDA", "record it with: nsys profile --trace=cuda …"
+            )
+        raise SnoopieError(
+            f"{database.path} is a database, but not of Nsight Systems",
+            "make one with: nsys export --type sqlite REPORT.nsys-rep",
+        )
+    # Where nothing says whose the rows are, they are one process's, whose number is not known.
+    processes = database.processes(_OF_PROCESS) or [0]
+    if len(processes) > _MOST_PROCESSES:
+        raise SnoopieError(f"{database.path} claims to be of {len(processes)} processes", "export the report again")
+    return processes
+
+
+def _paths(source: Path, output: Path, processes: Sequence[int]) -> list[Path]:
+    if output.is_dir():
+        output = output / f"{source.stem}.zst"
+    if len(processes) == 1:
+        return [output]
+    stem = output.with_suffix("") if output.suffix == ".zst" else output
+    names: list[str] = []
+    for process in processes:
+        # Processes of several machines can have the same number.
+        name = f"{stem.name}.{process & ID_MASK}"
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return [stem.with_name(f"{name}.zst") for name in names]
+
+
+def _import(database: Database, processes: Sequence[int], paths: Sequence[Path]) -> Imported:
+    folder = paths[0].parent
+    report = read_report(database)
+    chains = stacks.Chains(database)
+    notices: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # In the same folder, so that the renames stay within one file system.
+        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-import-", dir=folder))
+        try:
+            for process, path in zip(processes, paths, strict=True):
+                only = len(processes) == 1
+                own = _write(unfinished / path.name, database, report, chains, process, only)
+                notices += [text for text in own if text not in notices]
+            for path in paths:
+                os.replace(unfinished / path.name, path)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        raise SnoopieError(
+            f"{folder} cannot be written ({error.strerror})", "name another place with -o, or free space"
+        ) from error
+    return Imported(list(paths), notices)
+
+
+def _write(
+    path: Path, database: Database, report: Report, chains: stacks.Chains, process: int, only: bool
+) -> list[str]:
+    """Writes the trace of one process; returns the sentences on what it lacks."""
+    host = report.host_times
+    made, wrong = calls.read_calls(database, process, only)
+    kernels = activity.read_kernels(database, made, process, only)
+    copies = activity.read_copies(database, made, process, only)
+    sets = activity.read_sets(database, made, process, only)
+    events, wrong_events = memory.read_memory(database, made, process, only)
+    wrong += kernels.wrong + copies.wrong + sets.wrong + wrong_events
+    _check_sums(database, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
+
+    devices = read_devices(database, report, process, [kernels.device, copies.device, sets.device, events.device])
+    ends = activity.ends_of(copies, devices)
+    owner = memory.owners(events, devices)
+    allocations = ~events.frees
+    gpu = devices.places(kernels.device)
+    copier = devices.places(copies.device)
+    made.did(kernels.call, gpu)
+    made.did(sets.call, devices.places(sets.device), sets.column("bytes"))
+    made.did(copies.call, copier, copies.column("bytes"), ends[2])
+    made.did(events.call[allocations], devices.places(events.device)[allocations], events.bytes[allocations])
+
+    times = [made.start, made.end, kernels.column("start"), kernels.column("end"), events.time]
+    times += [copies.column("start"), copies.column("end")]
+    start, end = _range(times, host)
+    name = program(database, process)
+    about = {
+        "host": report.host,
+        "pid": process & ID_MASK,
+        "program": name,
+        "command": [name] if name else [],
+        "start_ns": start,
+    }
+    tool = {"version": snoopie.__version__, "imported_from": report.tool}
+    head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
+                  settings={"imported from": database.path.name})  # fmt: skip
+    with TraceWriter(path, head) as writer:
+        strings = database.strings(np.unique(made.name).tolist())
+        names = _interned(writer, made.name, lambda number: calls.call_name(strings[number]))
+        stack = stacks.stacks_of(made.chain, *stacks.write_stacks(writer, database, chains, made.chain))
+        homeless = activity.write_kernels(writer, database, kernels, gpu, made, stack, host)
+        copy_bytes = activity.write_copies(writer, copies, ends, copier, made, names, stack, host)
+        lost = memory.write_memory(writer, events, owner, made, names, stack, host)
+        calls.write_calls(writer, made, names, host)
+        notices = [
+            *_lacks(database, report, devices, bool((stack > 0).any())),
+            *_oddities(wrong + homeless, lost, len(copies.table)),
+        ]
+        writer.write("notices", time=start, text=np.array(notices, object))
+        launches = writer.rows("launches")
+        writer.finish(
+            end,
+            {
+                "launches_seen": launches,
+                "launches_native": launches,
+                "copies": writer.rows("copies"),
+                "copy_bytes": copy_bytes,
+            },
+        )
+    return notices
+
+
+def _interned(
+    writer: TraceWriter, ids: Ints, text: Callable[[int], str]
+) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    """The strings of the trace for ids of the report."""
+    distinct, places = np.unique(ids, return_inverse=True)
+    return writer.intern_all(text(int(number)) for number in distinct)[places]
+
+
+def _range(times: Sequence[Ints], host: Callable[[Ints], Ints]) -> tuple[int, int]:
+    """The first and the last of all times, in host time."""
+    known = [values for values in times if len(values)]
+    edges = np.array([*(values.min() for values in known), *(values.max() for values in known)], np.int64)
+    return (int(host(edges).min()), int(host(edges).max())) if len(edges) else (0, 0)
+
+
+def _check_sums(database: Database, amounts: Sequence[Ints]) -> None:
+    if any(float(values.clip(min=0).sum(dtype=np.float64)) >= LIMIT for values in amounts):
+        raise SnoopieError(
+            f"the amounts in {database.path} add up to more than any machine can do", "export the report again"
+        )
+
+
+def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:
+    """What this report was not told to record, or its version does not say."""
+    sentences = []
+    if not database.has(calls.TABLE):
+        sentences.append(
+            "The report has no calls of CUDA, so nothing says who allocated, launched or copied: record it with nsys "
+            "profile --trace=cuda."
+        )
+    elif not stacks_known:
+        sentences.append(
+            "The report has no call stacks: record it with nsys profile --cudabacktrace=all (it needs CPU sampling, "
+            "--sample=process-tree)."
+        )
+    if not database.has(memory.TABLE):
+        sentences.append(
+            "The report has no allocations: record it with nsys profile --trace=cuda --cuda-memory-usage=true."
+        )
+    if database.has(activity.GRAPHS):
+        sentences.append(
+            "The report has CUDA graphs only as a whole, not their kernels and copies: record it with nsys profile "
+            "--cuda-graph-trace=node."
+        )
+    if not report.epoch:
+        sentences.append(
+            "The report does not say when it began (a newer nsys does): times count from the beginning of its session."
+        )
+    if devices.invented:
+        sentences.append(
+            "The report does not say the UUID of a GPU (a newer nsys does): it has a name made of host and number, and "
+            "is not recognised in other traces."
+        )
+    return sentences
+
+
+def _oddities(wrong: int, lost: int, copies: int) -> list[str]:
+    sentences = []
+    if lost:
+        what = "1 free ends an allocation" if lost == 1 else f"{lost} frees end allocations"
+        sentences.append(f"{what} that the report does not have, made before it began.")
+    if wrong:
+        what = "1 row of the report makes" if wrong == 1 else f"{wrong} rows of the report make"
+        sentences.append(f"{what} no sense and {'is' if wrong == 1 else 'are'} left out.")
+    if copies:
+        sentences.append(
+            "Times of copies are those on the GPU, as Nsight Systems measured them, not those of the calls."
+        )
+    return sentences

@@ -1,0 +1,186 @@
+"""Allocations: rows of CUDA_GPU_MEMORY_USAGE_EVENTS → objects, frees, and the size of memory pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.importers.nsys.calls import Calls
+from snoopie.importers.nsys.database import MISSING, Database, Ints
+from snoopie.importers.nsys.report import LIMIT, Devices
+from snoopie.trace.writer import HOST, OBJECT_KINDS, TraceWriter
+
+TABLE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
+# Kinds of memory that this tool tells apart, besides those of the collector.
+KINDS = (*OBJECT_KINDS, "pageable", "device static", "managed static", "unknown")
+# ENUM_CUDA_MEM_KIND: labels, and the ids where an export has no such table.
+_LABELS = {"pageable": "pageable", "pinned": "host", "device": "device", "array": "array", "managed": "managed",
+           "device static": "device static", "managed static": "managed static"}  # fmt: skip
+_KIND_IDS = dict(enumerate(_LABELS.values()))
+_OF_HOST = ("pageable", "host")
+_ALLOCATION, _FREE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The events of a process in the order of time; ``kind`` is a place in KINDS, ``call`` a row of the calls or -1."""
+
+    time: Ints
+    frees: NDArray[np.bool_]
+    device: Ints
+    address: Ints
+    bytes: Ints
+    kind: Ints
+    call: Ints
+    name: list[str]
+    pool: Ints
+    pool_reserved: Ints
+    pool_used: Ints
+
+
+def read_memory(database: Database, calls: Calls, process: int, only: bool) -> tuple[Memory, int]:
+    """The events of a process, and the number of rows that made no sense."""
+    columns = (
+        "rowid start deviceId address bytes memKind memoryOperationType correlationId localMemoryPoolAddress "
+        "localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress"
+    )
+    table = pd.DataFrame(database.numbers(TABLE, columns, "globalPid", process, only))
+    operations = _operations(database)
+    operation = table["memoryOperationType"]
+    sane = table["start"].between(-LIMIT, LIMIT) & table["address"].ne(MISSING) & operation.isin(list(operations))
+    freeing = operation.map(operations).eq(_FREE)
+    sane &= freeing | table["bytes"].between(0, LIMIT - 1)
+    table = table[sane].sort_values("start", kind="stable")
+    kinds = _kinds(database)
+    kind: Ints = table["memKind"].map(kinds).fillna(KINDS.index("unknown")).to_numpy().astype(np.int64)
+    pooled = (table[["localMemoryPoolAddress", "importedMemoryPoolAddress"]] > 0).any(axis=1).to_numpy()
+    kind[pooled & (kind == KINDS.index("device"))] = KINDS.index("pool")
+    names = database.texts(TABLE, "name", "globalPid", process, only)
+    time = table["start"].to_numpy()
+    return Memory(
+        time=time,
+        frees=freeing[table.index].to_numpy(np.bool_),
+        device=table["deviceId"].to_numpy(),
+        address=table["address"].to_numpy(),
+        bytes=table["bytes"].to_numpy(),
+        kind=kind,
+        call=calls.behind(table["correlationId"].to_numpy(), time),
+        name=[names.get(row, "") for row in table["rowid"].tolist()] if names else [""] * len(table),
+        pool=table["localMemoryPoolAddress"].to_numpy(),
+        pool_reserved=table["localMemoryPoolSize"].to_numpy(),
+        pool_used=table["localMemoryPoolUtilizedSize"].to_numpy(),
+    ), int((~sane).sum())
+
+
+def owners(memory: Memory, devices: Devices) -> Ints:
+    """Whose memory each event is about."""
+    of_host = np.isin(memory.kind, [KINDS.index(kind) for kind in _OF_HOST])
+    return np.where(of_host, HOST, devices.places(memory.device))
+
+
+def pairs(memory: Memory, owner: Ints) -> tuple[Ints, Ints]:
+    """Rows of allocations and of the frees that end them.
+
+    A free ends the latest live allocation at its address and of its owner, on whichever thread; where there is none, at
+    its address alone, because a free may name the device that was current instead.
+    """
+    by_owner = pd.DataFrame({"owner": owner, "address": memory.address}).groupby(["owner", "address"]).ngroup()
+    made, ended = _matched(by_owner.to_numpy().astype(np.int64), memory.frees)
+    rest = np.ones(len(owner), np.bool_)
+    rest[made] = rest[ended] = False
+    rows = np.flatnonzero(rest)
+    more_made, more_ended = _matched(memory.address[rows], memory.frees[rows])
+    return np.concatenate([made, rows[more_made]]), np.concatenate([ended, rows[more_ended]])
+
+
+def _matched(place: Ints, frees: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pairs each free with the latest allocation before it at the same place that no other free has, like brackets."""
+    order = np.argsort(place, kind="stable")
+    order = order[~_closes_nothing(place[order], frees[order])]
+    closing = frees[order]
+    live = _running(place[order], np.where(closing, -1, 1))
+    # What a free closes was opened when as many were live: there, the two take turns.
+    level = np.where(closing, live + 1, live)
+    by_level = np.lexsort((np.arange(len(order)), level, place[order]))
+    order, closing = order[by_level], closing[by_level]
+    same = (place[order][1:] == place[order][:-1]) & (level[by_level][1:] == level[by_level][:-1])
+    first = np.flatnonzero(same & closing[1:] & ~closing[:-1])
+    return order[first], order[first + 1]
+
+
+def _closes_nothing(place: Ints, frees: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Frees where nothing is live: where the balance falls below all that it was, and below 0."""
+    balance = pd.Series(_running(place, np.where(frees, -1, 1)))
+    lowest = balance.groupby(place).cummin().groupby(place).shift(1, fill_value=0).clip(upper=0)
+    return frees & (balance < lowest).to_numpy(np.bool_)
+
+
+def _running(place: Ints, steps: Ints) -> Ints:
+    """The sum of the steps so far, in each place apart; equal places stand together."""
+    return pd.Series(steps).groupby(place).cumsum().to_numpy(np.int64)
+
+
+def write_memory(
+    writer: TraceWriter, memory: Memory, owner: Ints, calls: Calls, names: NDArray[np.uint32], stacks: Ints,
+    host: Callable[[Ints], Ints],
+) -> int:  # fmt: skip
+    """Writes objects, frees and sizes of pools; ``names`` and ``stacks`` are those of the calls.
+
+    Returns the number of frees whose allocation the report does not have.
+    """
+    made = np.flatnonzero(~memory.frees)
+    object_of = np.zeros(len(memory.time), np.int64)
+    object_of[made] = np.arange(1, len(made) + 1)
+    time, call = host(memory.time), memory.call
+    thread = calls.of(calls.thread, call, 0)
+    writer.write(
+        "objects", id=object_of[made], address=memory.address[made].view(np.uint64), bytes=memory.bytes[made],
+        owner=owner[made], kind=memory.kind[made], time=time[made], thread=thread[made],
+        call=calls.of(names.astype(np.int64), call, 0)[made], stack=calls.of(stacks, call, 0)[made],
+        name=writer.intern_all(memory.name[row] for row in made.tolist()),
+    )  # fmt: skip
+    allocations, frees = pairs(memory, owner)
+    in_time = np.argsort(frees)
+    allocations, frees = allocations[in_time], frees[in_time]
+    writer.write("frees", object=object_of[allocations], time=time[frees], thread=thread[frees])
+    _write_pools(writer, memory, owner, time)
+    return int(memory.frees.sum()) - len(frees)
+
+
+def _write_pools(writer: TraceWriter, memory: Memory, owner: Ints, time: Ints) -> None:
+    """The pools of each GPU together, after each event that tells of one."""
+    known = (memory.pool > 0) & (memory.pool_reserved >= 0) & (memory.pool_reserved < LIMIT) & (owner < HOST)
+    for gpu in np.unique(owner[known]).tolist():
+        rows = np.flatnonzero(known & (owner == gpu))
+        total = {"reserved": np.zeros(len(rows), np.int64), "used": np.zeros(len(rows), np.int64)}
+        for pool in np.unique(memory.pool[rows]).tolist():
+            here = memory.pool[rows] == pool
+            latest = np.maximum.accumulate(np.where(here, np.arange(len(rows)), -1))
+            for name, sizes in (("reserved", memory.pool_reserved), ("used", memory.pool_used)):
+                total[name] += np.where(latest >= 0, sizes[rows[latest]].clip(0, LIMIT), 0)
+        writer.write("memory_use", time=time[rows], gpu=gpu, used=-1, own=-1,
+                     pool_reserved=total["reserved"], pool_used=total["used"])  # fmt: skip
+
+
+def _operations(database: Database) -> dict[int, int]:
+    """What the values of memoryOperationType mean."""
+    found = {
+        number: _FREE if "dealloc" in label.casefold() else _ALLOCATION
+        for number, label in database.rows("ENUM_CUDA_DEV_MEM_EVENT_OPER", "id label")
+        if isinstance(number, int) and isinstance(label, str) and "alloc" in label.casefold()
+    }
+    return found if {_FREE, _ALLOCATION} <= set(found.values()) else {0: _ALLOCATION, 1: _FREE}
+
+
+def _kinds(database: Database) -> dict[int, int]:
+    """What the values of memKind mean, as places in KINDS."""
+    labels = {
+        number: _LABELS[label.strip().casefold()]
+        for number, label in database.rows("ENUM_CUDA_MEM_KIND", "id label")
+        if isinstance(number, int) and isinstance(label, str) and label.strip().casefold() in _LABELS
+    }
+    return {number: KINDS.index(kind) for number, kind in (_KIND_IDS | labels).items()}
