@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import HOST, TraceBuilder
+from tests.support.nsys_export import Export
 from visualizer import theme
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +55,16 @@ def test_every_view(monkeypatch: pytest.MonkeyPatch, ring_path: Path, name: str)
     app = view(monkeypatch, name, ring_path)
     assert not app.exception
     assert app.header[0].value.lower() == name
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_of_an_imported_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    export = Export()
+    call = export.call("cudaMemcpyPeer", 710, 720)
+    export.copy(10, 128, 730, 790, call, ends=(0, 1))
+    export.kernel("step(int)", 800, 900, call)
+    imported = import_nsys(export.write(tmp_path / "report.sqlite"), tmp_path / "out.zst")
+    assert not view(monkeypatch, name, *imported.paths).exception
 
 
 def test_overview(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

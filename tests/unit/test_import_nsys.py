@@ -195,7 +195,7 @@ def test_several_processes(tmp_path: Path) -> None:
 )
 def test_what_a_report_lacks_names_the_option(tmp_path: Path, tables: tuple[str, ...], option: str) -> None:
     trace = load(scenario("2024").without(*tables), tmp_path)
-    (sentence,) = [text for text in trace.notices["text"] if "--" in text]
+    (sentence,) = (text for text in trace.notices["text"] if "--" in text)
     assert option in sentence
 
 

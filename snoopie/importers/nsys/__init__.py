@@ -195,8 +195,11 @@ def _check_sums(database: Database, amounts: Sequence[Ints]) -> None:
 
 
 def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:
-    """What this report was not told to record, or its version does not say."""
-    sentences = []
+    """What nsys cannot record, what it was not told to record, and what its version does not say."""
+    sentences = [
+        "Nsight Systems does not see which memory kernels access: what their loads and stores moved between GPUs is "
+        "not in this trace."
+    ]
     if not database.has(calls.TABLE):
         sentences.append(
             "The report has no calls of CUDA, so nothing says who allocated, launched or copied: record it with nsys "

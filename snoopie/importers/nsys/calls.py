@@ -118,11 +118,11 @@ def read_calls(database: Database, process: int, only: bool) -> tuple[Calls, int
 
 def _once(table: pd.DataFrame) -> pd.DataFrame:
     """Without the rows that repeat a call for the sake of its backtrace, which the call gets."""
+    if not table["eventClass"].eq(_WITH_BACKTRACE).any():
+        return table
     keys = ["globalTid", "correlationId", "nameId"]
     table = table.sort_values([*keys, "start", "eventClass"], ignore_index=True)
     backtrace = (table["eventClass"] == _WITH_BACKTRACE).to_numpy()
-    if not backtrace.any():
-        return table
     same = np.zeros(len(table), np.bool_)
     same[1:] = (table[keys].to_numpy()[1:] == table[keys].to_numpy()[:-1]).all(axis=1)
     same[1:] &= (table["start"].to_numpy()[1:] <= table["end"].to_numpy()[:-1]) & (backtrace[1:] != backtrace[:-1])

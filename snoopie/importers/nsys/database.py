@@ -80,13 +80,13 @@ class Database:
         """
         names = columns.split()
         known = [name for name in names if name == "rowid" or self.has(table, name)]
-        rows = np.empty((0, len(known)), np.int64)
+        found = np.empty((len(known), 0), np.int64)
         if known and self.has(table) and (self.has(table, of) or only):
             cells = ", ".join(f"IFNULL({_quoted(name) if name != 'rowid' else name}, ?1)" for name in known)
             condition, values = self._condition(table, of, process, only)
-            rows = self._read(table, f"SELECT {cells} FROM {_quoted(table)}{condition}", values, len(known))
-        found = {name: np.ascontiguousarray(rows[:, place]) for place, name in enumerate(known)}
-        return {name: found.get(name, np.full(len(rows), MISSING, np.int64)) for name in names}
+            found = self._read(table, f"SELECT {cells} FROM {_quoted(table)}{condition}", values, len(known))
+        lacking = np.full(found.shape[1], MISSING, np.int64)
+        return {name: found[known.index(name)] if name in known else lacking for name in names}
 
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
         """rowid → text, of the rows of a process that have one."""
@@ -123,7 +123,7 @@ class Database:
         return condition, [MISSING, process if only else None, process]
 
     def _read(self, table: str, sql: str, values: Sequence[int | None], width: int) -> Ints:
-        parts = [np.empty((0, width), np.int64)]
+        parts = [np.empty((width, 0), np.int64)]
         done = 0
         try:
             cursor = self._connection.execute(sql, values)
@@ -133,7 +133,7 @@ class Database:
                 self._progress(table, done)
         except sqlite3.Error as error:
             raise self._damaged(error) from None
-        return np.concatenate(parts)
+        return np.concatenate(parts, axis=1)
 
     def _query(self, sql: str, values: Sequence[int | None] = ()) -> Iterable[tuple[object, ...]]:
         try:
@@ -163,6 +163,7 @@ def _check_file(path: Path) -> None:
 
 
 def _integers(rows: Sequence[tuple[object, ...]], width: int) -> Ints:
+    """The cells of some rows, column by column."""
     cells = chain.from_iterable(rows)
     try:
         numbers = np.fromiter(cells, np.int64, len(rows) * width)
@@ -170,7 +171,7 @@ def _integers(rows: Sequence[tuple[object, ...]], width: int) -> Ints:
         cells = chain.from_iterable(rows)
         whole = (cell if isinstance(cell, int) else MISSING for cell in cells)
         numbers = np.fromiter(whole, np.int64, len(rows) * width)
-    return numbers.reshape(len(rows), width)
+    return numbers.reshape(len(rows), width).T
 
 
 def _quoted(name: str) -> str:
