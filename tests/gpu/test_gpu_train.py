@@ -82,5 +82,5 @@ def test_gradients_come_back_as_copies(trained: Run) -> None:
 def test_without_the_history_the_script_is_still_named(trained: Run) -> None:
     trace = load(trained)
     launches = trace.launches[trace.launches.index.isin(trace.counts["launch"])]
-    labels = {trace.stack_label(int(stack)) for stack in launches["stack"]}
-    assert labels == {f"main (train.py:{line_of('moved = ')})"}
+    labels = set(trace.stack_label(launches["stack"]))
+    assert labels == {f"train.py:{line_of('moved = ')} main"}
