@@ -118,7 +118,7 @@ def _spread(
         share = np.arange(len(rows)) - np.repeat(np.cumsum(touched[piece]) - touched[piece], touched[piece])
         bin_end = np.minimum((low[rows] + share + 1) * width, end[rows])
         fraction = (bin_end - start[rows]) / (end[rows] - start[rows])
-        until = np.minimum((amounts[rows] * fraction).astype(np.int64), amounts[rows])
+        until = np.minimum(np.rint(amounts[rows] * fraction).astype(np.int64), amounts[rows])
         until = np.where(bin_end == end[rows], amounts[rows], until)
         before = np.where(share == 0, 0, np.concatenate(([0], until[:-1])))
         np.add.at(cells, (groups[rows], low[rows] + share), until - before)

@@ -374,7 +374,9 @@ def _flows(phase: str, bound: str, ids: Ints, pid: Ints, tid: Ints, time: Ints, 
 
 
 def _counter(pid: int, name: str, unit: str, times: Ints, values: Ints) -> Iterator[list[str]]:
+    """At each time the last of its values."""
     order = np.argsort(times, kind="stable")
+    order = order[np.diff(times[order], append=np.iinfo(np.int64).max) > 0]
     text = json_text(name)
     for piece in _pieces(order):
         rows = zip(times[piece].tolist(), values[piece].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""The rules of Chrome's trace event format that a timeline must keep for Perfetto and chrome://tracing to show all of it.
+"""The rules of Chrome's trace event format: what Perfetto and chrome://tracing need to show all of a timeline.
 
 From the format's description (Trace Event Format, JSON object format) and what Perfetto's importer drops: slices of one
 track that overlap without lying one within the other, flows without both ends or outside of slices.

@@ -115,11 +115,10 @@ def counted(events: list[chrome.Event], name: str) -> list[tuple[int, int]]:
 
 def test_counters(tmp_path: Path) -> None:
     _, events = told(snoopie.load(story().write(tmp_path / "x.zst")), tmp_path / "x.json")
-    assert counted(events, "memory: device") == [(50, 4096), (150, 4196), (250, 100), (START_NS, 0)][:3] + [
-        (2_000_000_000 - 50, 0)
-    ]
+    # What is not freed lives until the end of the process.
+    assert counted(events, "memory: device") == [(50, 4096), (150, 4196), (250, 100), (1_999_999_950, 0)]
     assert counted(events, "memory, as the driver reports it: used by all") == [(0, 1 << 30)]
-    # 10000 bytes in 10 µs; then as many in half a microsecond, less than the narrowest bin; then 4 bytes at once.
+    # 10000 bytes in 10 µs; then as many in half a microsecond, which is in one bin of 1 µs; then 4 bytes at once.
     rates = counted(events, "GPU 0 → GPU 1 by kernels")
     assert rates[0] == (1950, 1_000_000_000)
     assert [rate for time, rate in rates if time < 11_950] == [1_000_000_000] * 10
@@ -181,7 +180,7 @@ def test_names_can_be_anything(tmp_path: Path) -> None:
 
 def test_times_can_be_anything(tmp_path: Path) -> None:
     trace = story()
-    latest = 2**63 - 1
+    latest = 2**63 - 2
     for start, end in ((0, latest), (latest, 0), (latest, latest), (0, 0), (START_NS, 5)):
         launch = trace.launch(1, 1, time=end, stream=2)
         trace.add("spans", launch=launch, start=start, end=end)
@@ -190,12 +189,11 @@ def test_times_can_be_anything(tmp_path: Path) -> None:
         trace.count(launch, 1, 0, 10, 320, 40)
         trace.add("calls", call=1, thread=launch, start=start, end=end)
         trace.add("calls", call=1, thread=4711, start=end, end=start)
-        trace.copy(HOST, 1, 4, gpu=1, start=start, end=end)
+        # The reader refuses calls of copies that take longer than anything does.
+        trace.copy(HOST, 1, 4, gpu=1, start=end, end=min(start, end))
         trace.collective(launch, "Send", 1, gpu=1, start=start, end=end)
-        trace.add("memory_use", time=start, gpu=1, used=latest, own=1, pool_reserved=2, pool_used=3)
+        trace.add("memory_use", time=2 * end // 3, gpu=1, used=latest, own=1, pool_reserved=2, pool_used=3)
         trace.add("frees", object=trace.add("objects", bytes=2**62, owner=1, time=end), time=start)
-    # Two values at one time are no two values.
-    trace.rows["memory_use"] = trace.rows["memory_use"][:3]
     _, events = told(snoopie.load(trace.write(tmp_path / "x.zst")), tmp_path / "x.json")
     assert len(of(events, "X", "kernel")) == 2 + 5
 
