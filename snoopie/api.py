@@ -110,7 +110,7 @@ class Trace:
     @property
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
-        version end_ns (0 without a footer)"""
+        version end_ns (0 without a footer) imported_from (the other tool whose recording it is, or "")"""
         return self._tables.processes
 
     @property
@@ -192,7 +192,7 @@ class Trace:
 
     @property
     def spans(self) -> pd.DataFrame:
-        """launch start end (host ns): when instrumented launches ran on their GPUs"""
+        """launch start end (host ns): when measured launches ran on their GPUs, instrumented unless imported"""
         return self._tables.spans
 
     @property
@@ -464,8 +464,8 @@ class Trace:
     def timeline(self) -> pd.DataFrame:
         """launch | process kernel gpu stream thread called start end (host ns) spanned.
 
-        ``start`` and ``end`` are when it ran on its GPU, instrumented, where that is known (``spanned``); else both
-        are ``called``, the time of the call.
+        ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
+        trace was imported. Else both are ``called``, the time of the call.
         """
         return timeline.timeline(self.launches, self.spans)
 

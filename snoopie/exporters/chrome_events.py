@@ -51,7 +51,7 @@ class Story:
             "producer": f"Snoopie {snoopie.__version__}",
             "origin_ns": str(self._origin),
             "times": "host time, counted from origin_ns (nanoseconds since 1970)",
-            "kernels": f"when launches ran on their GPUs, {_INSTRUMENTED}; one whose time is not known is an instant",
+            "kernels": "when launches ran on their GPUs; one of which that is not known is an instant at its call",
             "copies": "the host's calls; when a copy ran on the GPU is not known",
             "traffic": "in the direction in which data flowed, spread evenly over the time of the launch or the call",
             "lost": self._trace.losses(),
@@ -236,6 +236,9 @@ class Story:
                 f'"shared memory":{shared[row]},"bytes":{{{moved(row)}}}'
             )
 
+        processes = launches["process"].tolist()
+        tools = self._trace.processes["imported_from"]
+        seen = [json_text(f"as {tool} saw it" if tool else _INSTRUMENTED) for tool in tools]
         lonely = np.flatnonzero(self._lonely).tolist()
         calls = [f'"launch {kernels[row][1:]}' for row in lonely]
         yield from _slice_events(
@@ -246,7 +249,7 @@ class Story:
             self._kernels,
             "kernel",
             [kernels[row] for row in ran],
-            lambda row: f'{told(ran[row])},"time":"{_INSTRUMENTED}"',
+            lambda row: f'{told(ran[row])},"time":{seen[processes[ran[row]]]}',
         )
         unknown = np.flatnonzero(~self._spanned).tolist()
         yield from self._instants(

@@ -11,8 +11,10 @@ import snoopie
 from snoopie import cli
 from snoopie.errors import SnoopieError
 from snoopie.exporters.chrome import export
+from snoopie.importers.nsys import import_nsys
 from tests.support import chrome, ring
 from tests.support.encoder import DIRECTIONS, HOST, START_NS, TraceBuilder
+from tests.support.nsys_export import Export
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
 HOSTILE = '</script>"\\\n\t\x00\x1b[31m é 日本 \U0001f600 \u2028 {"ph":"X"},'
@@ -196,6 +198,17 @@ def test_times_can_be_anything(tmp_path: Path) -> None:
         trace.add("frees", object=trace.add("objects", bytes=2**62, owner=1, time=end), time=start)
     _, events = told(snoopie.load(trace.write(tmp_path / "x.zst")), tmp_path / "x.json")
     assert len(of(events, "X", "kernel")) == 2 + 5
+
+
+def test_an_imported_kernel_is_not_instrumented(tmp_path: Path) -> None:
+    report = Export()
+    report.kernel("step(int)", 800, 900, report.call("cudaLaunchKernel", 710, 720))
+    (path,) = import_nsys(report.write(tmp_path / "report.sqlite"), tmp_path / "out.zst").paths
+    _, events = told(snoopie.load(path), tmp_path / "x.json")
+    (kernel,) = of(events, "X", "kernel")
+    assert (kernel["name"], kernel["dur"]) == ("step", 100)
+    assert kernel["args"]["time"].startswith("as Nsight Systems 20")
+    assert [event["ts"] for event in of(events, "f", "launch")] == [kernel["ts"]]
 
 
 @pytest.mark.parametrize("sample", ["jacobi-4gpu.zst", "ring-4gpu.zst", "allreduce-4gpu", "halo-4gpu"])
