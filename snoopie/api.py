@@ -25,11 +25,12 @@ from snoopie.analysis import (
     selection,
     source,
     tensors,
+    timeline,
     traffic,
     units,
 )
 from snoopie.analysis.copies import Order
-from snoopie.analysis.reading import Initiated, Reading
+from snoopie.analysis.reading import Initiated, Reading, ends
 from snoopie.analysis.reuse import Touched as Reused
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
@@ -109,7 +110,7 @@ class Trace:
     @property
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
-        version end_ns (0 without a footer)"""
+        version end_ns (0 without a footer) imported_from (the other tool whose recording it is, or "")"""
         return self._tables.processes
 
     @property
@@ -191,7 +192,7 @@ class Trace:
 
     @property
     def spans(self) -> pd.DataFrame:
-        """launch start end (host ns): when instrumented launches ran on their GPUs"""
+        """launch start end (host ns): when measured launches ran on their GPUs, instrumented unless imported"""
         return self._tables.spans
 
     @property
@@ -460,6 +461,30 @@ class Trace:
         copied = objects.copied(self._tables, self.copies, lookups)
         return tensors.by_tensor(objects.divided(sums, recorded), copied, known)
 
+    def timeline(self) -> pd.DataFrame:
+        """launch | process kernel gpu stream thread called start end (host ns) spanned.
+
+        ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
+        trace was imported. Else both are ``called``, the time of the call.
+        """
+        return timeline.timeline(self.launches, self.spans)
+
+    def pairs_by_launch(self, reading: Reading = "issued") -> pd.DataFrame:
+        """launch, issuer owner (``flow``: from to) as labels, values; of measured launches, never scaled"""
+        return self._labelled(timeline.by_launch(self._sums("launch", *_PAIR), reading), reading)
+
+    def traffic_over_time(
+        self, bins: int = 1000, reading: Reading = "issued", initiated: Initiated = "device"
+    ) -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, start end (of a bin, host ns) bytes; bins with traffic only.
+
+        The bins are equally wide, at most so many. Bytes of measured launches are spread evenly over the time they
+        ran, and of copies over their calls; they are exact, and never scaled.
+        """
+        moved = self._sums("launch", *_PAIR)
+        table = timeline.traffic_over_time(moved, self.copies, self.timeline(), bins, reading, initiated)
+        return self._labelled(table, reading)
+
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
         return source.file_lines(self._sums("file", "line", "kernel"), file)
@@ -570,6 +595,12 @@ class Trace:
         if self._selected is not None:
             launches = self._selected.of_launches(self._tables, launches)
         return launches.set_index("launch")
+
+    def _labelled(self, table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+        for end in ends(reading):
+            labels = {place: self.label(place) for place in table[end].unique()}
+            table[end] = pd.Series([labels[place] for place in table[end]], table.index, dtype="str")
+        return table
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
         return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)

@@ -104,6 +104,7 @@ void Collector::context_ready(CUcontext handle) {
         notice("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;
     }
+    context->give_clock(GpuClock::create(memory->drain_stream()));
     memory_->attach(context, std::move(memory));
     drain_->add(context);
 }
@@ -253,7 +254,9 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
     if (!context->code().choose(function, call, value, new_code)) lose(*context, &launch.flight);
-    if (launch.flight) announce(*context, *launch.flight, call);
+    if (!launch.flight) return launch;
+    announce(*context, *launch.flight, call);
+    context->begin(&*launch.flight, call.stream);
     return launch;
 }
 

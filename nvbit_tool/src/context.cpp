@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "clock.h"
 #include "launch_code.h"
 #include "nvbit.h"
 #include "thread_id.h"
@@ -46,7 +47,34 @@ std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function)
     const auto slot = static_cast<uint16_t>(next_slot_);
     slots_[slot] = launch;
     next_slot_ = (next_slot_ + 1) % kSlots;
-    return Flight{launch, slot, *counters, nullptr, &function, std::chrono::steady_clock::now()};
+    Flight flight;
+    flight.launch = launch;
+    flight.slot = slot;
+    flight.counters = *counters;
+    flight.function = &function;
+    flight.begin = std::chrono::steady_clock::now();
+    return flight;
+}
+
+CUevent Context::take_event() {
+    {
+        std::unique_lock lock(mutex_);
+        if (!events_.empty()) {
+            const CUevent event = events_.back();
+            events_.pop_back();
+            return event;
+        }
+    }
+    const CurrentContext current(handle_);
+    CUevent event = nullptr;
+    return succeeded(cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
+}
+
+void Context::begin(Flight* flight, CUstream stream) {
+    if (!clock_) return;
+    const CUevent event = take_event();
+    flight->called = now_ns();
+    if (event && succeeded(cuEventRecord(event, stream))) flight->start = event;
 }
 
 void Context::cancel(const Flight& flight) {
@@ -55,15 +83,8 @@ void Context::cancel(const Flight& flight) {
 }
 
 bool Context::depart(Flight flight, CUstream stream) {
-    {
-        std::unique_lock lock(mutex_);
-        if (!events_.empty()) {
-            flight.event = events_.back();
-            events_.pop_back();
-        }
-    }
-    if (!flight.event && !succeeded(cuEventCreate(&flight.event, CU_EVENT_DISABLE_TIMING))) return false;
-    if (!succeeded(cuEventRecord(flight.event, stream))) return false;
+    flight.event = take_event();
+    if (!flight.event || !succeeded(cuEventRecord(flight.event, stream))) return false;
     std::unique_lock lock(mutex_);
     flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
     return true;
@@ -102,6 +123,14 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
     return ended;
 }
 
+std::optional<Span> Context::span(const Flight& flight) {
+    return flight.start ? clock_->span(flight.start, flight.event, flight.called) : std::nullopt;
+}
+
+void Context::keep_time() {
+    if (clock_) clock_->keep_up();
+}
+
 std::optional<Flight> Context::oldest() const {
     std::unique_lock lock(mutex_);
     const Flight* oldest = nullptr;
@@ -117,6 +146,7 @@ void Context::disembark(const Flight& flight) {
 }
 
 void Context::free_locked(const Flight& flight) {
+    if (flight.start) events_.push_back(flight.start);
     slots_[flight.slot] = 0;
     memory_->release(flight.counters);
 }

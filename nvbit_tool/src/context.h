@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "driver.h"
+#include "gpu_clock.h"
 #include "probe_memory.h"
 
 namespace snoopie {
@@ -66,6 +67,8 @@ struct Flight {
     uint16_t slot = 0;
     ProbeMemory::Counters counters;
     CUevent event = nullptr;  // after the launch, in its stream
+    CUevent start = nullptr;  // before it; null if its time cannot be told
+    uint64_t called = 0;      // host ns, when that was recorded
     ContextFunction* function = nullptr;
     std::chrono::steady_clock::time_point begin;
 };
@@ -85,12 +88,16 @@ class Context {
     // Set once, before the first launch; null where there is nothing to trace or no memory for it.
     void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
     ProbeMemory* memory() const { return memory_.get(); }
+    // The same; null where it cannot be told when launches ran.
+    void give_clock(std::unique_ptr<GpuClock> clock) { clock_ = std::move(clock); }
 
     // Counters and a slot for a launch. None if all are in use by launches that have not ended.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function);
     LaunchCode& code() { return *code_; }
 
     uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, gpu_, memory_->site_zero(flight.counters)); }
+    // The launch follows in `stream`, which is not capturing: from here on its time counts.
+    void begin(Flight* flight, CUstream stream);
     // The launch did not happen.
     void cancel(const Flight& flight);
     // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
@@ -104,21 +111,28 @@ class Context {
     size_t in_flight() const;
     // Those whose launches have ended, at most `limit`. On an error of the context everything in flight goes to *lost.
     std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
+    // When one of those ran on the GPU; none for a node of a graph.
+    std::optional<Span> span(const Flight& flight);
+    // Before those of `span`: they are right then.
+    void keep_time();
     // The launch that has been in flight longest, if any.
     std::optional<Flight> oldest() const;
     uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
-    // Counts are collected and records taken: slot, counters and event are free again.
+    // Counts are collected and records taken: slot, counters and events are free again.
     void disembark(const Flight& flight);
 
   private:
     static constexpr uint32_t kSlots = 1 << 16;
 
+    // An event with timing, null if there can be none.
+    CUevent take_event();
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
     const uint8_t gpu_;
     const std::unique_ptr<LaunchCode> code_;
     std::unique_ptr<ProbeMemory> memory_;
+    std::unique_ptr<GpuClock> clock_;
 
     std::mutex functions_mutex_;
     std::unordered_map<CUfunction, ContextFunction*> functions_;

@@ -129,7 +129,10 @@ bool Drain::serve(Member& member) {
         member.misdirected = progress->misdirected;
         writer_->set_dropped(dropped_);
     }
+    context.keep_time();
+    std::vector<SpanRow> spans;
     for (const Flight& flight : ended) {
+        if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
         if (progress && context.memory()->collect(flight.counters, &values_)) {
             write_counts(context, flight, values_);
             ++measured_;
@@ -138,6 +141,7 @@ bool Drain::serve(Member& member) {
         }
         context.disembark(flight);
     }
+    writer_->append(spans);
     return context.in_flight() > 0;
 }
 

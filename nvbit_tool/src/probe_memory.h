@@ -59,6 +59,8 @@ class ProbeMemory {
     bool collect(const Counters& counters, std::vector<uint64_t>* values);
 
     RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
+    // The draining thread's own stream.
+    CUstream drain_stream() const { return drain_stream_; }
 
     static constexpr int kPageWaitMilliseconds = 2000;
 

@@ -252,9 +252,9 @@ constexpr int kFormatVersion = 3;
     C(code, i4, "", "", "what it returned, 0 = success")                      \
     C(bytes, u8, "bytes", "", "bytes copied, set or allocated")
 
-#define SNOOPIE_SPANS(C)                                               \
-    C(launch, u4, "", "launches", "the launch")                        \
-    C(start, u8, "ns", "", "when the GPU began with it, in host time") \
+#define SNOOPIE_SPANS(C)                                                                                                 \
+    C(launch, u4, "", "launches", "the launch")                                                                          \
+    C(start, u8, "ns", "", "when the GPU came to it, in host time; one that was idle waits for it some µs from then on") \
     C(end, u8, "ns", "", "when it had ended")
 
 #define SNOOPIE_MEMORY_USE(C)                                                                                 \
@@ -291,7 +291,7 @@ constexpr int kFormatVersion = 3;
     T(bulk, BulkRow, SNOOPIE_BULK, "single bulk and tensor copies by a kernel")                                                  \
     T(copies, CopyRow, SNOOPIE_COPIES, "copies started by the host whose ends lie on different GPUs, or on host and GPU")        \
     T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, "NCCL calls")                                                             \
-    T(spans, SpanRow, SNOOPIE_SPANS, "when launches ran on their GPUs, as measured: instrumented")                               \
+    T(spans, SpanRow, SNOOPIE_SPANS, "when launches ran on their GPUs, instrumented; graphs' nodes have none")                   \
     T(call_totals, CallTotalRow, SNOOPIE_CALL_TOTALS, "driver calls, summed")                                                    \
     T(call_times, CallTimeRow, SNOOPIE_CALL_TIMES, "driver calls by how long they took")                                         \
     T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, "driver calls that failed")                                                \

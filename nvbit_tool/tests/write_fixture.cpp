@@ -114,6 +114,8 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
                           kStart + 30, kStart + 40});
     writer.append(CopyRow{2, static_cast<u1>(CopyKind::graph), graph_call, 0, 1, 0x7f0000000000, 0x7f0000200000, 512, 0, 0x1000, 4711,
                           kStart + 50, kStart + 55});
+    // Not of the launch of GPU 1's put, as of one by a graph.
+    for (const u4 spanned : {1u, 2u, 4u}) writer.append(SpanRow{spanned, kStart + 100 * spanned + 20, kStart + 100 * spanned + 90});
     writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});

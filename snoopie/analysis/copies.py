@@ -48,8 +48,8 @@ def by_copy(copies: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
     return table
 
 
-def directed(copies: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """The sums of VALUES for each pair of places: columns issuer, owner ("issued") or from, to ("flow").
+def directed(copies: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame:
+    """The sums of VALUES for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
 
     Data flows source → destination. As issued, a copy belongs to its issuer and to the end that is not the issuer; if
     neither end is, it counts once for each, so the sums can exceed those of the copies.
@@ -57,12 +57,13 @@ def directed(copies: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     first, second = ends(reading)
     table = counted(copies)
     if reading == "flow":
-        return summarise(table.rename(columns={"source": first, "destination": second}), [first, second])
+        return summarise(table.rename(columns={"source": first, "destination": second}), [*keys, first, second])
     own_source, own_destination = (table[end] == table["issuer"] for end in ("source", "destination"))
     same = table["source"] == table["destination"]
     into = table[~own_destination | own_source].rename(columns={"destination": second})
     out = table[~own_source & ~same].rename(columns={"source": second})
-    return merge([summarise(into, [first, second]), summarise(out, [first, second])], [first, second])
+    every = [*keys, first, second]
+    return merge([summarise(into, every), summarise(out, every)], every)
 
 
 def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:

@@ -26,6 +26,7 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "sites": lambda trace: [trace.sites],
     "launches": lambda trace: [trace.launches],
     "counts": lambda trace: [trace.counts],
+    "spans": lambda trace: [trace.spans],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
     "copies": lambda trace: [trace.copies],
     "collectives": lambda trace: [trace.collectives],

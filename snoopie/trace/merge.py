@@ -198,6 +198,7 @@ class Tables:
             complete=np.array([source.complete for source in self.sources], np.bool_),
             version=[str(header.tool.get("version", "")) for header in headers],
             end_ns=np.array([source.footer.end_ns if source.footer else 0 for source in self.sources], np.int64),
+            imported_from=[str(header.tool.get("imported_from", "")) for header in headers],
         )
 
     @cached_property

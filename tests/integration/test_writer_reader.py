@@ -89,6 +89,13 @@ def test_copies(write: Write) -> None:
     ]
 
 
+def test_spans(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    assert trace.spans.to_numpy().tolist() == [
+        [launch, START + 100 * launch + 20, START + 100 * launch + 90] for launch in (1, 2, 4)
+    ]
+
+
 def test_collectives(write: Write) -> None:
     trace = snoopie.load(write("small"))
     assert trace.processes.loc[0, "rank"] == 0

@@ -1,0 +1,77 @@
+"""A trace as a timeline in Chrome's trace event format, which Perfetto and chrome://tracing open.
+
+Host processes have a track for each thread, with its calls; GPUs one for each stream, with its kernels, and counters.
+Slices of one track must not overlap, but for calls within calls: what does gets a further track. Events are written
+some at a time, however many there are.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from snoopie.api import Trace
+from snoopie.errors import SnoopieError
+from snoopie.exporters.chrome_events import Story
+from snoopie.exporters.chrome_tracks import json_text
+
+# Is told now and then how many events are written, of how many.
+Progress = Callable[[int, int], None]
+
+
+def export(trace: Trace, path: str | Path, *, force: bool = False, progress: Progress | None = None) -> int:
+    """Write the timeline of a trace as JSON, compressed if the name ends with .gz; returns the number of events.
+
+    The file takes its name when it is complete. SnoopieError if it exists already (unless `force`) or cannot be
+    written.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise SnoopieError(f"{path} is a folder", "name a file, as in -o trace.json")
+    if path.exists() and not force:
+        raise SnoopieError(f"{path} exists already", "name another file, or overwrite with --force")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, so that the rename stays within one file system.
+        folder = tempfile.mkdtemp(prefix=".snoopie-export-", dir=path.parent)
+        unfinished = Path(folder, path.name)
+        try:
+            with unfinished.open("wb") as file:
+                written = _write(trace, file, path.suffix == ".gz", progress)
+            os.replace(unfinished, path)
+        finally:
+            with suppress(FileNotFoundError):
+                unfinished.unlink()
+            os.rmdir(folder)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SnoopieError(f"{path} cannot be written ({reason})", "name another place, or free space") from error
+    return written
+
+
+def _write(trace: Trace, file: IO[bytes], compressed: bool, progress: Progress | None) -> int:
+    if not compressed:
+        return _write_events(trace, file, progress)
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=4, fileobj=file, mtime=0) as packed:
+        return _write_events(trace, packed, progress)
+
+
+def _write_events(trace: Trace, file: IO[bytes] | gzip.GzipFile, progress: Progress | None) -> int:
+    story = Story(trace)
+    about = json_text(story.about())
+    file.write(f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":['.encode())
+    written = 0
+    for events in story.events():
+        if not events:
+            continue
+        file.write(((",\n" if written else "\n") + ",\n".join(events)).encode())
+        written += len(events)
+        if progress is not None:
+            progress(written, max(written, story.expected))
+    file.write(b"\n]}\n")
+    return written
