@@ -34,6 +34,7 @@ def test_every_table(write: Write) -> None:
             "blocks": "all",
             "host_memory": True,
             "packing": 16,
+            "calls": "summary",
         }
     ]
     assert trace.totals["launches_seen"] == 5
