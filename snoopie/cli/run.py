@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calls",
         choices=("summary", "all", "off"),
-        help="what to record of the program's driver calls: their sums, also each of them, or nothing (default: summary)",
+        help="what to record of driver calls: their sums, also each of them, or nothing (default: summary)",
     )
     parser.add_argument(
         "--tensors",
