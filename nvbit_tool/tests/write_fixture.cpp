@@ -83,7 +83,7 @@ void write_calls(TraceWriter& writer) {
     for (u8 beat = 1; beat <= 2; ++beat) {
         const u8 time = kStart + 1000 * beat;
         writer.append(CallTotalRow{time, launch, put, 4711, 0, 0, 2, 0, 3000 * beat, 1000 * beat, 2000 * beat, 0});
-        writer.append(CallTimeRow{launch, 4711, 0, 10, 2});
+        for (const u8 log2 : {8 + beat, 9 + beat}) writer.append(CallTimeRow{launch, 4711, 0, static_cast<u1>(log2), 1});
         writer.append(CallTotalRow{time, copy, 0, 4712, 1, to_host, 1, 0, 500, 500, 500, 4096});
         writer.append(CallTimeRow{copy, 4712, 1, 8, 1});
     }

@@ -55,9 +55,9 @@ _HEADINGS = {
     "mean_ns": "mean",
     "min_ns": "shortest",
     "max_ns": "longest",
-    "p50_ns": "50 % below",
-    "p90_ns": "90 % below",
-    "p99_ns": "99 % below",
+    "p50_ns": "50 % within",
+    "p90_ns": "90 % within",
+    "p99_ns": "99 % within",
     "local_rank": "local rank",
 }
 # Of a path the end says most.
