@@ -49,7 +49,7 @@ CANNOT_RUN = 77
 # Settings of the user's shell that would change what is measured.
 SETTINGS = (
     *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "HOST_MEMORY", "SNOOPIE_OUTPUT"),
-    *("DISASSEMBLY_CACHE", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "PATIENCE", "STALL"),
+    *("CALLS", "DISASSEMBLY_CACHE", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "PATIENCE", "STALL"),
 )
 # Nothing but the GPUs' links carries NCCL's data; multicast can put switches that others share out of service.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}

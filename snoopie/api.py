@@ -15,6 +15,7 @@ import pandas as pd
 
 from snoopie.analysis import (
     accesses,
+    calls,
     collectives,
     copies,
     losses,
@@ -405,6 +406,44 @@ class Trace:
         in the row of `by_collective` that begins with these four.
         """
         return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
+
+    def by_call(self, *keys: str) -> pd.DataFrame:
+        """``keys`` (some of process, thread, gpu) call calls errors host_ns (in the calls) mean_ns min_ns max_ns p50_ns
+        p90_ns p99_ns bytes (copied, set or allocated), longest in the calls first.
+
+        Driver calls, of the whole trace also for a view. A percentile is a bound: that share of the calls took less,
+        and it is less than twice too high. Errors: cuEventQuery and the like answer "not ready", which is none.
+        """
+        keys = (*calls.checked_keys(keys), "call")
+        return calls.by_call(self.call_totals, self.call_times, self.label, keys)
+
+    def by_thread(self) -> pd.DataFrame:
+        """process thread, and the values of `by_call`, of all its driver calls"""
+        return calls.by_call(self.call_totals, self.call_times, self.label, ("process", "thread"))
+
+    def by_launched_kernel(self, *keys: str) -> pd.DataFrame:
+        """kernel, ``keys`` (some of process, thread, gpu), launches (calls that succeeded) errors host_ns (in the
+        calls) mean_ns min_ns max_ns, longest in the calls first.
+
+        Every kernel that the host launched by itself, measured or not; of the whole trace also for a view. A launch
+        while a graph is captured is such a call; the launch of a graph is none of its kernels.
+        """
+        return calls.by_kernel(self.call_totals, self.label, calls.checked_keys(keys))
+
+    def by_direction(self, *keys: str) -> pd.DataFrame:
+        """direction, ``keys`` (some of process, thread, gpu), call asynchronous (bool) calls errors bytes host_ns (in
+        the calls) bandwidth (bytes a second), most bytes first.
+
+        All copy calls, also within one memory; of the whole trace also for a view. ``bandwidth`` is NaN where the call
+        does not wait for the transfer: asynchronous ones, and all between GPUs or within one.
+        """
+        return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
+
+    def by_error(self, *keys: str) -> pd.DataFrame:
+        """call, ``keys`` (some of process, thread, gpu), code name (of the code) calls: driver calls that failed, of
+        the whole trace also for a view
+        """
+        return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))
 
     def by_launch(self) -> pd.DataFrame:
         """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""

@@ -136,6 +136,12 @@ std::optional<LaunchCall> launch_call(nvbit_api_cuda_t cbid, const void* params)
     }
 }
 
+// The kernel that a call launches; null if it launches none.
+CUfunction launched_kernel(nvbit_api_cuda_t cbid, const void* params) {
+    const auto call = launch_call(cbid, params);
+    return call ? call->function : nullptr;
+}
+
 void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
         if (launches.empty()) return;
@@ -339,5 +345,8 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
     if (!collector || OwnCalls::active()) return;
     const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
+    // Next to the call itself, so that its time is without what the collector does at its entry and exit.
+    if (is_exit && status) guarded([&] { collector->call_returns(cbid, name, params, *status); });
     guarded([&] { at_event(context, is_exit != 0, cbid, name, params, succeeded); });
+    if (!is_exit) guarded([&] { collector->call_begins(context, cbid, launched_kernel(cbid, params)); });
 }

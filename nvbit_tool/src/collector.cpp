@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 
+#include "call_bytes.h"
 #include "launch_code.h"
 #include "launch_sample.h"
 #include "nvbit.h"
@@ -72,6 +73,8 @@ void Collector::open_trace(void (*on_thread)()) {
     const OwnerLookup* owners = this;
     copies_ =
         std::make_unique<Copies>(writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
+    if (options_.calls != Calls::off)
+        calls_ = std::make_unique<CallTotals>(writer_.get(), options_.calls == Calls::all, call_lookup(), on_thread);
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
@@ -92,6 +95,7 @@ void Collector::context_created(CUcontext handle) {
     std::unique_ptr<Context>& context = contexts_[handle];
     if (context) ended_.push_back(std::move(context));
     context = std::make_unique<Context>(handle, static_cast<uint8_t>(gpu));
+    if (calls_) calls_->forget();
 }
 
 void Collector::context_ready(CUcontext handle) {
@@ -119,6 +123,7 @@ void Collector::context_ending(CUcontext handle) {
         if (found == contexts_.end()) return;
         context = std::move(found->second);
         contexts_.erase(found);
+        if (calls_) calls_->forget();
         last = std::none_of(contexts_.begin(), contexts_.end(), [&](const auto& other) { return other.second->gpu() == context->gpu(); });
     }
     const OwnCalls own;
@@ -181,7 +186,36 @@ uint8_t Collector::gpu_of(CUcontext handle) const {
 void Collector::copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
     if (!copies_) return;
     if (succeeded) arrays_.at_event(context, cbid, params);
-    copies_->at_event(context, is_exit, cbid, name, params, succeeded);
+    const Copied copied = copies_->at_event(context, is_exit, cbid, name, params, succeeded);
+    if (calls_ && !is_exit) CallTotals::will_copy(copied);
+}
+
+// --- Calls ---
+
+CallLookup Collector::call_lookup() {
+    const auto gpu_of_context = [this](const void* context) { return gpu_of(static_cast<CUcontext>(const_cast<void*>(context))); };
+    const auto kernel = [this](const void* context, const void* function) {
+        Context* const known = find(static_cast<CUcontext>(const_cast<void*>(context)));
+        return known ? decided(*known, static_cast<CUfunction>(const_cast<void*>(function))).name : std::string();
+    };
+    const auto error = [](int32_t code) -> std::string {
+        const OwnCalls own;
+        const char* name = nullptr;
+        return cuGetErrorName(static_cast<CUresult>(code), &name) == CUDA_SUCCESS && name ? name : "";
+    };
+    return {gpu_of_context, kernel, error};
+}
+
+void Collector::call_begins(CUcontext context, nvbit_api_cuda_t cbid, CUfunction launched) {
+    if (calls_ && recording()) calls_->begins(cbid, context, launched);
+}
+
+void Collector::call_returns(nvbit_api_cuda_t cbid, const char* name, const void* params, CUresult result) {
+    if (!calls_ || !recording()) return;
+    const uint64_t clock = CallTotals::clock();
+    // That work is not done yet is an answer.
+    const bool failed = result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY;
+    calls_->returns(clock, cbid, name, {result, failed, result == CUDA_SUCCESS ? call_bytes(cbid, params) : 0});
 }
 
 // --- Launches ---
@@ -396,6 +430,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     if (!options_.exit_on_stall || ending_.exchange(true)) return;
     finished_ = true;
     Totals totals = this->totals();
+    if (calls_) calls_->stop();
     totals.launches_lost += launches_boarded_ - totals.launches_measured - drain_->launches_lost() - launches_unfollowed_;
     writer_->finish(footer_json(now_ns(), totals));
     say("ending the program because of STALL=exit; the trace is " + path_);
@@ -414,6 +449,7 @@ void Collector::finish() {
     finished_ = true;
 
     memory_events_->end();
+    if (calls_) calls_->stop();
     write_sampling();
     if (const uint64_t lanes = drain_->misdirected())
         notice(plural(lanes, "lane access", "es") +

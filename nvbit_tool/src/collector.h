@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "call_totals.h"
 #include "catalog.h"
 #include "collective_writer.h"
 #include "context.h"
@@ -58,6 +59,10 @@ class Collector : private OwnerLookup {
     // Any call that is not a launch of a kernel: it may copy.
     void copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
+    // Any call, at the end of its entry and at the beginning of its exit. `launched`: the kernel, if it launches one.
+    void call_begins(CUcontext context, nvbit_api_cuda_t cbid, CUfunction launched);
+    void call_returns(nvbit_api_cuda_t cbid, const char* name, const void* params, CUresult result);
+
     // A launch of which nothing is to be known but that it was; none if its kernel is selected.
     std::optional<Launch> native_launch(CUcontext handle, CUfunction function);
     Launch before_launch(CUcontext handle, const LaunchCall& call);
@@ -96,6 +101,7 @@ class Collector : private OwnerLookup {
     uint8_t gpu_of(CUcontext handle) const override;
     std::optional<uint8_t> owner_by_driver(uint64_t address) const override { return snoopie::owner_by_driver(address); }
 
+    CallLookup call_lookup();
     ContextFunction& decided(Context& context, CUfunction handle);
     // Instruments if necessary and boards the launch; none if it cannot be measured.
     std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, bool* new_code);
@@ -119,6 +125,7 @@ class Collector : private OwnerLookup {
     std::unique_ptr<CollectiveWriter> collectives_;
     Arrays arrays_;
     std::unique_ptr<Copies> copies_;
+    std::unique_ptr<CallTotals> calls_;  // null: CALLS=off
     std::atomic<bool> ending_{false};    // no more launches are measured
     std::atomic<bool> finished_{false};  // the trace is closed
 

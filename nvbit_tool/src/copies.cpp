@@ -22,12 +22,15 @@ thread_local std::vector<Pending> pending;
 Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed)
     : writer_(writer), owners_(owners), recording_(std::move(recording)), not_followed_(not_followed), graphs_(std::move(not_followed)) {}
 
-void Copies::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
+Copied Copies::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
     graphs_.at_event(is_exit, cbid, params, succeeded);
-    if (is_exit) return end(cbid, name, succeeded);
+    if (is_exit) {
+        end(cbid, name, succeeded);
+        return {};
+    }
     std::vector<CopyCall> copies = copy_calls(cbid, params);
     if (copies.empty()) copies = graphs_.launched(cbid, params);
-    if (!copies.empty() && recording_()) begin(context, cbid, copies);
+    return copies.empty() || !recording_() ? Copied() : begin(context, cbid, copies);
 }
 
 std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
@@ -36,7 +39,7 @@ std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
     if (copy.kind == CopyKind::prefetch) from.owner = last_prefetched_to(from.address, copy.size).value_or(kOwnerHost);
     const uint8_t source = owner_of(from, *owners_, context);
     const uint8_t destination = owner_of(copy.destination, *owners_, context);
-    if (copy.size == 0 || !crosses(source, destination)) return std::nullopt;
+    if (copy.size == 0) return std::nullopt;
     CopyRow row;
     row.kind = static_cast<u1>(copy.kind);
     row.source = source;
@@ -47,7 +50,7 @@ std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
     if (copy.elements_of) {
         const uint64_t element = element_bytes(copy.elements_of);
         if (element == 0) {
-            not_followed_("batched copies of arrays in block-compressed or planar formats,");
+            if (crosses(source, destination)) not_followed_("batched copies of arrays in block-compressed or planar formats,");
             return std::nullopt;
         }
         row.bytes *= element;
@@ -57,14 +60,20 @@ std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
     return row;
 }
 
-void Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies) {
+Copied Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies) {
     std::vector<CopyRow> rows;
-    for (const CopyCall& copy : copies)
-        if (const auto one = row(context, copy)) rows.push_back(*one);
-    if (rows.empty()) return;
+    Copied copied;
+    for (const CopyCall& copy : copies) {
+        const auto one = row(context, copy);
+        if (!one) continue;
+        if (copy.kind != CopyKind::prefetch && copy.kind != CopyKind::graph) copied.add(one->source, one->destination, one->bytes);
+        if (crosses(one->source, one->destination)) rows.push_back(*one);
+    }
+    if (rows.empty() && copied.bytes == 0) return copied;
     // All copies of a call are in one stream. Under capture they become nodes of a graph, and are counted when that is launched.
     const CopyCall& any = copies.front();
-    if (any.asynchronous && capturing(any.stream)) return;
+    if (any.asynchronous && capturing(any.stream)) return {};
+    if (rows.empty()) return copied;
     const uint8_t gpu = owners_->gpu_of(any.asynchronous ? context_of(any.stream, context) : context);
     const uint64_t start = now_ns();
     for (CopyRow& one : rows) {
@@ -72,6 +81,7 @@ void Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<C
         one.start = start;
     }
     pending.push_back({cbid, std::move(rows)});
+    return copied;
 }
 
 void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {

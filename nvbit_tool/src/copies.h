@@ -20,15 +20,16 @@ class Copies {
     Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed);
 
     // Any driver call, at its entry and at its exit: those that do not copy cost no more than a look. `context` is the calling thread's.
-    void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
+    // Returns at the entry what the call itself will copy: nothing, if it is a prefetch, or launches a graph, or goes into one.
+    Copied at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
     uint64_t count() const { return count_.load(std::memory_order_relaxed); }
     uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   private:
-    void begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies);
+    Copied begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies);
     void end(nvbit_api_cuda_t cbid, const char* name, bool succeeded);
-    // None if the copy is not one to record.
+    // None if the copy moves nothing, or nobody can tell how much.
     std::optional<CopyRow> row(CUcontext context, const CopyCall& copy);
 
     TraceWriter* const writer_;

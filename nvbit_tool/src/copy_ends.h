@@ -52,4 +52,15 @@ uint8_t owner_of(const CopyEnd& end, const OwnerLookup& lookup, CUctx_st* curren
 // Whether a copy between these owners is one to record.
 constexpr bool crosses(uint8_t source, uint8_t destination) { return source != destination || source == kOwnerUnknown; }
 
+// Where a copy between these owners goes.
+Direction direction_between(uint8_t source, uint8_t destination);
+
+// What a call copies altogether.
+struct Copied {
+    Direction direction = Direction::none;
+    uint64_t bytes = 0;
+
+    void add(uint8_t source, uint8_t destination, uint64_t more);
+};
+
 }  // namespace snoopie

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "byte_size.h"
@@ -22,6 +23,8 @@ std::string trim(const std::string& text) {
 OptionError refuse(const char* name, const std::string& value, const std::string& allowed) {
     return {std::string(name) + "=" + value + " is not understood: " + allowed};
 }
+
+constexpr const char* kCallsTexts[] = {"off", "summary", "all"};
 
 constexpr const char* kBlocksAllowed =
     "write all, numbers and ranges of linear block indices as in 0-7,12, or ranges by axis as in x:0-3;y:1,3 (at most 32 an axis)";
@@ -77,6 +80,8 @@ std::string Options::kernels_text() const {
     for (const std::string& pattern : kernels) text += (text.empty() ? "" : ",") + pattern;
     return text;
 }
+
+const char* Options::calls_text() const { return kCallsTexts[static_cast<size_t>(calls)]; }
 
 std::variant<Options, OptionError> read_options(const Environment& environment) {
     Options options;
@@ -140,6 +145,13 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
         if (value != "0" && value != "1")
             return refuse("DISASSEMBLY_CACHE", value, "1 keeps what nvdisasm says for later runs (the default), 0 does not");
         options.disassembly_cache = value == "1";
+    }
+    if (const std::string value = get("CALLS"); !value.empty()) {
+        const auto found = std::find(std::begin(kCallsTexts), std::end(kCallsTexts), value);
+        if (found == std::end(kCallsTexts))
+            return refuse("CALLS", value,
+                          "summary adds up the program's driver calls (the default), all also writes each of them, off neither");
+        options.calls = static_cast<Calls>(found - kCallsTexts);
     }
     // Used by `disassemble`, which runs too often to complain of it.
     if (const std::string value = get("SNOOPIE_CACHE_SIZE"); !value.empty() && !parse_byte_size(value))

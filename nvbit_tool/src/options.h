@@ -11,6 +11,9 @@
 
 namespace snoopie {
 
+// What is recorded of the program's driver calls.
+enum class Calls : uint8_t { off, summary, all };
+
 struct Options {
     std::vector<std::string> kernels;  // patterns of KERNEL_NAME; empty = all
     bool code_attribution = true;      // CODE_ATTRIBUTION
@@ -24,8 +27,10 @@ struct Options {
     uint32_t packing = kMostPacked;    // PACKING: at most so many accesses share an injected call
     bool exit_on_stall = false;        // STALL: whether such a kernel ends the process
     bool disassembly_cache = true;     // DISASSEMBLY_CACHE
+    Calls calls = Calls::summary;      // CALLS: sums, or also each call
 
     std::string kernels_text() const;
+    const char* calls_text() const;
 };
 
 struct OptionError {

@@ -20,9 +20,10 @@ enum class ObjectKind : uint8_t { device, pool, array, mapping, import, managed,
 constexpr const char* kObjectKindNames[] = {"device", "pool",       "array", "mapping",   "import",   "managed",
                                             "host",   "registered", "graph", "multicast", "physical", "symmetric"};
 
-// Where a copy goes, seen from the GPU whose context carries it out; none: the call is no copy.
-enum class Direction : uint8_t { none, host_to_device, device_to_host, device_to_device, peer, host_to_host };
-constexpr const char* kDirectionNames[] = {"", "host to device", "device to host", "device to device", "peer", "host to host"};
+// Where a copy goes: device to device is within a GPU's memory, peer from one GPU's to another's. none: the call is no copy; other: not all
+// of it goes one of these ways, or that is not known.
+enum class Direction : uint8_t { none, host_to_device, device_to_host, device_to_device, peer, host_to_host, other };
+constexpr const char* kDirectionNames[] = {"", "host to device", "device to host", "device to device", "peer", "host to host", "other"};
 
 enum class CopyKind : uint8_t { linear, rectangle, box, batch, graph, prefetch };
 constexpr const char* kCopyKindNames[] = {"linear", "2d", "3d", "batch", "graph", "prefetch"};

@@ -216,7 +216,7 @@ constexpr int kFormatVersion = 3;
     C(call, u4, "", "strings", "the driver call")                             \
     C(kernel, u4, "", "strings", "of a launch: demangled name of the kernel") \
     C(thread, u4, "", "", "host thread that called")                          \
-    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")        \
+    C(gpu, u1, "", "", "GPU of the context that was current; unknown = none") \
     C(direction, u1, "", "", "index in the header's directions")              \
     C(calls, u8, "", "", "number of calls that returned")                     \
     C(errors, u8, "", "", "of these, those that failed")                      \
@@ -228,16 +228,16 @@ constexpr int kFormatVersion = 3;
 #define SNOOPIE_CALL_TIMES(C)                                                          \
     C(call, u4, "", "strings", "the driver call")                                      \
     C(thread, u4, "", "", "host thread that called")                                   \
-    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")                 \
+    C(gpu, u1, "", "", "GPU of the context that was current; unknown = none")          \
     C(log2, u1, "", "", "calls that took at least 2^log2 ns and less than twice that") \
     C(calls, u8, "", "", "number of calls, to be added up")
 
-#define SNOOPIE_CALL_ERRORS(C)                                         \
-    C(call, u4, "", "strings", "the driver call")                      \
-    C(thread, u4, "", "", "host thread that called")                   \
-    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none") \
-    C(code, i4, "", "", "what it returned")                            \
-    C(name, u4, "", "strings", "the driver's name of that")            \
+#define SNOOPIE_CALL_ERRORS(C)                                                \
+    C(call, u4, "", "strings", "the driver call")                             \
+    C(thread, u4, "", "", "host thread that called")                          \
+    C(gpu, u1, "", "", "GPU of the context that was current; unknown = none") \
+    C(code, i4, "", "", "what it returned")                                   \
+    C(name, u4, "", "strings", "the driver's name of that")                   \
     C(calls, u8, "", "", "number of calls, to be added up")
 
 #define SNOOPIE_CALLS(C)                                                      \
@@ -245,12 +245,12 @@ constexpr int kFormatVersion = 3;
     C(call, u4, "", "strings", "the driver call")                             \
     C(kernel, u4, "", "strings", "of a launch: demangled name of the kernel") \
     C(thread, u4, "", "", "host thread that called")                          \
-    C(gpu, u1, "", "", "GPU of the context or stream; unknown = none")        \
+    C(gpu, u1, "", "", "GPU of the context that was current; unknown = none") \
     C(direction, u1, "", "", "index in the header's directions")              \
     C(start, u8, "ns", "", "host time when the call began")                   \
     C(end, u8, "ns", "", "host time when the call returned")                  \
     C(code, i4, "", "", "what it returned, 0 = success")                      \
-    C(bytes, u8, "bytes", "", "bytes copied, set or allocated")
+    C(bytes, u8, "bytes", "", "bytes copied, set or allocated; 0 if it failed")
 
 #define SNOOPIE_SPANS(C)                                                                                                 \
     C(launch, u4, "", "launches", "the launch")                                                                          \

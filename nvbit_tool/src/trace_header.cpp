@@ -19,8 +19,8 @@ namespace {
 
 // Variables that change which GPUs a process sees or how its libraries communicate.
 constexpr std::array kEnvironmentPrefixes = {
-    "CUDA_",        "NCCL_",          "NVSHMEM_", "UCX_",         "KERNEL_NAME=", "CODE_ATTRIBUTION=",
-    "SAMPLE_SIZE=", "LAUNCH_SAMPLE=", "BLOCKS=",  "HOST_MEMORY=", "PACKING=",     "SNOOPIE_"};
+    "CUDA_",          "NCCL_",   "NVSHMEM_",     "UCX_",     "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=",
+    "LAUNCH_SAMPLE=", "BLOCKS=", "HOST_MEMORY=", "PACKING=", "CALLS=",       "SNOOPIE_"};
 
 // Where launchers put ranks: Open MPI; MPICH, nvshmrun (Hydra) and Cray's PALS; PMIx; Slurm; torchrun.
 constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
@@ -85,7 +85,7 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.member("launch_sample", options.launch_sample);
     json.member("code_attribution", options.code_attribution).member("output", output);
     json.member("blocks", options.blocks_text).member("host_memory", options.host_memory);
-    json.member("packing", options.packing).end_object();
+    json.member("packing", options.packing).member("calls", options.calls_text()).end_object();
     json.key("process").begin_object();
     json.member("host", process.host).member("pid", process.pid).member("program", process.program);
     json.key("command").begin_array();

@@ -1,6 +1,6 @@
 // Writes a trace: collects rows, seals them into blocks, and has a thread compress and write these. Safe to call from any thread.
 //
-// Nothing here waits for the disk except `wait_for_room`, which only the thread that drains records calls. A write error ends the trace
+// Nothing here waits for the disk except `wait_for_room`, which only those who write much call. A write error ends the trace
 // (its whole blocks stay readable) and is reported once by `error`; the application never notices.
 #pragma once
 

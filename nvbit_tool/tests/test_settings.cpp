@@ -65,6 +65,8 @@ void options() {
     CHECK(good({{"DISASSEMBLY_CACHE", "1"}}).disassembly_cache);
     CHECK(!good({{"DISASSEMBLY_CACHE", "0"}}).disassembly_cache);
     good({{"SNOOPIE_CACHE_SIZE", "512M"}});
+    CHECK_EQ(std::string(good({}).calls_text()), "summary");
+    CHECK(good({{"CALLS", "all"}}).calls == Calls::all && good({{"CALLS", "off"}}).calls == Calls::off);
 
     CHECK(bad({{"SAMPLE_SIZE", "x"}}).find("SAMPLE_SIZE=x") == 0);
     for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
@@ -75,6 +77,7 @@ void options() {
     for (const char* value : {"yes", "2", "01"}) CHECK(bad({{"CODE_ATTRIBUTION", value}}).find("1 records") != std::string::npos);
     for (const char* value : {"no", "2"}) CHECK(bad({{"DISASSEMBLY_CACHE", value}}).find("nvdisasm") != std::string::npos);
     CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB") == 0);
+    for (const char* value : {"1", "All", "summary,all"}) CHECK(bad({{"CALLS", value}}).find("summary adds up") != std::string::npos);
     for (const char* value : {"put,,get", ",", "put,", "[", "a]"}) CHECK(bad({{"KERNEL_NAME", value}}).find("commas") != std::string::npos);
     for (const char* value : {"yes", "2"}) CHECK(bad({{"HOST_MEMORY", value}}).find("HOST_MEMORY=") == 0);
     for (const char* value : {"-1", "soon"}) CHECK(bad({{"PATIENCE", value}}).find("seconds") != std::string::npos);

@@ -75,6 +75,25 @@ FunctionDescription bump() {
     return function;
 }
 
+// Two beats of two threads; single calls of one of them.
+void write_calls(TraceWriter& writer) {
+    const u4 launch = writer.intern("cuLaunchKernel"), allocate = writer.intern("cuMemAlloc_v2"), copy = writer.intern("cuMemcpyDtoH_v2");
+    const u4 put = writer.intern("put(float*, int)");
+    const u1 to_host = static_cast<u1>(Direction::device_to_host);
+    for (u8 beat = 1; beat <= 2; ++beat) {
+        const u8 time = kStart + 1000 * beat;
+        writer.append(CallTotalRow{time, launch, put, 4711, 0, 0, 2, 0, 3000 * beat, 1000 * beat, 2000 * beat, 0});
+        for (const u8 log2 : {8 + beat, 9 + beat}) writer.append(CallTimeRow{launch, 4711, 0, static_cast<u1>(log2), 1});
+        writer.append(CallTotalRow{time, copy, 0, 4712, 1, to_host, 1, 0, 500, 500, 500, 4096});
+        writer.append(CallTimeRow{copy, 4712, 1, 8, 1});
+    }
+    writer.append(CallTotalRow{kStart + 2000, allocate, 0, 4711, kOwnerUnknown, 0, 2, 1, 100, 40, 60, 4096});
+    writer.append(CallTimeRow{allocate, 4711, kOwnerUnknown, 5, 2});
+    writer.append(CallErrorRow{allocate, 4711, kOwnerUnknown, 2, writer.intern("CUDA_ERROR_OUT_OF_MEMORY"), 1});
+    writer.append(CallRow{1, copy, 0, 4712, 1, to_host, kStart + 1000, kStart + 1500, 0, 4096});
+    writer.append(CallRow{2, allocate, 0, 4711, kOwnerUnknown, 0, kStart + 1600, kStart + 1660, 2, 0});
+}
+
 void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     const Catalog::Entry put_entry = catalog.add(put());
     const Catalog::Entry bump_entry = catalog.add(bump());
@@ -116,6 +135,7 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
                           kStart + 50, kStart + 55});
     // Not of the launch of GPU 1's put, as of one by a graph.
     for (const u4 spanned : {1u, 2u, 4u}) writer.append(SpanRow{spanned, kStart + 100 * spanned + 20, kStart + 100 * spanned + 90});
+    write_calls(writer);
     writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});

@@ -17,6 +17,11 @@ def bytes(value: float) -> str:
     return _scaled(value, 1024, _BINARY)
 
 
+def bandwidth(value: float) -> str:
+    """Bytes a second: 1.5e9 → "1.4 GiB/s"; "–" where it is not a number."""
+    return f"{bytes(value)}/s" if math.isfinite(value) else NOTHING
+
+
 def count(value: float) -> str:
     """A number of things: 12_345_678 → "12.3 M"."""
     return _scaled(value, 1000, _DECIMAL)

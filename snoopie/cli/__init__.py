@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "run a program under the collector and summarise what crossed between GPUs",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
+    "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
     "view": "open traces in the app",
     "export": "write every table as Parquet or CSV",
     "import": "write what another tool recorded as traces",

@@ -1,11 +1,12 @@
 """Tables and commands as text: aligned for people, cut to the width of a terminal, whole and plain in a pipe."""
 
+import math
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from typing import TextIO
+from typing import Any, TextIO
 
 import pandas as pd
 
@@ -26,7 +27,15 @@ _AMOUNTS: dict[str, Callable[[float], str]] = {
     "size": units.bytes,
     "copied_in": units.bytes,
     "copied_out": units.bytes,
+    "errors": lambda value: f"{value:,}",
     "host_ns": units.duration,
+    "mean_ns": units.duration,
+    "min_ns": units.duration,
+    "max_ns": units.duration,
+    "p50_ns": units.duration,
+    "p90_ns": units.duration,
+    "p99_ns": units.duration,
+    "bandwidth": units.bandwidth,
     "wire_bytes": units.bytes,
     "memory": units.bytes,
     "share": units.percent,
@@ -43,6 +52,12 @@ _HEADINGS = {
     "copied_in": "copied in",
     "copied_out": "copied out",
     "host_ns": "host time",
+    "mean_ns": "mean",
+    "min_ns": "shortest",
+    "max_ns": "longest",
+    "p50_ns": "50 % within",
+    "p90_ns": "90 % within",
+    "p99_ns": "99 % within",
     "local_rank": "local rank",
 }
 # Of a path the end says most.
@@ -95,6 +110,21 @@ def print_pairs_of_values(rows: Iterable[tuple[str, object]], stream: TextIO | N
 def shell_words(words: Iterable[str]) -> str:
     """Words as one would type them."""
     return shlex.join(words)
+
+
+def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table, column → value, as `json` takes them."""
+    names = [str(name) for name in table.columns]
+    columns = [[json_value(value) for value in table[name]] for name in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def json_value(value: Any) -> Any:
+    """A value of a table; None for what is not a number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    # numpy's numbers are no numbers to json
+    return value.item() if hasattr(value, "item") else value
 
 
 def print_next(*words: str) -> None:

@@ -22,7 +22,7 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
-        "[--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+        "[--calls WHAT] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
     )
     parser.add_argument(
         "-k",
@@ -69,6 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=False,
         dest="host_memory",
         help="do not measure accesses to the host's memory",
+    )
+    parser.add_argument(
+        "--calls",
+        choices=("summary", "all", "off"),
+        help="what to record of driver calls: their sums, also each of them, or nothing (default: summary)",
     )
     parser.add_argument(
         "--tensors",
@@ -119,6 +124,7 @@ def _run(arguments: argparse.Namespace) -> int:
         lines=arguments.lines,
         blocks=arguments.blocks,
         host_memory=arguments.host_memory,
+        calls=arguments.calls,
         output=files.pattern,
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )

@@ -2,16 +2,13 @@
 
 import argparse
 import json
-import math
 import sys
 from typing import Any
-
-import pandas as pd
 
 from snoopie.analysis.names import choose_kernels
 from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
-from snoopie.cli.output import print_next
+from snoopie.cli.output import json_rows, json_value, print_next
 from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
 
@@ -66,24 +63,11 @@ def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:
         "reading": reading,
         "complete": trace.complete,
         "estimated": trace.estimated,
-        "summary": {name: _plain(value) for name, value in trace.summary().items()},
-        "gpus": _rows(gpus[["label", "uuid", "name", "host"]]),
-        "rows": _rows(table),
-        "copies": _rows(trace.by_copy()),
-        "collectives": _rows(trace.by_collective()),
-        "not_measured": _rows(trace.not_measured()),
+        "summary": {name: json_value(value) for name, value in trace.summary().items()},
+        "gpus": json_rows(gpus[["label", "uuid", "name", "host"]]),
+        "rows": json_rows(table),
+        "copies": json_rows(trace.by_copy()),
+        "collectives": json_rows(trace.by_collective()),
+        "not_measured": json_rows(trace.not_measured()),
         "losses": trace.losses(),
     }
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    names = [str(name) for name in table.columns]
-    columns = [[_plain(value) for value in table[name]] for name in table.columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    # numpy's numbers are no numbers to json
-    return value.item() if hasattr(value, "item") else value

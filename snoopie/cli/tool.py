@@ -97,6 +97,7 @@ def child_environment(
     lines: bool | None = None,
     blocks: str | None = None,
     host_memory: bool | None = None,
+    calls: str | None = None,
     output: str | None = None,
     tensors: Path | None = None,
 ) -> dict[str, str]:
@@ -117,6 +118,8 @@ def child_environment(
         child["BLOCKS"] = blocks
     if host_memory is not None:
         child["HOST_MEMORY"] = "1" if host_memory else "0"
+    if calls is not None:
+        child["CALLS"] = calls
     if output is not None:
         child["SNOOPIE_OUTPUT"] = output
     if tensors is not None:

@@ -30,6 +30,10 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
     "copies": lambda trace: [trace.copies],
     "collectives": lambda trace: [trace.collectives],
+    "call_totals": lambda trace: [trace.call_totals],
+    "call_times": lambda trace: [trace.call_times],
+    "call_errors": lambda trace: [trace.call_errors],
+    "calls": lambda trace: [trace.calls],
     "objects": lambda trace: [trace.objects],
     "notices": lambda trace: [trace.notices],
     "not_measured": lambda trace: [trace.not_measured()],
@@ -42,6 +46,11 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "traffic_by_launch": lambda trace: [trace.by_launch()],
     "traffic_by_collective": lambda trace: [trace.by_collective()],
     "copies_by_call": lambda trace: [trace.by_copy()],
+    "calls_by_call": lambda trace: [trace.by_call()],
+    "calls_by_thread": lambda trace: [trace.by_thread()],
+    "launches_by_kernel": lambda trace: [trace.by_launched_kernel()],
+    "copies_by_direction": lambda trace: [trace.by_direction()],
+    "calls_by_error": lambda trace: [trace.by_error()],
 }
 # The only table with the addresses of scattered accesses; up to 32 rows a record, so on request.
 LANES: dict[str, Callable[[Trace], Pieces]] = {

@@ -10,7 +10,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,8 +88,8 @@ class Container:
 
     def decode(self, block: Block) -> bytes:
         """The content of one block, ``raw_size`` bytes. CorruptError if its frame is not what the entry says."""
-        frame = self._data[block.offset : block.offset + block.size]
-        self.check(block)
+        frame = self._frame(block)
+        self._check(block, frame)
         try:
             content = zstandard.ZstdDecompressor().decompress(frame, max_output_size=block.raw_size)
         except (zstandard.ZstdError, MemoryError, ValueError):
@@ -100,17 +100,77 @@ class Container:
 
     def check(self, block: Block) -> None:
         """Checks all that can be checked of a block without decoding it. Raises CorruptError."""
+        self._check(block, self._frame(block))
+
+    def _check(self, block: Block, frame: memoryview) -> None:
         limit = MAX_JSON if block.table in (HEADER, FOOTER) else MAX_BLOCK
         if block.raw_size > limit:
             raise self.corrupt(block, f"claims {block.raw_size} bytes, more than the {limit} that a block may hold")
-        _check_frame(self, block, self._data[block.offset : block.offset + block.size])
+        _check_frame(self, block, frame)
+
+    def _frame(self, block: Block) -> memoryview:
+        return self._data[block.offset : block.offset + block.size]
 
     def corrupt(self, block: Block, what: str) -> CorruptError:
         """The error that says what is wrong with a block."""
         return CorruptError(f"{self.name}: block {block.sequence} (table {block.table}) {what}", _RERUN)
 
 
-def _map(path: Path) -> mmap.mmap:
+class GrowingContainer(Container):
+    """A file that is still being written: `appended` names its blocks, each once.
+
+    ``blocks`` is the header's entry alone. Only what is decoded is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # Nothing is mapped: a writer whose disk is full cuts its file, and a mapping then ends the reader.
+        self.name = str(path)
+        self.path = os.path.abspath(path)
+        self._file = _open(path)
+        self._position = 0
+        self._count = 0
+        try:
+            first = next(iter(self.appended()), None)
+        except BaseException:
+            self.close()
+            raise
+        self.size = self._position
+        self.blocks = [first] if first is not None else []
+        self.problem: SnoopieError | None = _truncated(self.name, self.blocks, self._position, self._position)
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._file)
+
+    def appended(self) -> Iterator[Block]:
+        """The entries of the whole blocks that were not named before. CorruptError on a wrong one."""
+        size = os.fstat(self._file).st_size
+        while self._position + _ENTRY_SIZE <= size:
+            entry = os.pread(self._file, _ENTRY_SIZE, self._position)
+            if len(entry) < _ENTRY_SIZE:
+                return
+            if not entry.startswith(_START):
+                _check_start(self.name, memoryview(entry))
+                raise CorruptError(f"{self.name}: no block begins at byte {self._position} where one should", _RERUN)
+            block = _parse_entry(self.name, memoryview(entry), self._position, self._count)
+            if isinstance(block, SnoopieError):
+                raise block
+            if block.size > size - block.offset:
+                return
+            self._position = block.offset + block.size
+            self._count += 1
+            yield block
+
+    def _frame(self, block: Block) -> memoryview:
+        limit = MAX_JSON if block.table in (HEADER, FOOTER) else MAX_BLOCK
+        data = os.pread(self._file, min(block.size, limit), block.offset)
+        if zlib.crc32(data) != block.crc:
+            raise self.corrupt(block, "has a wrong checksum")
+        return memoryview(data)
+
+
+def _open(path: Path) -> int:
+    """A descriptor of a regular file. NotATraceError where there is none that can be read."""
     try:
         # O_NONBLOCK: opening a pipe must not wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -119,11 +179,16 @@ def _map(path: Path) -> mmap.mmap:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise NotATraceError(f"{path} cannot be opened ({reason})", "name a readable trace file") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
+    return descriptor
+
+
+def _map(path: Path) -> mmap.mmap:
+    descriptor = _open(path)
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotATraceError(f"{path} is not a regular file", "give the path of a trace file")
-        if status.st_size == 0:
+        if os.fstat(descriptor).st_size == 0:
             raise _empty(str(path))
         try:
             return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
@@ -212,7 +277,15 @@ def _read_entry(name: str, data: memoryview, position: int, expected: int) -> Bl
         return CorruptError(f"{name}: no block begins at byte {position} where one should", _RERUN)
     if position + _ENTRY_SIZE > len(data):
         return None
-    raw = data[position + len(_SKIPPABLE) : position + _ENTRY_SIZE]
+    block = _parse_entry(name, data[position : position + _ENTRY_SIZE], position, expected)
+    if isinstance(block, Block) and block.size > len(data) - block.offset:
+        return None
+    return block
+
+
+def _parse_entry(name: str, entry: memoryview, position: int, expected: int) -> Block | SnoopieError:
+    """A whole entry that begins at a position of the file."""
+    raw = entry[len(_SKIPPABLE) :]
     _, sequence, table, rows, raw_size, data_size, dropped, data_crc, entry_crc = _ENTRY.unpack(raw)
     if zlib.crc32(raw[:-4]) != entry_crc:
         return CorruptError(f"{name}: the entry of block {expected} has a wrong checksum", _RERUN)
@@ -221,10 +294,7 @@ def _read_entry(name: str, data: memoryview, position: int, expected: int) -> Bl
     if (table == HEADER) != (expected == 0):
         what = "a second header" if expected else "no header in its first block"
         return CorruptError(f"{name} has {what}", _RERUN)
-    offset = position + _ENTRY_SIZE
-    if data_size > len(data) - offset:
-        return None
-    return Block(sequence, table, rows, raw_size, offset, data_size, dropped, data_crc)
+    return Block(sequence, table, rows, raw_size, position + _ENTRY_SIZE, data_size, dropped, data_crc)
 
 
 def _check_start(name: str, data: memoryview) -> None:

@@ -29,7 +29,7 @@ from snoopie.trace.schema import OPERATIONS, VERSIONS
 COPY_KINDS = ("linear", "2d", "3d", "batch", "graph", "prefetch")
 OBJECT_KINDS = ("device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast",
                 "physical", "symmetric")  # fmt: skip
-DIRECTIONS = ("", "host to device", "device to host", "device to device", "peer", "host to host")
+DIRECTIONS = ("", "host to device", "device to host", "device to device", "peer", "host to host", "other")
 # Codes of owners. No trace from here has multicast objects, so that all codes below HOST are free for GPUs.
 HOST, UNKNOWN = 254, 255
 MOST_GPUS = HOST

@@ -54,7 +54,7 @@ NEEDS = {
 # Settings of the user's shell that would change what the tests see.
 SETTINGS = (
     *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "PACKING", "SNOOPIE_OUTPUT"),
-    *("LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"),
+    *("CALLS", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"),
 )
 
 LIBRARIES = {

@@ -34,6 +34,7 @@ def test_every_table(write: Write) -> None:
             "blocks": "all",
             "host_memory": True,
             "packing": 16,
+            "calls": "summary",
         }
     ]
     assert trace.totals["launches_seen"] == 5
@@ -207,3 +208,23 @@ def test_flipped_bits(write: Write, tmp_path: Path) -> None:
         except snoopie.SnoopieError:
             continue
         assert all(some <= every for some, every in zip(part, full, strict=True)), position
+
+
+def test_driver_calls(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    columns = ["call", "calls", "errors", "host_ns", "min_ns", "max_ns", "p50_ns", "bytes"]
+    assert trace.by_call()[columns].to_numpy(dtype=object).tolist() == [
+        ["cuLaunchKernel", 4, 0, 9000, 1000, 4000, 2048, 0],
+        ["cuMemcpyDtoH_v2", 2, 0, 1000, 500, 500, 500, 8192],
+        ["cuMemAlloc_v2", 2, 1, 100, 40, 60, 60, 4096],
+    ]
+    assert trace.by_launched_kernel("gpu")[["kernel", "gpu", "launches"]].to_numpy(dtype=object).tolist() == [
+        ["put(float*, int)", "GPU 0", 4]
+    ]
+    assert trace.by_direction("thread")[["direction", "thread", "bytes"]].to_numpy(dtype=object).tolist() == [
+        ["device to host", 4712, 8192]
+    ]
+    assert trace.by_error().to_numpy(dtype=object).tolist() == [["cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY", 1]]
+    assert trace.calls["start"].tolist() == [START + 1000, START + 1600]
+    assert trace.calls["code"].tolist() == [0, 2]
+    assert trace.call_totals["time"].max() == START + 2000

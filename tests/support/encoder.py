@@ -24,7 +24,7 @@ OBJECT_KINDS = [
     *["device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast"],
     *["physical", "symmetric"],
 ]
-DIRECTIONS = ["", "host to device", "device to host", "device to device", "peer", "host to host"]
+DIRECTIONS = ["", "host to device", "device to host", "device to device", "peer", "host to host", "other"]
 HOST, UNKNOWN, FIRST_SET = 254, 255, 64
 RECORDS = ("records", "scattered", "bulk")
 HEADER, FOOTER = 0, 1

@@ -111,7 +111,7 @@ class Process : private OwnerLookup {
     }
     template <class Params>
     void enter(nvbit_api_cuda_t cbid, const Params& params, CUcontext context = kContext0) {
-        copies_.at_event(context, false, cbid, "call", &params, false);
+        copied = copies_.at_event(context, false, cbid, "call", &params, false);
     }
     template <class Params>
     void leave(nvbit_api_cuda_t cbid, const Params& params, bool succeeds = true, CUcontext context = kContext0) {
@@ -128,6 +128,7 @@ class Process : private OwnerLookup {
     }
 
     bool recording = true;
+    Copied copied;  // by the call that began last
     std::set<std::string> notices;
 
   private:
@@ -297,10 +298,35 @@ void graphs_are_followed() {
     CHECK_EQ(driver_errors.load(), 0u);
 }
 
+// What a call copies altogether, whether it is recorded or not.
+void what_a_call_copies() {
+    Process process;
+    const auto is = [&process](Direction direction, uint64_t bytes) {
+        CHECK_EQ(int(process.copied.direction), int(direction));
+        CHECK_EQ(process.copied.bytes, bytes);
+    };
+    process.call(API_CUDA_cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_params{kOn0, kHost, 10});
+    is(Direction::host_to_device, 10);
+    process.call(API_CUDA_cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_params{kOn0, kOn0, 11});
+    is(Direction::device_to_device, 11);
+    process.call(API_CUDA_cuMemcpyAsync, cuMemcpyAsync_params{kOn0, kOn1, 14, kStream});
+    is(Direction::peer, 14);
+    for (const CUdeviceptr from : {kOn0, kOn1}) {
+        process.call(API_CUDA_cuMemcpyAsync, cuMemcpyAsync_params{kOn0, from, 13, kCapturing});
+        is(Direction::none, 0);
+    }
+    process.call(API_CUDA_cuCtxSynchronize, uint64_t{0});
+    is(Direction::none, 0);
+    prefetched = std::nullopt;
+    process.call(API_CUDA_cuMemPrefetchAsync, cuMemPrefetchAsync_params{0x5000, 10, 0, kStream});
+    is(Direction::none, 0);
+}
+
 }  // namespace
 
 int main() {
     what_is_recorded();
+    what_a_call_copies();
     prefetches();
     arrays();
     graphs_are_followed();

@@ -1,0 +1,67 @@
+"""A trace while its program runs: what some of its tables got since the last look."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from snoopie.trace.container import FOOTER, GrowingContainer
+from snoopie.trace.schema import Columns
+from snoopie.trace.tables import Process
+
+
+class Growing(Process):
+    """A file that may still be written. `column` has the rows of ``tables`` that the last `advance` found.
+
+    Nothing of any other table is decoded, or even read. Raises what `Process.open` raises, but not because the end is
+    missing; a file whose header is not whole yet is a TruncatedError, an EmptyError or a NotATraceError as there.
+    """
+
+    def __init__(self, path: Path, tables: Collection[str]) -> None:
+        self._growing = GrowingContainer(path)
+        try:
+            super().__init__(self._growing, allow_truncated=True)
+        except BaseException:
+            self._growing.close()
+            raise
+        self._wanted = {FOOTER} | {
+            number for number, table in self.header.tables.items() if table.name in {"strings", *tables}
+        }
+
+    @property
+    def ended(self) -> bool:
+        """True if the trace has its end, or if nobody is left who would write it."""
+        return self.footer is not None or self._gone()
+
+    def advance(self) -> None:
+        """Reads what has been appended since the last time. CorruptError where that is no trace."""
+        parts: dict[str, list[Columns]] = {}
+        for block in self._growing.appended():
+            if block.table in self._wanted or block.table not in self.header.tables:
+                self._take(block, parts, try_records=False)
+        if "strings" in self._tables:
+            parts.setdefault("strings", []).insert(0, self._tables["strings"])
+        self._tables = {
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in self.header.read[table]}
+            for table, blocks in parts.items()
+        }
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._growing.close()
+
+    def _gone(self) -> bool:
+        """True if the process is known to have ended: it was one of this machine, which has it no more."""
+        if self.header.host != socket.gethostname() or self.header.pid <= 0:
+            return False
+        try:
+            os.kill(self.header.pid, 0)
+        except (ProcessLookupError, OverflowError):
+            return True
+        except OSError:
+            return False
+        return False

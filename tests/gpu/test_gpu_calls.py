@@ -1,0 +1,150 @@
+"""calls: the driver's calls are in the trace as often, with as many errors and bytes, as the program made them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+from gpu_runs import Run, Runner
+
+ROUNDS = 20
+THREADS = 3
+
+
+class Call(NamedTuple):
+    """Calls of one name, on one GPU, in one direction."""
+
+    name: str
+    gpu: str
+    direction: str
+    calls: int
+    errors: int
+    bytes: int
+
+
+class Error(NamedTuple):
+    """Calls that failed in one way."""
+
+    name: str
+    gpu: str
+    code: int
+    calls: int
+
+
+def printed(run: Run, what: str) -> list[list[str]]:
+    """The program's lines of one sort: calls.cu gives their form."""
+    return [line.split()[1:] for line in run.stdout.splitlines() if line.startswith(f"{what} ")]
+
+
+def made(run: Run) -> set[Call]:
+    """What the program says that it called."""
+    lines = printed(run, "call")
+    return {
+        Call(name, f"GPU {gpu}", "" if direction == "-" else direction.replace("_", " "), *map(int, numbers))
+        for name, gpu, direction, *numbers in lines
+    }
+
+
+def recorded(run: Run) -> set[Call]:
+    """The same from the trace, without the calls of which the program says nothing."""
+    table = run.trace.call_totals.assign(gpu=[run.trace.label(gpu) for gpu in run.trace.call_totals["gpu"]])
+    table = table[table["call"].isin({call.name for call in made(run)})]
+    sums = table.groupby(["call", "gpu", "direction"])[["calls", "errors", "bytes"]].sum().reset_index()
+    return {Call(*row) for row in sums.itertuples(index=False)}
+
+
+@pytest.fixture(scope="session")
+def run(runner: Runner, pair: tuple[str, ...]) -> Run:
+    """The program under the collector, on two GPUs."""
+    return runner.traced("calls", ROUNDS, visible=pair)
+
+
+def test_calls_bytes_and_directions_are_exact(run: Run) -> None:
+    assert recorded(run) == made(run)
+    assert run.trace.complete
+    assert run.trace.totals["errors"] == 0
+
+
+def test_the_program_calls_what_arithmetic_says(run: Run) -> None:
+    calls = {(call.name, call.gpu, call.direction): call for call in made(run)}
+    # Of each round three, two of which fail; of each thread one, and one of the first.
+    assert calls["cuMemAlloc_v2", "GPU 0", ""][3:5] == (THREADS * (3 * ROUNDS + 1) + 1, THREADS * 2 * ROUNDS)
+    assert calls["cuMemFree_v2", "GPU 1", ""][3:5] == (THREADS * (ROUNDS + 1) + 1, 0)
+    assert calls["cuMemcpyDtoD_v2", "GPU 0", "peer"].bytes == THREADS * ROUNDS * 40
+    assert calls["cuMemcpyDtoH_v2", "GPU 1", "device to host"].bytes == THREADS * ROUNDS * 4000
+
+
+def test_errors_are_told_apart(run: Run) -> None:
+    table = run.trace.by_error("gpu")
+    found = {Error(row.call, row.gpu, row.code, row.calls) for row in table.itertuples()}
+    wanted = {Error(name, f"GPU {gpu}", int(code), int(calls)) for name, gpu, code, calls in printed(run, "error")}
+    assert {error for error in found if error.name == "cuMemAlloc_v2"} == wanted
+    names = dict(zip(table["code"], table["name"], strict=True))
+    assert names[1] == "CUDA_ERROR_INVALID_VALUE"
+    assert names[2] == "CUDA_ERROR_OUT_OF_MEMORY"
+
+
+def launches(run: Run) -> dict[str, Counter[tuple[str, int]]]:
+    """How often each kernel was launched on a GPU by one thread: a number for each."""
+    table = run.trace.by_launched_kernel("gpu", "thread")
+    return {
+        name: Counter((row.gpu, row.launches) for row in table.itertuples() if name in row.kernel)
+        for name in ("count(", "scale<int>(")
+    }
+
+
+def launched(run: Run) -> dict[str, Counter[tuple[str, int]]]:
+    """The same as the program says it."""
+    lines = printed(run, "launches")
+    return {
+        name: Counter((f"GPU {line[0]}", int(line[place])) for line in lines)
+        for place, name in enumerate(("count(", "scale<int>("), start=1)
+    }
+
+
+@pytest.mark.parametrize("kernels", ["all", "none_of_them"])
+def test_every_launch_is_counted_for_its_kernel(runner: Runner, pair: tuple[str, ...], kernels: str) -> None:
+    settings = {} if kernels == "all" else {"KERNEL_NAME": kernels}
+    run = runner.traced("calls", ROUNDS, visible=pair, **settings)
+    assert launches(run) == launched(run)
+    assert set(run.trace.by_launched_kernel()["kernel"]) == {
+        "count(unsigned int*)",
+        next(kernel for kernel in run.trace.by_launched_kernel()["kernel"] if "scale<int>" in kernel),
+    }
+
+
+def test_the_histogram_holds_every_call(run: Run) -> None:
+    totals = run.trace.call_totals.groupby(["call", "thread", "gpu"])["calls"].sum()
+    times = run.trace.call_times.groupby(["call", "thread", "gpu"])["calls"].sum()
+    assert totals.to_dict() == times.to_dict()
+    table = run.trace.by_call()
+    assert (table["min_ns"] <= table["mean_ns"]).all()
+    assert (table["mean_ns"] <= table["max_ns"]).all()
+    assert (table["p50_ns"] <= table["p99_ns"]).all()
+    assert (table["p99_ns"] <= table["max_ns"]).all()
+
+
+def test_only_what_waits_has_a_bandwidth(run: Run) -> None:
+    table = run.trace.by_direction()
+    known = set(table.loc[table["bandwidth"].notna(), "call"])
+    assert known == {"cuMemcpyDtoH_v2", "cuMemcpyHtoD_v2"}
+
+
+def test_each_call_is_an_event_where_that_was_asked(runner: Runner, pair: tuple[str, ...]) -> None:
+    run = runner.traced("calls", 2, visible=pair, CALLS="all")
+    assert recorded(run) == made(run)
+    events, sums = run.trace.calls, run.trace.call_totals
+    keys = ["call", "kernel", "thread", "gpu", "direction"]
+    assert events.groupby(keys).size().to_dict() == sums.groupby(keys)["calls"].sum().to_dict()
+    assert (events["end"] - events["start"]).sum() == sums["total"].sum()
+    assert events["bytes"].sum() == sums["bytes"].sum()
+    assert events["start"].min() > 0
+    assert events["thread"].nunique() >= 2 * THREADS
+
+
+def test_off_means_off(runner: Runner, pair: tuple[str, ...]) -> None:
+    run = runner.traced("calls", 2, visible=pair, CALLS="off")
+    assert run.trace.call_totals.empty
+    assert run.trace.calls.empty
+    assert len(run.trace.copies) > 0
