@@ -90,7 +90,7 @@ class Context {
     std::optional<Flight> board(uint32_t launch, ContextFunction& function);
     LaunchCode& code() { return *code_; }
 
-    uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, gpu_, memory_->site_zero(flight.counters)); }
+    uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
     // The launch did not happen.
     void cancel(const Flight& flight);
     // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
