@@ -6,26 +6,27 @@ namespace snoopie {
 
 namespace {
 
-// Appends a page to the ranges, joining neighbours of one owner.
-void append(std::vector<PageRange>* ranges, uint64_t page, std::optional<uint8_t> owner) {
+// Appends a page to the ranges, joining neighbours that are one's.
+void append(std::vector<PageRange>* ranges, const PageRange& page) {
     if (!ranges->empty()) {
         PageRange& last = ranges->back();
-        if (last.first + last.count == page && last.owner == owner) {
-            ++last.count;
+        if (last.first + last.count == page.first && last.owner == page.owner && last.object == page.object) {
+            last.count += page.count;
             return;
         }
     }
-    ranges->push_back({page, 1, owner});
+    ranges->push_back(page);
 }
 
 }  // namespace
 
-Object AddressMap::add(Object object, std::vector<PageRange>* changed) {
+Object AddressMap::add(Object object, MapChanges* changed) {
     std::unique_lock lock(mutex_);
     object.id = ++last_id_;
     by_address_[object.address] = object;
     ++live_[object.owner];
-    change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+    take_over(object, changed);
+    change_pages(pages_of(object.address, object.bytes), changed, [&](Holders& holders) {
         holders.erase(std::remove_if(holders.begin(), holders.end(), [](const Holder& h) { return h.freed; }), holders.end());
         holders.push_back({object.id, object.owner, false});
     });
@@ -52,7 +53,7 @@ std::vector<Object> AddressMap::begin_free_range(uint64_t address, uint64_t byte
     return objects;
 }
 
-void AddressMap::end_free(const Object& object, Freed freed, std::vector<PageRange>* changed) {
+void AddressMap::end_free(const Object& object, Freed freed, MapChanges* changed) {
     std::unique_lock lock(mutex_);
     switch (freed) {
         case Freed::failed:
@@ -62,14 +63,14 @@ void AddressMap::end_free(const Object& object, Freed freed, std::vector<PageRan
             release(object, changed);
             return;
         case Freed::in_stream_order:
-            change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+            change_pages(pages_of(object.address, object.bytes), changed, [&](Holders& holders) {
                 for (Holder& holder : holders) holder.freed |= holder.object == object.id;
             });
             return;
     }
 }
 
-std::vector<Object> AddressMap::end_context(uint64_t context, std::vector<PageRange>* changed) {
+std::vector<Object> AddressMap::end_context(uint64_t context, MapChanges* changed) {
     std::unique_lock lock(mutex_);
     std::vector<Object> ended;
     for (auto entry = by_address_.begin(); entry != by_address_.end();) {
@@ -84,42 +85,77 @@ std::vector<Object> AddressMap::end_context(uint64_t context, std::vector<PageRa
     return ended;
 }
 
-void AddressMap::move_managed(uint64_t address, uint64_t bytes, uint8_t owner, std::vector<PageRange>* changed) {
+void AddressMap::move_managed(uint64_t address, uint64_t bytes, uint8_t owner, MapChanges* changed) {
     for (const Object& object : objects_in(address, bytes)) {
         if (object.kind != ObjectKind::managed) continue;
         std::unique_lock lock(mutex_);
         ++live_[owner];
         const uint64_t first = std::max(address, object.address);
         const uint64_t end = std::min(address + bytes, object.address + object.bytes);
-        change_pages(first, end - first, changed, [&](Holders& holders) {
+        change_pages(pages_of(first, end - first), changed, [&](Holders& holders) {
             for (Holder& holder : holders)
                 if (holder.object == object.id) holder.owner = owner;
         });
     }
 }
 
-void AddressMap::release(const Object& object, std::vector<PageRange>* changed) {
+void AddressMap::release(const Object& object, MapChanges* changed) {
     --live_[object.owner];
-    change_pages(object.address, object.bytes, changed, [&](Holders& holders) {
+    change_pages(pages_of(object.address, object.bytes), changed, [&](Holders& holders) {
         holders.erase(std::remove_if(holders.begin(), holders.end(), [&](const Holder& h) { return h.object == object.id; }),
                       holders.end());
     });
+    if (own_.erase(object.id)) changed->disowned.push_back(object.id);
+}
+
+void AddressMap::take_over(const Object& object, MapChanges* changed) {
+    const Pages pages = pages_of(object.address, object.bytes);
+    bool alone = true;
+    for (uint64_t page = pages.first; page < pages.end; ++page) {
+        const auto found = by_page_.find(page);
+        if (found == by_page_.end()) continue;
+        for (const Holder& holder : found->second) {
+            alone &= holder.freed;
+            disown(holder.object, changed);
+        }
+    }
+    if (alone && pages.first < pages.end) own_[object.id] = pages;
+}
+
+void AddressMap::disown(uint32_t object, MapChanges* changed) {
+    const auto found = own_.find(object);
+    if (found == own_.end()) return;
+    const Pages pages = found->second;
+    own_.erase(found);
+    changed->disowned.push_back(object);
+    for (uint64_t page = pages.first; page < pages.end; ++page) {
+        const auto held = by_page_.find(page);
+        // Of one that was freed in stream order, others may have taken some.
+        if (held != by_page_.end() && held->second.back().object == object)
+            append(&changed->pages, {page, 1, held->second.back().owner, 0});
+    }
+}
+
+AddressMap::Pages AddressMap::pages_of(uint64_t address, uint64_t bytes) {
+    if (bytes == 0 || address >> kAddressBits) return {};
+    const uint64_t last_address = std::min<uint64_t>(address + bytes - 1, (1ull << kAddressBits) - 1);
+    return {address >> kPageBits, (last_address >> kPageBits) + 1};
+}
+
+AddressMap::Place AddressMap::place_of(const Holders& holders) const {
+    if (holders.empty()) return {};
+    const Holder& newest = holders.back();
+    return {newest.owner, own_.count(newest.object) ? newest.object : 0};
 }
 
 template <class Change>
-void AddressMap::change_pages(uint64_t address, uint64_t bytes, std::vector<PageRange>* changed, Change change) {
-    if (bytes == 0 || address >> kAddressBits) return;
-    const uint64_t last_address = std::min<uint64_t>(address + bytes - 1, (1ull << kAddressBits) - 1);
-    for (uint64_t page = address >> kPageBits; page <= last_address >> kPageBits; ++page) {
+void AddressMap::change_pages(Pages pages, MapChanges* changed, Change change) {
+    for (uint64_t page = pages.first; page < pages.end; ++page) {
         Holders& holders = by_page_[page];
-        const auto owner = [&]() -> std::optional<uint8_t> {
-            if (holders.empty()) return std::nullopt;
-            return holders.back().owner;
-        };
-        const auto before = owner();
+        const Place before = place_of(holders);
         change(holders);
-        const auto after = owner();
-        if (before != after) append(changed, page, after);
+        const Place after = place_of(holders);
+        if (before.owner != after.owner || before.object != after.object) append(&changed->pages, {page, 1, after.owner, after.object});
         if (holders.empty()) by_page_.erase(page);
     }
 }
@@ -158,7 +194,10 @@ std::vector<PageRange> AddressMap::pages() const {
     for (const auto& entry : by_page_) keys.push_back(entry.first);
     std::sort(keys.begin(), keys.end());
     std::vector<PageRange> ranges;
-    for (const uint64_t page : keys) append(&ranges, page, by_page_.at(page).back().owner);
+    for (const uint64_t page : keys) {
+        const Place place = place_of(by_page_.at(page));
+        append(&ranges, {page, 1, place.owner, place.object});
+    }
     return ranges;
 }
 

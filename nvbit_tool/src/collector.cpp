@@ -103,7 +103,8 @@ void Collector::context_ready(CUcontext handle) {
     if (!context) return;
     const CurrentContext current(handle);
     const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
-    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, options_.sample_size, options_.blocks);
+    std::unique_ptr<ProbeMemory> memory =
+        ProbeMemory::create(context->gpu(), slots, SlotTable::kMostObjects, options_.sample_size, options_.blocks);
     if (!memory) {
         notice("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;

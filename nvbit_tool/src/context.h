@@ -95,7 +95,7 @@ class Context {
     std::optional<Flight> board(uint32_t launch, ContextFunction& function);
     LaunchCode& code() { return *code_; }
 
-    uint64_t launch_value(const Flight& flight) const { return pack_launch(flight.slot, gpu_, memory_->site_zero(flight.counters)); }
+    uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
     // The launch follows in `stream`, which is not capturing: from here on its time counts.
     void begin(Flight* flight, CUstream stream);
     // The launch did not happen.

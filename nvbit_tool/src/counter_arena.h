@@ -1,4 +1,4 @@
-// Hands out pieces of a device's counter memory: first fit, neighbours joined when freed. Sizes and places are in counters (8 bytes).
+// Hands out pieces of a device's counter memory: first fit, neighbours joined when freed. Sizes and places are in cells.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,10 @@ namespace snoopie {
 
 class CounterArena {
   public:
-    explicit CounterArena(uint64_t size) { free_[0] = size; }
+    explicit CounterArena(uint64_t size) : room_(size) { free_[0] = size; }
+
+    // What is free, in however many pieces.
+    uint64_t room() const { return room_; }
 
     std::optional<uint64_t> allocate(uint64_t size) {
         for (auto block = free_.begin(); block != free_.end(); ++block) {
@@ -17,12 +20,14 @@ class CounterArena {
             if (available < size) continue;
             free_.erase(block);
             if (available > size) free_[place + size] = available - size;
+            room_ -= size;
             return place;
         }
         return std::nullopt;
     }
 
     void release(uint64_t place, uint64_t size) {
+        room_ += size;
         auto after = free_.lower_bound(place);
         if (after != free_.end() && place + size == after->first) {
             size += after->second;
@@ -40,6 +45,7 @@ class CounterArena {
 
   private:
     std::map<uint64_t, uint64_t> free_;  // place → size
+    uint64_t room_;
 };
 
 }  // namespace snoopie

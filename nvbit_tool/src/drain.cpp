@@ -134,7 +134,7 @@ bool Drain::serve(Member& member) {
     for (const Flight& flight : ended) {
         if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
         if (progress && context.memory()->collect(flight.counters, &values_)) {
-            write_counts(context, flight, values_);
+            write_counts(context, flight, &values_);
             ++measured_;
         } else {
             ++lost_;
@@ -219,20 +219,24 @@ void Drain::flush_records(Context& context) {
     context.memory()->ring()->publish();
 }
 
-void Drain::write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values) {
+void Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
     std::vector<CountRow> rows;
-    const OwnerSlots& slots = context.memory()->slots();
-    const uint32_t owners = slots.count();
-    for (size_t i = 0; i + kCounters <= values.size(); i += kCounters) {
-        const uint64_t* counter = &values[i];
-        if (counter[kAccesses] == 0) continue;
-        const size_t pair = i / kCounters;
-        const uint32_t site = flight.counters.first_site + static_cast<uint32_t>(pair / owners);
-        const uint64_t sectors = sectors_of(counter, 1u << catalog_->log2_width(site));
-        rows.push_back({flight.launch, site, slots.owner(pair % owners), counter[kAccesses], lanes_of(counter), sectors});
-        // A site that is not measured has no sectors: it only ran.
-        (sectors ? accesses_ : unmeasured_) += counter[kAccesses];
-        if (sectors && rows.back().owner == kOwnerUnknown) unresolved_ += counter[kAccesses];
+    const SlotTable& slots = context.memory()->slots();
+    // No slot that this launch counted in stands for another object by now: it has not landed yet.
+    const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
+    uint64_t* counters = values->data();
+    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
+        fold_untold(targets, slots.owners(), counters);
+        for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters) {
+            const uint64_t accesses = counters[kAccesses];
+            if (accesses == 0) continue;
+            const SlotTable::Target& target = targets[slot];
+            const uint64_t sectors = sectors_of(counters, 1u << catalog_->log2_width(site));
+            rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), sectors, target.object});
+            // A site that is not measured has no sectors: it only ran.
+            (sectors ? accesses_ : unmeasured_) += accesses;
+            if (sectors && target.owner == kOwnerUnknown) unresolved_ += accesses;
+        }
     }
     writer_->append(rows);
 }

@@ -66,7 +66,7 @@ class Drain {
     void watch(Member& member);
     void take_records(Context& context, uint64_t until);
     void append(Context& context, const RawRecord& record);
-    void write_counts(Context& context, const Flight& flight, const std::vector<uint64_t>& values);
+    void write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
     void flush_records(Context& context);
 
     TraceWriter* const writer_;

@@ -7,7 +7,7 @@ namespace snoopie {
 void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
     // Under the lock from here on no change is missed: it is either in pages() or published to this context.
     std::unique_lock lock(publishing_);
-    if (!memory->set_pages(measured(map_.pages())))
+    if (!memory->set_pages({measured(map_.pages()), {}}))
         notify_("GPU " + std::to_string(context->gpu()) + " learned late of allocations: accesses to them may be missing");
     context->give_memory(std::move(memory));
     contexts_.push_back(context);
@@ -16,7 +16,7 @@ void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
 void Memory::detach(Context* context, bool last) {
     std::unique_lock lock(publishing_);
     contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), context), contexts_.end());
-    std::vector<PageRange> changed;
+    MapChanges changed;
     for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(context->handle()), &changed))
         writer_->append(FreeRow{object.id, now_ns()});
     publish(changed);
@@ -25,7 +25,7 @@ void Memory::detach(Context* context, bool last) {
 
 void Memory::allocated(Object object) {
     std::unique_lock lock(publishing_);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     object = map_.add(object, &changed);
     publish(changed);
     write(object);
@@ -53,7 +53,7 @@ std::vector<Object> Memory::unmapping(uint64_t address, uint64_t bytes) { return
 void Memory::freed(const std::vector<Object>& objects, AddressMap::Freed freed) {
     if (objects.empty()) return;
     std::unique_lock lock(publishing_);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     for (const Object& object : objects) {
         map_.end_free(object, freed, &changed);
         if (freed != AddressMap::Freed::failed) writer_->append(FreeRow{object.id, now_ns()});
@@ -63,7 +63,7 @@ void Memory::freed(const std::vector<Object>& objects, AddressMap::Freed freed) 
 
 void Memory::managed_moved(uint64_t address, uint64_t bytes, uint8_t owner) {
     std::unique_lock lock(publishing_);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     map_.move_managed(address, bytes, owner, &changed);
     if (owner < kMaxGpus) reach_.grant_all(owner);
     publish(changed);
@@ -75,12 +75,12 @@ std::vector<PageRange> Memory::measured(std::vector<PageRange> ranges) const {
     return ranges;
 }
 
-void Memory::publish(const std::vector<PageRange>& changed) {
-    if (changed.empty()) return;
-    const std::vector<PageRange> ranges = measured(changed);
+void Memory::publish(const MapChanges& changed) {
+    if (changed.pages.empty()) return;
+    const MapChanges changes{measured(changed.pages), changed.disowned};
     for (Context* context : contexts_) {
         const CurrentContext current(context->handle());
-        if (!context->memory()->set_pages(ranges))
+        if (!context->memory()->set_pages(changes))
             notify_("GPU " + std::to_string(context->gpu()) + " learned late of an allocation: accesses to it may be missing");
     }
 }

@@ -43,7 +43,7 @@ class Memory {
     // What the devices are told: without the host's memory if that is not measured.
     std::vector<PageRange> measured(std::vector<PageRange> ranges) const;
     // The caller holds publishing_.
-    void publish(const std::vector<PageRange>& changed);
+    void publish(const MapChanges& changed);
     void write(const Object& object);
 
     TraceWriter* const writer_;

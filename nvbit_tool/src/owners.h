@@ -28,7 +28,8 @@ constexpr const char* kDirectionNames[] = {"", "host to device", "device to host
 enum class CopyKind : uint8_t { linear, rectangle, box, batch, graph, prefetch };
 constexpr const char* kCopyKindNames[] = {"linear", "2d", "3d", "batch", "graph", "prefetch"};
 
-// Counters and page bytes number the owners densely, in slots: the GPUs, the host, unknown, the multicast objects.
+// Counters and page bytes number the owners densely, in slots: the GPUs, the host, unknown, the multicast objects. Behind them come slots
+// of objects, see SlotTable.
 struct OwnerSlots {
     uint8_t gpus = 0;
     uint8_t sets = 0;

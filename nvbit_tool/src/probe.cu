@@ -15,12 +15,21 @@ __device__ __forceinline__ uint32_t lanes_below() {
     return lanes;
 }
 
+// The page byte of the owner whose, or whose object's, this is. It is not kept in the cache near the warp: the host can have changed it
+// since.
+__device__ __forceinline__ uint32_t owner_byte(const ProbeState* state, uint32_t page_byte) {
+    uint32_t owner;
+    asm volatile("ld.global.L1::no_allocate.u8 %0, [%1];" : "=r"(owner) : "l"(state->owner_bytes + page_byte));
+    return owner;
+}
+
 // The lanes of the real warp; see probe_logic.h.
 struct DeviceWarp {
     using U64 = unsigned long long;
     using U32 = uint32_t;
 
     uint32_t lane_;
+    const ProbeState* state_;
 
     __device__ __forceinline__ U64 lane() const { return lane_; }
 
@@ -39,11 +48,9 @@ struct DeviceWarp {
     __device__ __forceinline__ U32 all(U32 value) const { return value; }
     __device__ __forceinline__ U32 one_if(bool value) const { return value; }
     __device__ __forceinline__ U32 count(U32 mask) const { return count_bits(mask); }
-
-    __device__ __forceinline__ U32 forget(U32 value) const {
-        asm volatile("" : "+r"(value));
-        return value;
-    }
+    __device__ __forceinline__ bool is_all(U32 value, uint32_t lanes) const { return value == lanes; }
+    __device__ __forceinline__ U32 choose(bool condition, U32 one, U32 other) const { return condition ? one : other; }
+    __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(state_, page_byte); }
 
     __device__ __forceinline__ uint32_t ballot(uint32_t group, bool value) const { return __ballot_sync(group, value); }
 
@@ -107,12 +114,15 @@ struct Place {
     ProbeState* state;
     uint64_t launch;
     uint32_t site_word;
-    uint8_t owner;  // slot
+    uint8_t owner;  // a slot of the owner's
 };
 
 __device__ __forceinline__ uint64_t counters_of(const Place& place) {
-    const int64_t counter = launch_site_zero(place.launch) + counter_index(site_id(place.site_word), place.state->owners, place.owner);
-    return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(counter) * sizeof(uint64_t);
+    const uint32_t slots = launch_slots(place.launch, place.state->owners);
+    uint32_t slot = place.owner;
+    if (slot >= slots) slot = owner_byte(place.state, slot + 1) - 1;
+    const uint32_t cell = cell_of(place.launch, site_id(place.site_word), slots, slot);
+    return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
 }
 
 // An access of `lanes` lanes, by one of them. Nearly all accesses are of full warps side by side, and add to one counter.
@@ -158,9 +168,10 @@ __device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const
     for (uint32_t word = rank; word < kHeadWords; word += count) unit[word] = head_word(head, word) | stamp;
 }
 
-__device__ __forceinline__ DeviceWarp this_warp() {
+__device__ __forceinline__ DeviceWarp this_warp(const ProbeState* state) {
     DeviceWarp warp;
-    asm("mov.u32 %0, %%laneid;" : "=r"(warp.lane_));
+    warp.state_ = state;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(warp.lane_));
     return warp;
 }
 
@@ -195,11 +206,11 @@ __device__ __forceinline__ uint32_t page_byte_of(uint64_t state_address, uint64_
 // Counts it. Returns the lanes that touch the same owner's memory as this one.
 __device__ __forceinline__ uint32_t count_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
                                                  uint32_t page_byte) {
+    auto* state = reinterpret_cast<ProbeState*>(state_address);
     const Group<DeviceWarp> group =
-        group_of(this_warp(), __activemask(), static_cast<unsigned long long>(address), page_byte, site_width(site_word));
+        group_of(this_warp(state), __activemask(), static_cast<unsigned long long>(address), &page_byte, site_width(site_word));
     if ((group.lanes & lanes_below()) == 0)
-        count({reinterpret_cast<ProbeState*>(state_address), launch, site_word, static_cast<uint8_t>(page_byte - 1)},
-              count_bits(group.lanes), group.sectors);
+        count({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes), group.sectors);
     return group.lanes;
 }
 
@@ -207,7 +218,7 @@ __device__ __forceinline__ uint32_t count_access(uint64_t state_address, uint64_
 __device__ __noinline__ void record_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
                                            uint32_t page_byte, uint32_t group) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp();
+    const DeviceWarp warp = this_warp(state);
     const uint32_t leader = lowest_lane(group);
     const uint32_t width = site_width(site_word);
     const uint64_t start = address - static_cast<uint64_t>(warp.lane_) * width;
@@ -405,16 +416,23 @@ SNOOPIE_PACKS(Recording, record)
 extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,
                                                            uint64_t state_address, uint64_t launch) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp();
+    const DeviceWarp warp = this_warp(state);
     if (!stands_for_warp(executes, warp)) return;
     uint64_t address = static_cast<uint64_t>(high) << 32 | low;
     const uint64_t end = address + (size & 0xffff) * kBulkUnit;
     if ((page_byte_of(state_address, address) | page_byte_of(state_address, end - 1)) == 0 || !measured(state_address, launch)) return;
-    // A copy may run over the border of two pages of different owners.
+    // A copy may run over the border of two pages: of different owners, or of objects of one.
     while (address < end) {
         const uint64_t border = ((address >> 21) + 1) << 21;
-        const uint64_t stop = border < end && page_byte_of(state_address, address) != page_byte_of(state_address, border) ? border : end;
-        const uint32_t page_byte = page_byte_of(state_address, address);
+        uint64_t stop = end;
+        uint32_t page_byte = page_byte_of(state_address, address);
+        if (border < end && page_byte != page_byte_of(state_address, border)) {
+            const uint32_t owner = owner_byte(state, page_byte);
+            if (owner == owner_byte(state, page_byte_of(state_address, border)))
+                page_byte = owner;
+            else
+                stop = border;
+        }
         if (page_byte)
             one_bulk({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
                      ((stop - 1) >> 5) - (address >> 5) + 1, address, stop - address);
@@ -426,7 +444,7 @@ extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_
 extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2, int c3,
                                                              int c4, uint32_t site_word, uint64_t state_address, uint64_t launch) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp();
+    const DeviceWarp warp = this_warp(state);
     if (!stands_for_warp(executes, warp) || !measured(state_address, launch)) return;
     uint64_t words[kTensorWords];
     const auto* map_words = reinterpret_cast<const volatile uint64_t*>(static_cast<uint64_t>(high) << 32 | low);
@@ -443,14 +461,15 @@ extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint3
     const uint32_t last = page_byte_of(state_address, box.last);
     if (box.bytes == 0 || (first | last) == 0) return;
     Place place = unknown;
-    if (first == last) place.owner = static_cast<uint8_t>(first - 1);
+    const uint32_t owner = first == last ? first : owner_byte(state, first);
+    if (first == last || owner == owner_byte(state, last)) place.owner = static_cast<uint8_t>(owner - 1);
     one_bulk(place, warp, box.bytes, box.sectors, box.first, box.bytes);
 }
 
 // An instruction whose addresses cannot be had: how often it runs.
 extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state_address, uint64_t launch) {
     auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp();
+    const DeviceWarp warp = this_warp(state);
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
     if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state_address, launch)) return;
     count({state, launch, site_word, static_cast<uint8_t>(state->unknown)}, count_bits(lanes), 0);

@@ -47,7 +47,7 @@ struct RecordHead {
     uint32_t site;
     uint32_t mask;
     uint16_t slot;  // of the launch
-    uint8_t owner;  // its slot, see OwnerSlots
+    uint8_t owner;  // a slot of the owner's, see SlotTable
     uint8_t warp;
     RecordShape shape;
 };
@@ -104,7 +104,8 @@ struct BlockFilter {
 };
 
 // --- The memory of a device: this struct, directly followed by one byte per 2 MiB page of the address space ---
-// Page bytes: 0 = nothing known or this device's own memory, else the owner's slot + 1. One load and one compare settle a local access.
+// Page bytes: 0 = nothing known or this device's own memory, else the slot of the owner, or of one of its objects, + 1. One load and one
+// compare settle a local access.
 //
 // What warps write lies in lines of its own, so that what they read stays in the caches near them.
 constexpr uint32_t kLine = 128;
@@ -115,10 +116,11 @@ struct ProbeState {
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
     uint64_t ring_units;                 // a power of two
     uint64_t ring_slack;
-    const BlockFilter* blocks;  // null = all
-    const uint32_t* packs;      // descriptions of packs
+    const BlockFilter* blocks;   // null = all
+    const uint32_t* packs;       // descriptions of packs
+    const uint8_t* owner_bytes;  // page byte → that of the owner; changed by the host
     uint32_t ring_log2;
-    uint32_t owners;       // counters are kept for the owners in slots 0 … owners-1
+    uint32_t owners;       // slots 0 … owners-1 are those of owners, further ones of objects
     uint32_t sample_size;  // records of 1 in so many accesses; >= 1
     uint32_t unknown;      // slot of the unknown owner
     uint32_t mark;         // launch_mark_of this GPU
@@ -139,35 +141,37 @@ static_assert(sizeof(ProbeState) == 3 * kLine, "the page bytes follow at a fixed
 // Lanes of a bulk copy are units of so many bytes.
 constexpr uint32_t kBulkUnit = 16;
 
-// Three per (site, slot of an owner). A launch's block in the arena covers the ids first_site … last_site of all functions that it can
-// reach.
+// A cell of three per (site, slot). A launch's block in the arena covers the ids first_site … last_site of all functions that it can reach,
+// and as many slots as its launch value says: what has a higher one counts for the owner.
 // Lanes are counted by those that 32 an access would be too many, sectors by those more than the site's width an access, modulo 2^64: for
 // full warps that access memory side by side both are 0, and there is one counter to add to.
 enum Counter : uint32_t { kAccesses, kMissingLanes, kExtraSectors, kCounters };
 SNOOPIE_BOTH uint64_t lanes_of(const uint64_t* counters) { return 32 * counters[kAccesses] - counters[kMissingLanes]; }
 SNOOPIE_BOTH uint64_t sectors_of(const uint64_t* counters, uint32_t width) { return width * counters[kAccesses] + counters[kExtraSectors]; }
 
-SNOOPIE_BOTH int64_t counter_index(uint32_t site, uint32_t owners, uint32_t owner) {
-    return (static_cast<int64_t>(site) * owners + owner) * kCounters;
-}
-
 // --- The launch value: what NVBit hands to every probe of a launch ---
-// From the right: 36 bits, signed, are the place in the arena where site 0 of the launch's block would be; 6 are the GPU; 6 a pattern; 16
-// are the launch's slot. A value that has gone to another GPU's launch would count in memory that is not its own: such accesses are counted
-// as misdirected. The pattern tells what is no value at all: a kernel that is not measured, and has none, can call a function that others
-// do.
-constexpr uint32_t kPlaceBits = 36;
+// From the right: 32 bits are the cell where site 0 of the launch's block would be, modulo 2^32; 4 how many slots its sites have beyond
+// those of the owners, in steps; 6 are the GPU; 6 a pattern; 16 are the launch's slot. A value that has gone to another GPU's launch would
+// count in memory that is not its own: such accesses are counted as misdirected. The pattern tells what is no value at all: a kernel that
+// is not measured, and has none, can call a function that others do.
+constexpr uint32_t kSlotStep = 4;
+constexpr uint32_t kMostSlotSteps = 15;
 SNOOPIE_BOTH uint32_t launch_mark_of(uint8_t gpu) { return 0b101101u << 6 | (gpu & 63u); }
-SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, uint8_t gpu, int64_t site_zero) {
-    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(launch_mark_of(gpu)) << kPlaceBits |
-           (static_cast<uint64_t>(site_zero) & ((1ull << kPlaceBits) - 1));
+SNOOPIE_BOTH uint64_t pack_launch(uint16_t slot, uint8_t gpu, uint32_t steps, uint32_t site_zero) {
+    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(launch_mark_of(gpu)) << 36 | static_cast<uint64_t>(steps) << 32 |
+           site_zero;
 }
 // A launch whose accesses are not counted: instrumented code that runs without counters of its own.
 constexpr uint64_t kLaunchUncounted = 0;
 SNOOPIE_BOTH uint16_t launch_slot(uint64_t launch) { return static_cast<uint16_t>(launch >> 48); }
-SNOOPIE_BOTH uint32_t launch_mark(uint64_t launch) { return static_cast<uint32_t>(launch >> kPlaceBits) & 0xfff; }
+SNOOPIE_BOTH uint32_t launch_mark(uint64_t launch) { return static_cast<uint32_t>(launch >> 36) & 0xfff; }
 SNOOPIE_BOTH bool is_launch(uint32_t mark) { return mark >> 6 == launch_mark_of(0) >> 6; }
-SNOOPIE_BOTH int64_t launch_site_zero(uint64_t launch) { return static_cast<int64_t>(launch << (64 - kPlaceBits)) >> (64 - kPlaceBits); }
+SNOOPIE_BOTH uint32_t launch_slots(uint64_t launch, uint32_t owners) {
+    return owners + (static_cast<uint32_t>(launch >> 32) & kMostSlotSteps) * kSlotStep;
+}
+SNOOPIE_BOTH uint32_t cell_of(uint64_t launch, uint32_t site, uint32_t slots, uint32_t slot) {
+    return static_cast<uint32_t>(launch) + site * slots + slot;
+}
 
 // --- The site word: id and log2 of the width ---
 constexpr uint32_t kMaxSiteId = (1u << 27) - 1;

@@ -35,19 +35,26 @@ struct Group {
     typename Warp::U32 sectors;
 };
 
-// Of the `lanes` that take part, with the page byte of each. Without loops and with few values, so that the probe needs no stack: that
-// would cost every access that is local.
+// Of the `lanes` that take part, with the page byte of each. What of an access touches one owner's memory is told apart by object only as a
+// whole: where it touches several, the page byte becomes the owner's. Without loops and with few values, so that the probe needs no stack:
+// that would cost every access that is local.
 template <class Warp>
-SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename Warp::U64 address, typename Warp::U32 page_byte,
+SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename Warp::U64 address, typename Warp::U32* page_byte,
                                   uint32_t width) {
     // Where lane 0 would be: if all are side by side, the same for all. No address has bits where the page byte goes.
     const auto start = address - warp.lane() * width;
-    const bool dense = warp.match_all(lanes, start ^ warp.wide(page_byte) << 56);
+    const bool dense = warp.match_all(lanes, start ^ warp.wide(*page_byte) << 56);
     if (dense && lanes == ~0u) return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
-    page_byte = warp.forget(page_byte);  // what was made of it is made again rather than kept
-    const auto group = warp.match_any(lanes, page_byte);
-    const auto same = warp.match_any(lanes, address >> 5 | warp.wide(page_byte) << 56);
-    return {group, warp.count(warp.all(warp.ballot(lanes, (same & warp.lanes_below()) == 0)) & group)};
+    // The lowest lane of each sector; all lanes of one are of one page.
+    const uint32_t sectors = warp.ballot(lanes, (warp.match_any(lanes, address >> 5) & warp.lanes_below()) == 0);
+    auto group = warp.match_any(lanes, *page_byte);
+    if (!warp.is_all(group, lanes)) {
+        const auto owner = warp.owner_byte(*page_byte);
+        const auto of_owner = warp.match_any(lanes, owner);
+        *page_byte = warp.choose(of_owner != group, owner, *page_byte);
+        group = of_owner;
+    }
+    return {group, warp.count(warp.all(sectors) & group)};
 }
 
 struct Shape {

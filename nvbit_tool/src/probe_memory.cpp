@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 namespace snoopie {
@@ -13,15 +14,17 @@ namespace {
 constexpr uint64_t kStagingBytes = 1 << 20;
 // Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
 constexpr uint64_t kInlineCopyBytes = 64 << 10;
+constexpr uint64_t kPageBytes = 256;  // values that a page byte can have
 
 }  // namespace
 
-std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, uint32_t sample_size, const BlockFilter& blocks) {
-    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, slots));
+std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+                                                 const BlockFilter& blocks) {
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects));
     void* pinned = nullptr;
     void* ring = nullptr;
-    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t);
-    const uint64_t counter_bytes = kArenaCounters * sizeof(uint64_t);
+    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t) + kPageBytes;
+    const uint64_t counter_bytes = kArenaCells * kCellBytes;
     const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
     const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
@@ -42,14 +45,18 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
     memory->zeros_ = memory->staging_ + kStagingBytes / sizeof(uint64_t);
     uint64_t* head = memory->zeros_ + kStagingBytes / sizeof(uint64_t);
 
+    uint8_t owner_bytes[kPageBytes];
+    std::iota(owner_bytes, owner_bytes + kPageBytes, uint8_t{0});
     ProbeState state{};
     state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
-    state.owners = slots.count();
-    state.unknown = slots.slot(kOwnerUnknown);
+    state.owners = owners.count();
+    state.unknown = owners.slot(kOwnerUnknown);
     state.mark = launch_mark_of(gpu);
     // Behind the page bytes.
     const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
     state.packs = reinterpret_cast<const uint32_t*>(filter + sizeof(BlockFilter));
+    memory->owner_bytes_ = filter + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t);
+    state.owner_bytes = reinterpret_cast<const uint8_t*>(memory->owner_bytes_);
     if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
     state.sample_size = std::max(sample_size, 1u);
     if (ring) {
@@ -67,6 +74,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots slots, 
                         succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
                         succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
                         succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
+                        succeeded(cuMemcpyHtoDAsync_v2(memory->owner_bytes_, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
                         memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
     return filled ? std::move(memory) : nullptr;
 }
@@ -81,18 +89,28 @@ bool ProbeMemory::wait(CUstream stream, int milliseconds) {
     return succeeded(result);
 }
 
-bool ProbeMemory::set_pages(const std::vector<PageRange>& ranges) {
+bool ProbeMemory::set_pages(const MapChanges& changes) {
     bool ok = true;
-    for (const PageRange& range : ranges) {
+    for (const PageRange& range : changes.pages) {
         // Own memory stays 0: to a probe it is like memory that nothing is known of.
-        const uint8_t byte = range.owner && *range.owner != gpu_ ? static_cast<uint8_t>(slots_.slot(*range.owner) + 1) : 0;
+        uint8_t byte = 0;
+        if (range.owner && *range.owner != gpu_) {
+            byte = static_cast<uint8_t>(slots_.slot(*range.owner, range.object) + 1);
+            // Before any page has it.
+            const auto owner = static_cast<uint8_t>(slots_.owners().slot(*range.owner) + 1);
+            if (byte != owner) ok = succeeded(cuMemcpyHtoDAsync_v2(owner_bytes_ + byte, &owner, sizeof owner, page_stream_)) && ok;
+        }
         const std::vector<uint8_t> bytes(std::min(range.count, kInlineCopyBytes), byte);
         for (uint64_t done = 0; done < range.count; done += bytes.size()) {
             const uint64_t count = std::min<uint64_t>(bytes.size(), range.count - done);
             ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + sizeof(ProbeState) + range.first + done, bytes.data(), count, page_stream_)) && ok;
         }
     }
-    return wait(page_stream_, kPageWaitMilliseconds) && ok;
+    ok = wait(page_stream_, kPageWaitMilliseconds) && ok;
+    // Where the device may still find an object on its pages, the slot is not used again.
+    for (const uint32_t object : changes.disowned)
+        if (ok) slots_.retire(object);
+    return ok;
 }
 
 bool ProbeMemory::read(CUdeviceptr from, void* to, size_t bytes) {
@@ -112,10 +130,23 @@ std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& descr
 }
 
 std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
-    const uint64_t size = static_cast<uint64_t>(sites) * slots_.count() * kCounters;
+    const SlotTable::Boarding boarding = slots_.board(sites, arena_.room());
+    const uint64_t size = static_cast<uint64_t>(sites) * boarding.slots;
     const std::optional<uint64_t> place = arena_.allocate(size);
-    if (!place) return std::nullopt;
-    return Counters{*place, size, first_site};
+    if (place) return Counters{*place, size, first_site, boarding};
+    slots_.land(boarding.moment);
+    return std::nullopt;
+}
+
+void ProbeMemory::release(const Counters& counters) {
+    arena_.release(counters.place, counters.size);
+    slots_.land(counters.boarding.moment);
+}
+
+uint64_t ProbeMemory::launch_value(uint16_t slot, const Counters& counters) const {
+    const uint32_t slots = counters.boarding.slots;
+    const uint32_t site_zero = static_cast<uint32_t>(counters.place) - counters.first_site * slots;
+    return pack_launch(slot, gpu_, (slots - slots_.owners().count()) / kSlotStep, site_zero);
 }
 
 std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
@@ -132,11 +163,11 @@ bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) 
 bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, true); }
 
 bool ProbeMemory::copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero) {
-    values->resize(counters.size);
+    values->resize(counters.size * kCounters);
     constexpr uint64_t kStep = kStagingBytes / sizeof(uint64_t);
-    for (uint64_t done = 0; done < counters.size; done += kStep) {
-        const uint64_t count = std::min(kStep, counters.size - done);
-        const CUdeviceptr source = counters_ + (counters.place + done) * sizeof(uint64_t);
+    for (uint64_t done = 0; done < values->size(); done += kStep) {
+        const uint64_t count = std::min<uint64_t>(kStep, values->size() - done);
+        const CUdeviceptr source = counters_ + counters.place * kCellBytes + done * sizeof(uint64_t);
         // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
         const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, source, count * sizeof(uint64_t), drain_stream_)) &&
                         (!zero || succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_))) &&

@@ -10,21 +10,24 @@
 #include "counter_arena.h"
 #include "driver.h"
 #include "record_ring.h"
+#include "slots.h"
 
 namespace snoopie {
 
 class ProbeMemory {
   public:
-    // Allocates in the current context; null if that fails. `records`: whether there is a ring.
-    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots slots, uint32_t sample_size, const BlockFilter& blocks);
+    // Allocates in the current context; null if that fails. `objects`: so many are told apart at a time; without a `sample_size` there is
+    // no ring.
+    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+                                               const BlockFilter& blocks);
 
     // What probes get as `state`.
     uint64_t state() const { return state_; }
-    const OwnerSlots& slots() const { return slots_; }
+    const SlotTable& slots() const { return slots_; }
 
-    // Makes the device know the pages' owners. Waits for the copies on a stream of its own, which depend on no kernel; should they take
+    // Makes the device know whose the pages are. Waits for the copies on a stream of its own, which depend on no kernel; should they take
     // longer than kPageWaitMilliseconds nevertheless, goes on and returns false. Context current; one thread at a time.
-    bool set_pages(const std::vector<PageRange>& ranges);
+    bool set_pages(const MapChanges& changes);
 
     // Copies from the device's memory; false if that fails or takes too long. Waits as set_pages does.
     bool read(CUdeviceptr from, void* to, size_t bytes);
@@ -35,16 +38,14 @@ class ProbeMemory {
 
     struct Counters {
         uint64_t place = 0;  // in the arena
-        uint64_t size = 0;
+        uint64_t size = 0;   // cells
         uint32_t first_site = 0;
+        SlotTable::Boarding boarding;
     };
-    // Zeroed counters for the sites first … first+sites-1. Callers lock.
+    // Zeroed counters of a launch for the sites first … first+sites-1. Callers lock.
     std::optional<Counters> allocate(uint32_t first_site, uint32_t sites);
-    void release(const Counters& counters) { arena_.release(counters.place, counters.size); }
-    // Where site 0 would be: for pack_launch.
-    int64_t site_zero(const Counters& counters) const {
-        return static_cast<int64_t>(counters.place) - counter_index(counters.first_site, slots_.count(), 0);
-    }
+    void release(const Counters& counters);
+    uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
     // For the draining thread, context current:
     struct Progress {
@@ -65,18 +66,20 @@ class ProbeMemory {
     static constexpr int kPageWaitMilliseconds = 2000;
 
   private:
-    ProbeMemory(uint8_t gpu, OwnerSlots slots) : gpu_(gpu), slots_(slots), arena_(kArenaCounters) {}
+    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects) : gpu_(gpu), slots_(owners, objects), arena_(kArenaCells) {}
     bool wait(CUstream stream, int milliseconds);
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
 
-    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB.
-    static constexpr uint64_t kArenaCounters = 8 << 20;
+    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart.
+    static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
+    static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
     static constexpr uint32_t kPackWords = 1 << 20;
     static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
 
     const uint8_t gpu_;
-    const OwnerSlots slots_;
+    SlotTable slots_;
     CUdeviceptr state_ = 0;
+    CUdeviceptr owner_bytes_ = 0;
     CUdeviceptr counters_ = 0;
     CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
     CUstream drain_stream_ = nullptr;  // used by the draining thread

@@ -113,7 +113,7 @@ constexpr int kFormatVersion = 3;
     C(accesses, u8, "", "", "executions by a warp that touched this owner")                                                             \
     C(lanes, u8, "", "", "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
     C(sectors, u8, "32 bytes", "", "distinct 32-byte sectors touched, summed over the accesses")                                        \
-    C(object, u4, "", "objects", "the allocation touched, 0 = not told from others of this owner")
+    C(object, u4, "", "objects", "the allocation touched, 0 = not told from others of this owner, or several at once")
 
 #define SNOOPIE_SAMPLING(C)                                       \
     C(function, u4, "", "functions", "the kernel")                \
@@ -283,7 +283,7 @@ constexpr int kFormatVersion = 3;
     T(objects, ObjectRow, SNOOPIE_OBJECTS, "allocations")                                                                        \
     T(frees, FreeRow, SNOOPIE_FREES, "ends of allocations")                                                                      \
     T(launches, LaunchRow, SNOOPIE_LAUNCHES, "instrumented launches; without counts if the call failed or its end was not seen") \
-    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site and owner")                                               \
+    T(counts, CountRow, SNOOPIE_COUNTS, "exact totals per launch, site, owner and object")                                       \
     T(sampling, SamplingRow, SNOOPIE_SAMPLING, "kernels of which only some launches were measured")                              \
     T(patterns, PatternRow, SNOOPIE_PATTERNS, "what many single accesses have in common")                                        \
     T(records, RecordRow, SNOOPIE_RECORDS, "single accesses whose lanes are evenly spaced")                                      \

@@ -17,14 +17,18 @@ constexpr uint64_t kBase = 0x7f0000000000;
 // The pages as a device would know them after applying every change in order.
 class Device {
   public:
-    void apply(const std::vector<PageRange>& changes) {
-        for (const PageRange& range : changes)
-            for (uint64_t page = range.first; page < range.first + range.count; ++page) pages_[page] = range.owner;
+    void apply(const MapChanges& changes) {
+        for (const PageRange& range : changes.pages)
+            for (uint64_t page = range.first; page < range.first + range.count; ++page) pages_[page] = range;
+        disowned_.insert(disowned_.end(), changes.disowned.begin(), changes.disowned.end());
     }
-    std::optional<uint8_t> operator[](uint64_t address) { return pages_[address >> kPageBits]; }
+    std::optional<uint8_t> operator[](uint64_t address) { return pages_[address >> kPageBits].owner; }
+    uint32_t object(uint64_t address) { return pages_[address >> kPageBits].object; }
+    const std::vector<uint32_t>& disowned() const { return disowned_; }
 
   private:
-    std::map<uint64_t, std::optional<uint8_t>> pages_;
+    std::map<uint64_t, PageRange> pages_;
+    std::vector<uint32_t> disowned_;
 };
 
 Object object_of(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1, ObjectKind kind = ObjectKind::device) {
@@ -33,7 +37,7 @@ Object object_of(uint64_t address, uint64_t bytes, uint8_t owner, uint64_t conte
 
 Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, uint8_t owner, uint64_t context = 1,
            ObjectKind kind = ObjectKind::device) {
-    std::vector<PageRange> changed;
+    MapChanges changed;
     const Object object = map.add(object_of(address, bytes, owner, context, kind), &changed);
     device.apply(changed);
     return object;
@@ -42,7 +46,7 @@ Object add(AddressMap& map, Device& device, uint64_t address, uint64_t bytes, ui
 using Freed = AddressMap::Freed;
 
 void end_free(AddressMap& map, Device& device, const Object& object, Freed freed = Freed::now) {
-    std::vector<PageRange> changed;
+    MapChanges changed;
     map.end_free(object, freed, &changed);
     device.apply(changed);
 }
@@ -50,10 +54,10 @@ void end_free(AddressMap& map, Device& device, const Object& object, Freed freed
 void owners() {
     AddressMap map;
     Device device;
-    std::vector<PageRange> changed;
+    MapChanges changed;
     map.add(object_of(kBase, 3 * kPage, 1), &changed);
-    CHECK_EQ(changed.size(), 1u);  // joined
-    CHECK_EQ(changed[0].count, 3u);
+    CHECK_EQ(changed.pages.size(), 1u);  // joined
+    CHECK_EQ(changed.pages[0].count, 3u);
     device.apply(changed);
     CHECK(map.owner_of(kBase + 3 * kPage - 1) == uint8_t{1});
     CHECK(!map.owner_of(kBase + 3 * kPage));
@@ -116,6 +120,78 @@ void freed_in_stream_order() {
     CHECK(!device[kBase]);  // the freed one does not come back
 }
 
+// The tail of a large object's last page is given to small ones.
+void pages_of_their_own() {
+    AddressMap map;
+    Device device;
+    const Object large = add(map, device, kBase, 2 * kPage + 512, 1);
+    for (int page = 0; page < 3; ++page) CHECK_EQ(device.object(kBase + page * kPage), large.id);
+    const Object neighbour = add(map, device, kBase + 3 * kPage, kPage, 1);
+    CHECK_EQ(device.object(kBase + 3 * kPage), neighbour.id);
+    CHECK_EQ(device.object(kBase), large.id);
+    CHECK_EQ(map.pages().size(), 2u);  // one owner, two objects
+
+    const Object small = add(map, device, kBase + 2 * kPage + 512, 512, 1);
+    for (int page = 0; page < 3; ++page) {
+        CHECK_EQ(device.object(kBase + page * kPage), 0u);
+        CHECK(device[kBase + page * kPage] == uint8_t{1});
+    }
+    CHECK(device.disowned() == std::vector<uint32_t>{large.id});
+    CHECK_EQ(device.object(kBase + 3 * kPage), neighbour.id);
+    // What was shared stays shared, so that later counts are not taken for all of its traffic.
+    end_free(map, device, *map.begin_free(small.address));
+    CHECK_EQ(device.object(kBase), 0u);
+    CHECK_EQ(map.pages()[0].object, 0u);
+    end_free(map, device, *map.begin_free(large.address));
+    CHECK(!device[kBase]);
+    const Object again = add(map, device, kBase, 3 * kPage, 1);
+    CHECK_EQ(device.object(kBase + 2 * kPage), again.id);
+    end_free(map, device, *map.begin_free(kBase));
+    CHECK(device.disowned() == (std::vector<uint32_t>{large.id, again.id}));
+    CHECK(!device[kBase] && device.object(kBase) == 0);
+}
+
+void pages_freed_in_stream_order() {
+    AddressMap map;
+    Device device;
+    const Object first = add(map, device, kBase, 2 * kPage, 1);
+    end_free(map, device, *map.begin_free(kBase), Freed::in_stream_order);
+    CHECK_EQ(device.object(kBase + kPage), first.id);  // kernels launched before the free may still run
+    const Object second = add(map, device, kBase, kPage, 1);
+    CHECK_EQ(device.object(kBase), second.id);
+    CHECK_EQ(device.object(kBase + kPage), 0u);
+    CHECK(device[kBase + kPage] == uint8_t{1});
+    CHECK(device.disowned() == std::vector<uint32_t>{first.id});
+}
+
+void pages_of_an_object_that_is_being_freed() {
+    AddressMap map;
+    Device device;
+    const Object first = add(map, device, kBase, kPage, 1);
+    const auto freeing = map.begin_free(kBase);
+    const Object second = add(map, device, kBase, kPage, 1);  // before the first one's free is known to have succeeded
+    CHECK_EQ(device.object(kBase), 0u);
+    end_free(map, device, *freeing);
+    CHECK_EQ(device.object(kBase), 0u);
+    CHECK(device.disowned() == std::vector<uint32_t>{first.id});
+    CHECK(first.id != second.id);
+    // A free that fails leaves all as it was.
+    const Object other = add(map, device, kBase + kPage, kPage, 1);
+    end_free(map, device, *map.begin_free(kBase + kPage), Freed::failed);
+    CHECK_EQ(device.object(kBase + kPage), other.id);
+}
+
+void pages_of_managed_memory() {
+    AddressMap map;
+    Device device;
+    const Object object = add(map, device, kBase, 3 * kPage, kOwnerHost, 0, ObjectKind::managed);
+    MapChanges changed;
+    map.move_managed(kBase + kPage, kPage, 1, &changed);
+    device.apply(changed);
+    for (int page = 0; page < 3; ++page) CHECK_EQ(device.object(kBase + page * kPage), object.id);
+    CHECK(device[kBase] == kOwnerHost && device[kBase + kPage] == uint8_t{1});
+}
+
 void unmapped_range() {
     AddressMap map;
     Device device;
@@ -145,7 +221,7 @@ void managed_memory_moves() {
     Device device;
     add(map, device, kBase, 4 * kPage, kOwnerHost, 0, ObjectKind::managed);
     add(map, device, kBase + 4 * kPage, kPage, 0);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     map.move_managed(kBase + kPage, 8 * kPage, 1, &changed);
     device.apply(changed);
     CHECK(device[kBase] == kOwnerHost);
@@ -214,7 +290,7 @@ void end_of_a_context() {
     add(map, device, kBase, kPage, 0, 7);
     add(map, device, kBase + kPage, kPage, 1, 8);
     add(map, device, kBase + 2 * kPage, kPage, 0, 7);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     const std::vector<Object> ended = map.end_context(7, &changed);
     device.apply(changed);
     CHECK_EQ(ended.size(), 2u);
@@ -233,7 +309,7 @@ void device_that_comes_later() {
     add(map, device, kBase + 2 * kPage, kPage, 0);
     end_free(map, device, *map.begin_free(kBase));
     Device late;
-    late.apply(map.pages());
+    late.apply({map.pages(), {}});
     for (int page = 0; page < 4; ++page) CHECK(late[kBase + page * kPage] == device[kBase + page * kPage]);
     CHECK_EQ(map.pages().size(), 2u);
 }
@@ -243,11 +319,11 @@ void absurd_sizes() {
     Device device;
     add(map, device, kBase, 0, 1);
     add(map, device, 1ull << kAddressBits, kPage, 1);
-    std::vector<PageRange> changed;
+    MapChanges changed;
     map.add(object_of((1ull << kAddressBits) - kPage, 2 * kPage, 1), &changed);
-    CHECK_EQ(changed.size(), 1u);
-    CHECK_EQ(changed[0].count, 1u);
-    CHECK_EQ(changed[0].first, kPages - 1);
+    CHECK_EQ(changed.pages.size(), 1u);
+    CHECK_EQ(changed.pages[0].count, 1u);
+    CHECK_EQ(changed.pages[0].first, kPages - 1);
 }
 
 void arena() {
@@ -256,11 +332,13 @@ void arena() {
     const auto b = arena.allocate(40);
     CHECK(a == uint64_t{0});
     CHECK(b == uint64_t{40});
+    CHECK_EQ(arena.room(), 20u);
     CHECK(!arena.allocate(30));
     arena.release(*a, 40);
     CHECK(arena.allocate(10) == uint64_t{0});
     arena.release(0, 10);
     arena.release(*b, 40);
+    CHECK_EQ(arena.room(), 100u);
     CHECK(arena.allocate(100) == uint64_t{0});  // everything joined again
     CHECK(!arena.allocate(1));
 }
@@ -273,6 +351,10 @@ int main() {
     freed_and_given_to_another();
     failed_free();
     freed_in_stream_order();
+    pages_of_their_own();
+    pages_freed_in_stream_order();
+    pages_of_an_object_that_is_being_freed();
+    pages_of_managed_memory();
     unmapped_range();
     found_by_range();
     managed_memory_moves();

@@ -108,7 +108,9 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         const u1 owner = static_cast<u1>(1 - gpu);
         const uint64_t target = 0x7f0000000000 + owner * 0x200000ull;
         writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
-        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 2, 64, 8});
+        // One access to the object, one to memory that others share.
+        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, owner + 1u});
+        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, 0});
         Access access{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 0xFFFFFFFF, 0, 0, 0};
         for (uint32_t i = 0; i < records; ++i) {
             access.time = 5000 + i;

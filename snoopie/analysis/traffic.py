@@ -24,7 +24,7 @@ VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_byte
 
 
 def joined(tables: Tables) -> pd.DataFrame:
-    """The counts with the names of their launches and sites: one row a (launch, site, owner).
+    """The counts with the names of their launches and sites: one row a (launch, site, owner, object).
 
     Adds the categorical columns kernel (the kernel launched), operation, file, and the integer line (0 unknown). With
     ``weight`` where launches were sampled.

@@ -42,6 +42,7 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         Way("cudaMalloc and peer access", COUNTED, (*memory("device"), "*test_gpu_ring.py::*")),
         Way("cudaMallocPitch", COUNTED, memory("pitch")),
         Way("allocations made before a context was first used", COUNTED, memory("early")),
+        Way("traffic by object that has its 2 MiB pages to itself", COUNTED, ("*test_gpu_objects.py::*",)),
         Way("addresses used again by another owner", COUNTED, (*memory("remapped"), "*test_reused_memory*")),
         Way("default pool (cudaMallocAsync), access by pool", COUNTED, memory("pool")),
         Way("own pool", COUNTED, memory("own_pool")),

@@ -117,7 +117,7 @@ def grown_launches(trace: Trace) -> Iterator[tuple[int, list[Traffic]]]:
         if counts.launch.iloc[0] not in launches.index:
             continue
         ((issuer, owner),) = set(zip(counts.issuer, counts.owner, strict=True))
-        rows = zip(counts.accesses, counts.lanes, counts.sectors, strict=True)
+        rows = counts.groupby("site")[["accesses", "lanes", "sectors"]].sum().itertuples(index=False)
         yield int(owner) - int(issuer), [Traffic("store", 4, *map(int, row)) for row in rows]
 
 

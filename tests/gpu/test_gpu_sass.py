@@ -28,6 +28,13 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("children", ""): {"parent": ["STG.E"]},
     ("blocks", ""): {"tile": ["STG.E"]},
     ("order", ""): {"warm": ["STG.E"], "put": ["STG.E"]},
+    ("objects", ""): {
+        "load": ["LDG.E"],
+        "store": ["STG.E"],
+        "add": ["REDG.E.ADD.STRONG.GPU"],
+        "both": ["STG.E"],
+        "fill": ["STG.E"],
+    },
 }
 EXPECTED["mixed", ""] = {
     "copy": [f"{name}.E{width}" for name in ("LDG", "STG") for width in ("", ".128", ".64", ".U16", ".U8")],

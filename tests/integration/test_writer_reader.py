@@ -60,11 +60,13 @@ def test_every_table(write: Write) -> None:
     assert launches["time"].tolist() == [START + 100 * (i + 1) for i in range(4)]
 
     counts = trace.counts
-    assert counts["issuer"].tolist() == [0, 0, 0, 1, 1, 1]
-    assert counts["owner"].tolist() == [1, 1, 1, 0, 0, 0]
-    assert counts["lanes"].tolist() == [64, 64, 3, 64, 64, 3]
-    assert counts["bytes"].tolist() == [256, 1024, 12, 256, 1024, 12]
-    assert counts["wire_bytes"].tolist() == [256, 1024, 64, 256, 1024, 64]
+    assert counts["issuer"].tolist() == [0] * 4 + [1] * 4
+    assert counts["owner"].tolist() == [1] * 4 + [0] * 4
+    assert counts["object"].tolist() == [2, 0, 0, 0, 1, 0, 0, 0]
+    assert counts["lanes"].tolist() == [32, 32, 64, 3] * 2
+    assert counts["bytes"].tolist() == [128, 128, 1024, 12] * 2
+    assert counts["wire_bytes"].tolist() == [128, 128, 1024, 64] * 2
+    assert trace.by_launch()["bytes"].tolist() == [256 + 1024] * 2 + [12] * 2
     # Of ten launches of put on GPU 0 one was measured, in which it ran twice; on GPU 1 it ran twice as well.
     assert trace.estimated
     assert trace.not_measured()[["opcode", "accesses", "lanes"]].to_numpy(dtype=object).tolist() == [
@@ -160,7 +162,7 @@ def test_killed_process(write: Write) -> None:
     trace = snoopie.load(path, allow_truncated=True)
     assert not trace.complete
     # The writer had a second for everything.
-    assert trace.counts["lanes"].tolist() == [64, 64, 3, 64, 64, 3]
+    assert trace.counts["lanes"].tolist() == [32, 32, 64, 3] * 2
     assert trace.copies["bytes"].tolist() == [4096, 512]
 
 

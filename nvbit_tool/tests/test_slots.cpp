@@ -1,0 +1,119 @@
+// The table of slots: which objects have one, for how long, and what a launch's counters mean.
+#include <numeric>
+#include <vector>
+
+#include "check.h"
+#include "slots.h"
+
+using namespace snoopie;
+
+namespace {
+
+constexpr OwnerSlots kOwners{2, 0};  // GPUs 0 and 1, host, unknown
+constexpr uint32_t kFirst = kOwners.count();
+constexpr uint64_t kRoom = 1 << 20;
+
+void objects_take_slots() {
+    SlotTable table(kOwners, 3);
+    CHECK_EQ(int{table.slot(1, 0)}, 1);
+    CHECK_EQ(int{table.slot(1, 10)}, int{kFirst});
+    CHECK_EQ(int{table.slot(kOwnerHost, 11)}, int{kFirst + 1});
+    CHECK_EQ(int{table.slot(1, 10)}, int{kFirst});  // its pages are told piece by piece
+    // Managed memory of which a part has moved: one object of two owners.
+    CHECK_EQ(int{table.slot(0, 11)}, int{kFirst + 2});
+    CHECK_EQ(int{table.slot(1, 12)}, 1);  // none is left
+    CHECK_EQ(int{table.owner(kFirst)}, 1);
+    CHECK_EQ(int{table.owner(kFirst + 1)}, int{kOwnerHost});
+    CHECK_EQ(int{table.owner(2)}, int{kOwnerHost});
+    CHECK_EQ(int{table.owner(200)}, int{kOwnerUnknown});
+
+    const auto launch = table.board(10, kRoom);
+    CHECK_EQ(launch.slots, kFirst + kSlotStep);
+    const auto targets = table.targets(launch);
+    CHECK_EQ(targets.size(), size_t{launch.slots});
+    const std::vector<std::pair<int, uint32_t>> expected = {{0, 0}, {1, 0}, {254, 0}, {255, 0}, {1, 10}, {254, 11}, {0, 11}};
+    for (size_t slot = 0; slot < expected.size(); ++slot) {
+        CHECK_EQ(int{targets[slot].owner}, expected[slot].first);
+        CHECK_EQ(targets[slot].object, expected[slot].second);
+    }
+}
+
+void without_objects() {
+    SlotTable table(kOwners, 0);
+    CHECK_EQ(int{table.slot(1, 10)}, 1);
+    CHECK_EQ(table.board(1, kRoom).slots, kFirst);
+    SlotTable most(OwnerSlots{kMaxGpus, kMaxSets}, 1000);
+    uint8_t last = 0;
+    for (uint32_t object = 1; object <= 1000; ++object) last = std::max(last, most.slot(0, object));
+    CHECK(last + 1 <= 255);  // as a page byte
+    CHECK_EQ(most.board(1, kRoom).slots, OwnerSlots({kMaxGpus, kMaxSets}).count() + SlotTable::kMostObjects);
+}
+
+void launches_in_flight_keep_slots() {
+    SlotTable table(kOwners, 1);
+    const auto before = table.board(1, kRoom);
+    CHECK_EQ(int{table.slot(1, 10)}, int{kFirst});
+    const auto during = table.board(1, kRoom), also = table.board(1, kRoom);
+    table.retire(10);
+    const auto after = table.board(1, kRoom);
+    CHECK_EQ(after.slots, kFirst);  // nothing to tell apart
+
+    CHECK_EQ(int{table.slot(1, 11)}, 1);  // the first object's launches are in flight
+    CHECK_EQ(table.targets(during)[kFirst].object, 10u);
+    table.land(during.moment);
+    CHECK_EQ(int{table.slot(1, 11)}, 1);
+    table.land(before.moment);
+    CHECK_EQ(int{table.slot(1, 11)}, 1);
+    CHECK_EQ(table.targets(also)[kFirst].object, 10u);
+    CHECK_EQ(int{table.owner(kFirst)}, 1);
+    table.land(also.moment);
+    CHECK_EQ(int{table.slot(kOwnerHost, 12)}, int{kFirst});  // `after` cannot have counted in it
+    const auto later = table.board(1, kRoom);
+    CHECK_EQ(table.targets(later)[kFirst].object, 12u);
+    CHECK_EQ(int{table.targets(later)[kFirst].owner}, int{kOwnerHost});
+}
+
+// The memory of an object that was freed in stream order is another's while kernels that use the first one have not begun.
+void launches_know_objects_that_came_before() {
+    SlotTable table(kOwners, 8);
+    table.slot(1, 10);
+    const auto launch = table.board(1, kRoom);
+    CHECK_EQ(launch.slots, kFirst + kSlotStep);
+    const uint8_t slot = table.slot(1, 11);
+    const auto targets = table.targets(launch);
+    CHECK_EQ(targets[kFirst].object, 10u);
+    CHECK_EQ(targets[slot].object, 0u);
+    CHECK_EQ(int{targets[slot].owner}, 1);
+    std::vector<uint64_t> counters(launch.slots * kCounters);
+    std::iota(counters.begin(), counters.end(), 100);
+    counters[slot * kCounters + kMissingLanes] = 0 - 8ull;
+    fold_untold(targets, kOwners, counters.data());
+    const uint32_t own = 1;
+    CHECK_EQ(counters[own * kCounters + kAccesses], 100 + own * kCounters + 100 + slot * kCounters);
+    CHECK_EQ(counters[own * kCounters + kMissingLanes], 100 + own * kCounters + 1 - 8);
+    CHECK_EQ(counters[slot * kCounters + kAccesses], 0u);
+    CHECK_EQ(counters[kFirst * kCounters + kAccesses], 100 + kFirst * kCounters);  // told apart
+}
+
+void large_kernels_get_fewer_slots() {
+    SlotTable table(kOwners, 60);
+    for (uint32_t object = 1; object <= 60; ++object) table.slot(1, object);
+    const auto slots = [&](uint32_t sites, uint64_t room) { return table.board(sites, room).slots; };
+    CHECK_EQ(slots(10, kRoom), kFirst + 60);
+    CHECK_EQ(slots(100, kRoom), kFirst + 16);  // 20 slots × 100 sites of the 2048 cells that it may take
+    CHECK_EQ(slots(100000, kRoom), kFirst);
+    CHECK_EQ(slots(10, 0), kFirst);
+    for (uint32_t object = 2; object <= 60; ++object) table.retire(object);
+    CHECK_EQ(slots(10, kRoom), kFirst + kSlotStep);
+}
+
+}  // namespace
+
+int main() {
+    objects_take_slots();
+    without_objects();
+    launches_in_flight_keep_slots();
+    launches_know_objects_that_came_before();
+    large_kernels_get_fewer_slots();
+    return test::summary("slots");
+}
