@@ -17,7 +17,9 @@ namespace snoopie {
 class Copies {
   public:
     // Works while `recording` says so; `not_followed` is told of copies that cannot be followed.
-    Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed);
+    // `stack` is the calling thread's, 0 = unknown.
+    Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
+           NotFollowed not_followed);
 
     // Any driver call, at its entry and at its exit: those that do not copy cost no more than a look. `context` is the calling thread's.
     void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
@@ -33,6 +35,7 @@ class Copies {
 
     TraceWriter* const writer_;
     const OwnerLookup* const owners_;
+    const std::function<uint32_t()> stack_;
     const std::function<bool()> recording_;
     const NotFollowed not_followed_;
     GraphCopies graphs_;
