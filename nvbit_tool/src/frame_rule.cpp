@@ -382,19 +382,6 @@ bool fits(int64_t offset) { return offset >= std::numeric_limits<int32_t>::min()
 
 }  // namespace
 
-bool FrameRule::step(FrameRegisters* registers) const {
-    const uint64_t from = base == Base::sp ? registers->sp : registers->fp;
-    uint64_t cfa = from + static_cast<int64_t>(base_offset);
-    if (base == Base::at_fp) cfa = load<uint64_t>(cfa);
-    // The stack grows down, and no frame is that large.
-    if (cfa <= registers->sp || cfa - registers->sp > uint64_t{1} << 30 || cfa % sizeof(uint64_t) != 0) return false;
-    if (saved == Saved::at_cfa) registers->fp = load<uint64_t>(cfa + static_cast<int64_t>(saved_offset));
-    if (saved == Saved::at_fp) registers->fp = load<uint64_t>(registers->fp + static_cast<int64_t>(saved_offset));
-    registers->pc = load<uint64_t>(cfa + kReturnOffset);
-    registers->sp = cfa;
-    return true;
-}
-
 FrameRule frame_rule(uint64_t pc) {
     FrameRule rule;
     rule.kind = FrameRule::Kind::other;

@@ -5,14 +5,8 @@
 
 namespace snoopie {
 
-// Registers that lead from frame to frame.
-struct FrameRegisters {
-    uint64_t pc = 0;  // return address
-    uint64_t sp = 0;  // stack pointer, as it is when the call returns
-    uint64_t fp = 0;  // frame pointer register, whatever the function keeps in it
-};
-
-// CFA is the stack pointer of the caller after the call; the return address stands below it.
+// In the words of DWARF: CFA is the stack pointer of the caller after the call, below which the return address stands; fp is the frame
+// pointer register, whatever the function keeps in it.
 struct FrameRule {
     enum class Kind : uint8_t {
         unknown,    // no table has it
@@ -28,9 +22,6 @@ struct FrameRule {
     Saved saved = Saved::kept;
     int32_t base_offset = 0;
     int32_t saved_offset = 0;
-
-    // The registers of the caller; false if they cannot be right. Only of a plain rule.
-    bool step(FrameRegisters* registers) const;
 };
 
 // The rule for a call that returns to `pc`.

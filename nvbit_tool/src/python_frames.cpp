@@ -175,7 +175,7 @@ size_t PythonFrames::read(PythonFrame* frames) const {
         frame = load<uint64_t>(here + layout_.frame_previous);
         const bool marks = layout_.frame_entry == 0 && load<uint8_t>(here + layout_.frame_owner) >= kOwnedByC;
         if (marks) {
-            if (count) frames[count - 1].entered = 1;
+            if (count) frames[count - 1].entered = true;
             continue;
         }
         const uint64_t code = load<uint64_t>(here + layout_.frame_code) & ~kTagBits;
@@ -187,9 +187,10 @@ size_t PythonFrames::read(PythonFrame* frames) const {
         uint64_t identity = mixed(code, load<uint64_t>(code + layout_.code_file));
         identity = mixed(identity, load<uint64_t>(code + layout_.code_name));
         identity = mixed(identity, load<uint64_t>(code + layout_.code_lines));
-        out.identity = mixed(identity, load<uint32_t>(code + layout_.code_first_line));
+        identity = mixed(identity, load<uint32_t>(code + layout_.code_first_line));
+        out.identity = mixed(identity, out.instruction);
     }
-    if (count) frames[count - 1].entered = 1;
+    if (count) frames[count - 1].entered = true;
     return count;
 }
 

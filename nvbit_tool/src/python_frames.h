@@ -15,8 +15,8 @@ namespace snoopie {
 struct PythonFrame {
     uint64_t code = 0;         // address of its code object
     uint64_t instruction = 0;  // address of what it executes
-    uint64_t identity = 0;     // of what tells the code object from a later one at the same address
-    uint64_t entered = 0;      // 1 = called by C, and not by the frame behind it in the same run of the interpreter
+    uint64_t identity = 0;     // a hash of all that tells the frame from others, also from those of a later code object at the same address
+    bool entered = false;      // called by C, and not by the frame behind it in the same run of the interpreter
 };
 
 struct PythonPlace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "unwinder.h"
 
@@ -18,15 +17,6 @@ bool is_driver(const LoadedModule& module) { return module.name().rfind("libcuda
 
 bool stays(uint64_t pc) { return LoadedModules::of_process().find(pc) != nullptr; }
 
-uint64_t hash_of(const uint64_t* words, size_t count) {
-    uint64_t hash = count;
-    for (size_t i = 0; i < count; ++i) {
-        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
 std::string key_of(const LoadedModule& module) { return module.path + '\n' + module.build_id; }
 
 }  // namespace
@@ -34,19 +24,25 @@ std::string key_of(const LoadedModule& module) { return module.path + '\n' + mod
 // What one thread keeps.
 struct StackTable::Thread {
     static constexpr size_t kKnown = 256;  // a power of 2
-    static constexpr size_t kPythonWords = sizeof(PythonFrame) / sizeof(uint64_t);
 
     struct Known {
-        std::vector<uint64_t> words;
+        std::vector<uint64_t> addresses;
+        std::vector<uint64_t> python;  // identities of the frames
         uint32_t stack = 0;
+
+        bool is(const Walk& walk, const PythonFrame* frames, size_t count) const {
+            if (python.size() != count || addresses != walk.addresses) return false;
+            for (size_t i = 0; i < count; ++i)
+                if (python[i] != frames[i].identity) return false;
+            return true;
+        }
     };
 
     bool busy = false;
     uint64_t serial = 0;  // of the table that the stacks are of
     unsigned long long unloaded = 0;
     Unwinder unwinder{stays};
-    // The stack that is looked at: return addresses, then Python frames.
-    std::array<uint64_t, Unwinder::kMostFrames + PythonFrames::kMostFrames * kPythonWords> words;
+    std::array<PythonFrame, PythonFrames::kMostFrames> python;
     std::array<Known, kKnown> known;
 
     void forget() {
@@ -99,26 +95,23 @@ __attribute__((noinline)) uint32_t StackTable::here() {
         mine->serial = serial_;
         mine->unloaded = unloaded;
     }
-    const size_t natives = mine->unwinder.unwind(caller, mine->words.data());
-    auto* frames = reinterpret_cast<PythonFrame*>(mine->words.data() + natives);
-    const PythonFrames* reader = python();
-    size_t pythons = reader ? reader->read(frames) : 0;
-    size_t words = natives + pythons * Thread::kPythonWords;
-    const uint64_t hash = hash_of(mine->words.data(), words);
-    Thread::Known& known = mine->known[hash % Thread::kKnown];
-    if (known.words.size() == words && std::memcmp(known.words.data(), mine->words.data(), words * sizeof(uint64_t)) == 0)
-        return known.stack;
+    const Walk& walk = mine->unwinder.unwind(caller);
+    const PythonFrames* const reader = python();
+    PythonFrame* const frames = mine->python.data();
+    size_t count = reader ? reader->read(frames) : 0;
+    uint64_t hash = walk.hash;
+    for (size_t i = 0; i < count; ++i) hash = (hash ^ frames[i].identity) * 0x9E3779B97F4A7C15u;
+    Thread::Known& known = mine->known[(hash ^ hash >> 32) % Thread::kKnown];
+    if (known.is(walk, frames, count)) return known.stack;
 
     const std::unique_lock lock(mutex_);
     find_python();
-    if (python() != reader) {
-        pythons = python()->read(frames);
-        words = natives + pythons * Thread::kPythonWords;
-    }
-    const uint32_t stack = intern(mine->words.data(), natives, frames, pythons);
-    known.words.assign(mine->words.data(), mine->words.data() + words);
-    known.stack = stack;
-    return stack;
+    if (python() != reader) count = python()->read(frames);
+    known.stack = intern(walk.addresses, frames, count);
+    known.addresses = walk.addresses;
+    known.python.clear();
+    for (size_t i = 0; i < count; ++i) known.python.push_back(frames[i].identity);
+    return known.stack;
 }
 
 // The interpreter may come later than the first stack, in a program that embeds it.
@@ -138,7 +131,7 @@ void StackTable::find_python() {
     }
 }
 
-uint32_t StackTable::intern(const uint64_t* addresses, size_t count, const PythonFrame* python_frames, size_t python_count) {
+uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const PythonFrame* python_frames, size_t python_count) {
     const PythonFrames* const reader = python_count ? python() : nullptr;
     std::vector<uint32_t> frames;  // innermost first
     size_t next_python = 0;
@@ -151,17 +144,17 @@ uint32_t StackTable::intern(const uint64_t* addresses, size_t count, const Pytho
         }
     };
     bool in_driver = true;
-    for (size_t i = 0; i < count; ++i) {
+    for (const uint64_t address : addresses) {
         // A return address may be the next function's: the call lies before it.
-        const LoadedModules::Module module = loaded_.find(addresses[i] - 1);
+        const LoadedModules::Module module = loaded_.find(address - 1);
         if (module && own_ && module->holds(own_)) continue;
         in_driver = in_driver && module && is_driver(*module);
         if (in_driver) continue;
         if (reader && module && module->begin == reader->module().begin) {
-            if (reader->evaluates(addresses[i])) add_run();
+            if (reader->evaluates(address)) add_run();
             behind_interpreter = frames.size();
         } else {
-            frames.push_back(native_frame(module, addresses[i]));
+            frames.push_back(native_frame(module, address));
         }
     }
     // Python frames for which no run of the interpreter was seen: the stack was too deep, or its code is not where it is known to be.
@@ -169,7 +162,7 @@ uint32_t StackTable::intern(const uint64_t* addresses, size_t count, const Pytho
     rest.swap(frames);
     while (next_python < python_count) add_run();
     rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(std::min(behind_interpreter, rest.size())), frames.begin(), frames.end());
-    if (rest.empty() && count > 0 && !ends_in_driver_) {
+    if (rest.empty() && !addresses.empty() && !ends_in_driver_) {
         ends_in_driver_ = true;
         notify_("call stacks end in the driver, whose code has no unwind information: who called is not known");
     }
@@ -216,8 +209,7 @@ uint32_t StackTable::native_frame(const LoadedModules::Module& module, uint64_t 
 }
 
 uint32_t StackTable::python_frame(const PythonFrame& frame) {
-    const uint64_t words[] = {frame.code, frame.instruction, frame.identity};
-    uint32_t& known = python_frames_[hash_of(words, std::size(words))];
+    uint32_t& known = python_frames_[frame.identity];
     if (known) return known;
     const PythonPlace place = python()->place(frame);
     const uint32_t function = writer_->intern(place.function);

@@ -1,7 +1,7 @@
 // Who called: the calling thread's stack as an id of the trace's table `stacks`, with the rows that it takes. Safe to call from any thread.
 //
-// A stack that the thread had before costs the walk and one look-up: its addresses and Python frames, all of them, are compared with what
-// the thread kept. Only a new one is interned, under a lock.
+// A stack that the thread had before costs one look-up: its addresses and Python frames, all of them, are compared with what the thread
+// kept. Only a new one is interned, under a lock.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class StackTable {
     static Thread* of_this_thread();
     const PythonFrames* python() const { return python_.load(std::memory_order_acquire); }
     // The caller holds mutex_.
-    uint32_t intern(const uint64_t* addresses, size_t count, const PythonFrame* python_frames, size_t python_count);
+    uint32_t intern(const std::vector<uint64_t>& addresses, const PythonFrame* python_frames, size_t python_count);
     uint32_t native_frame(const LoadedModules::Module& module, uint64_t pc);
     uint32_t python_frame(const PythonFrame& frame);
     uint32_t new_frame(uint32_t module, uint64_t address);
@@ -74,7 +74,7 @@ class StackTable {
     std::vector<Native> natives_;
     std::map<std::string, uint32_t> modules_;  // by path and build id
     std::map<std::pair<uint32_t, uint64_t>, uint32_t> native_frames_;
-    std::unordered_map<uint64_t, uint32_t> python_frames_;                                  // by code, instruction and identity
+    std::unordered_map<uint64_t, uint32_t> python_frames_;                                  // by identity
     std::map<std::pair<std::pair<uint32_t, uint32_t>, uint32_t>, uint32_t> python_places_;  // by function, file and line
     std::unordered_map<uint64_t, uint32_t> stacks_;                                         // by caller and frame
     uint32_t last_frame_ = 0;

@@ -55,7 +55,8 @@ class Resolver {
                 return found.size() == kMostLevels ? 1 : 0;
             },
             ignore, &symbols);
-        if (!symbols.empty() && !symbols.back().function.empty()) return symbols;
+        // Of a function of one file alone, debug information has no more than the bare name.
+        if (!symbols.empty() && symbols.back().function.find('(') != std::string::npos) return symbols;
         std::string name;
         backtrace_syminfo(
             state_, address,
