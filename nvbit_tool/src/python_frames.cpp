@@ -65,9 +65,10 @@ PythonLayout layout_3_12() {
 // version: the places in it of the structures' parts.
 struct TablePlaces {
     uint64_t thread, frame, code, object, text;
+    uint64_t text_kind;
 };
-constexpr TablePlaces kPlaces_3_13 = {152, 224, 272, 352, 536};
-constexpr TablePlaces kPlaces_3_14 = {176, 248, 312, 400, 616};
+constexpr TablePlaces kPlaces_3_13 = {152, 224, 272, 352, 536, 2};
+constexpr TablePlaces kPlaces_3_14 = {176, 248, 312, 400, 616, 16};
 
 std::optional<PythonLayout> layout_of_table(uint64_t runtime, uint64_t version, const TablePlaces& at) {
     if (std::memcmp(reinterpret_cast<const void*>(runtime), "xdebugpy", 8) != 0 || load<uint64_t>(runtime + 8) != version)
@@ -93,6 +94,7 @@ std::optional<PythonLayout> layout_of_table(uint64_t runtime, uint64_t version, 
     layout.text_state = member(at.text, 1);
     layout.text_length = member(at.text, 2);
     layout.text_ascii = member(at.text, 3);
+    layout.text_kind = at.text_kind;
     layout.text_other = layout.text_ascii + 2 * sizeof(void*);
     const uint64_t frame_size = member(at.frame, 0);
     sane &= layout.frame_owner < frame_size && layout.frame_instruction < frame_size && layout.code_instructions < member(at.code, 0) + 64;
@@ -209,9 +211,7 @@ PythonPlace PythonFrames::place(const PythonFrame& frame) const {
 std::string PythonFrames::text(uint64_t object) const {
     std::string text;
     if (!plausible(object) || load<uint64_t>(object + layout_.object_type) != text_type_) return text;
-    // Kind (bytes of a character, 3 bits), compact, ASCII: behind two bits up to 3.13, behind sixteen from 3.14 on.
-    uint32_t state = load<uint32_t>(object + layout_.text_state);
-    state = state >> 16 ? state >> 16 : state >> 2;
+    const uint32_t state = load<uint32_t>(object + layout_.text_state) >> layout_.text_kind;
     const uint32_t width = state & 7;
     const bool compact = state >> 3 & 1;
     const bool ascii = state >> 4 & 1;

@@ -42,6 +42,7 @@ struct PythonLayout {
     uint64_t object_type = 8;
     uint64_t text_length = 16;
     uint64_t text_state = 32;
+    uint64_t text_kind = 2;    // bit of the state at which the kind begins: bytes of a character (3 bits), compact, ASCII
     uint64_t text_ascii = 40;  // size of what stands before the characters of a string of ASCII,
     uint64_t text_other = 56;  // and of another
 };

@@ -10,6 +10,7 @@ namespace snoopie {
 
 namespace {
 
+constexpr int kMostFolders = 4;
 constexpr size_t kMostBytes = 8 << 20;  // of a file
 constexpr size_t kMostKept = 64 << 20;  // of all
 
@@ -105,6 +106,18 @@ const SourceText::File& SourceText::file(const std::string& path) {
         start = end + 1;
     }
     return file;
+}
+
+std::string SourceText::statement(const std::string& path, uint32_t line, const std::string& module) {
+    std::string text = statement(path, line);
+    std::string folder = module;
+    for (int up = 0; up < kMostFolders && text.empty() && !path.empty() && path[0] != '/'; ++up) {
+        const size_t slash = folder.rfind('/');
+        if (slash == std::string::npos || slash == 0) break;
+        folder.resize(slash);
+        text = statement(folder + '/' + path, line);
+    }
+    return text;
 }
 
 std::string SourceText::statement(const std::string& path, uint32_t line) {

@@ -16,6 +16,9 @@ class SourceText {
     // The statement that begins at a line, counted from 1: without indentation, with the lines up to its end joined to it where it has
     // several. "" if the file cannot be read.
     std::string statement(const std::string& file, uint32_t line);
+    // The same of a file that a module's debug information names: a relative path is one from the folder where it was compiled, which may
+    // be this process's, the module's, or one around that.
+    std::string statement(const std::string& file, uint32_t line, const std::string& module);
 
   private:
     struct File {

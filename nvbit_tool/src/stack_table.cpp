@@ -15,6 +15,9 @@ std::atomic<uint64_t> last_serial{0};
 
 bool is_driver(const LoadedModule& module) { return module.name().rfind("libcuda.so", 0) == 0; }
 
+// The program itself, where the interpreter is in a library.
+bool is_interpreter(const LoadedModule& module) { return module.name().rfind("python", 0) == 0; }
+
 bool stays(uint64_t pc) { return LoadedModules::of_process().find(pc) != nullptr; }
 
 std::string key_of(const LoadedModule& module) { return module.path + '\n' + module.build_id; }
@@ -150,7 +153,7 @@ uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const Python
         if (module && own_ && module->holds(own_)) continue;
         in_driver = in_driver && module && is_driver(*module);
         if (in_driver) continue;
-        if (reader && module && module->begin == reader->module().begin) {
+        if (reader && module && (module->begin == reader->module().begin || is_interpreter(*module))) {
             if (reader->evaluates(address)) add_run();
             behind_interpreter = frames.size();
         } else {
@@ -226,12 +229,13 @@ uint32_t StackTable::python_frame(const PythonFrame& frame) {
 void StackTable::write_symbols(std::chrono::milliseconds limit, void (*on_thread)()) {
     const std::unique_lock lock(mutex_);
     // Where the modules are now; of those that are not loaded any more, nothing can be found.
-    std::map<std::string, uint64_t> biases;
-    for (const LoadedModules::Module& module : loaded_.all()) biases[key_of(*module)] = module->bias;
-    std::vector<uint64_t> addresses;
+    std::map<std::string, LoadedModules::Module> modules;
+    for (const LoadedModules::Module& module : loaded_.all()) modules[key_of(*module)] = module;
+    std::vector<CodeAddress> addresses;
     for (const Native& native : natives_) {
-        const auto bias = biases.find(native.module);
-        addresses.push_back(bias == biases.end() ? 0 : bias->second + native.address);
+        const auto found = modules.find(native.module);
+        addresses.push_back(found == modules.end() ? CodeAddress()
+                                                   : CodeAddress{found->second->bias + native.address, found->second->path});
     }
     bool whole = true;
     const std::vector<Symbols> found = symbolize(std::move(addresses), limit, on_thread, &whole);

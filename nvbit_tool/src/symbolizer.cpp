@@ -93,7 +93,7 @@ class Resolver {
 
 // Shared with the thread, which may live longer than the one that waits for it.
 struct Work {
-    std::vector<uint64_t> addresses;
+    std::vector<CodeAddress> addresses;
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<Symbols> results;
@@ -106,9 +106,9 @@ void work(const std::shared_ptr<Work>& work, void (*on_thread)()) {
     if (on_thread) on_thread();
     Resolver resolver;
     SourceText source;
-    for (const uint64_t address : work->addresses) {
-        Symbols symbols = address ? resolver.resolve(address) : Symbols();
-        for (Symbol& symbol : symbols) symbol.code = source.statement(symbol.file, symbol.line);
+    for (const CodeAddress& code : work->addresses) {
+        Symbols symbols = code.address ? resolver.resolve(code.address) : Symbols();
+        for (Symbol& symbol : symbols) symbol.code = source.statement(symbol.file, symbol.line, code.module);
         const std::unique_lock lock(work->mutex);
         if (work->given_up) return;
         work->results.push_back(std::move(symbols));
@@ -118,7 +118,7 @@ void work(const std::shared_ptr<Work>& work, void (*on_thread)()) {
 
 }  // namespace
 
-std::vector<Symbols> symbolize(std::vector<uint64_t> addresses, std::chrono::milliseconds limit, void (*on_thread)(), bool* whole) {
+std::vector<Symbols> symbolize(std::vector<CodeAddress> addresses, std::chrono::milliseconds limit, void (*on_thread)(), bool* whole) {
     const auto shared = std::make_shared<Work>();
     shared->addresses = std::move(addresses);
     const size_t count = shared->addresses.size();

@@ -18,8 +18,13 @@ struct Symbol {
 // What is known of one address: the function, and outward those that it was inlined into. Empty = nothing.
 using Symbols = std::vector<Symbol>;
 
-// The same for many addresses, each within an instruction; 0 stands for one of which nothing can be known. The work is done by a thread of
-// its own, on which `on_thread` is called first: after `limit` the rest is given up, and *whole is false.
-std::vector<Symbols> symbolize(std::vector<uint64_t> addresses, std::chrono::milliseconds limit, void (*on_thread)(), bool* whole);
+struct CodeAddress {
+    uint64_t address = 0;  // within an instruction, 0 = nothing can be known of it
+    std::string module;    // the file that it was loaded from
+};
+
+// The same for many addresses. The work is done by a thread of its own, on which `on_thread` is called first: after `limit` the rest is
+// given up, and *whole is false.
+std::vector<Symbols> symbolize(std::vector<CodeAddress> addresses, std::chrono::milliseconds limit, void (*on_thread)(), bool* whole);
 
 }  // namespace snoopie
