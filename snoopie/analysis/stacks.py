@@ -89,7 +89,7 @@ def labels(stacks: pd.DataFrame, places: pd.DataFrame) -> pd.Series:
 
 
 def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
-    """The labels of some stacks, "" for 0 and for what is not there; with the index of the stacks where they have one."""
+    """The labels of some stacks, with their index where they have one; "" for 0 and for what is not there."""
     wanted = stacks if isinstance(stacks, pd.Series) else pd.Series(np.fromiter(stacks, np.int64), dtype=np.int64)
     found = labels.reindex(wanted.to_numpy()).fillna("").astype("str").to_numpy()
     return pd.Series(found, index=wanted.index, dtype="str")

@@ -22,7 +22,7 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
-        "[--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+        "[--no-stacks] [--no-objects] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
     )
     parser.add_argument(
         "-k",
@@ -69,6 +69,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=False,
         dest="host_memory",
         help="do not measure accesses to the host's memory",
+    )
+    parser.add_argument(
+        "--no-stacks",
+        action="store_const",
+        const=False,
+        dest="stacks",
+        help="leave out the call stacks of launches, copies and allocations",
+    )
+    parser.add_argument(
+        "--no-objects",
+        action="store_const",
+        const=False,
+        dest="objects",
+        help="do not tell by whom memory was allocated, nor which allocation was touched",
     )
     parser.add_argument(
         "--tensors",
@@ -119,6 +133,8 @@ def _run(arguments: argparse.Namespace) -> int:
         lines=arguments.lines,
         blocks=arguments.blocks,
         host_memory=arguments.host_memory,
+        stacks=arguments.stacks,
+        objects=arguments.objects,
         output=files.pattern,
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )

@@ -97,6 +97,8 @@ def child_environment(
     lines: bool | None = None,
     blocks: str | None = None,
     host_memory: bool | None = None,
+    stacks: bool | None = None,
+    objects: bool | None = None,
     output: str | None = None,
     tensors: Path | None = None,
 ) -> dict[str, str]:
@@ -117,6 +119,10 @@ def child_environment(
         child["BLOCKS"] = blocks
     if host_memory is not None:
         child["HOST_MEMORY"] = "1" if host_memory else "0"
+    if stacks is not None:
+        child["CODE_CONTEXT"] = "1" if stacks else "0"
+    if objects is not None:
+        child["DATA_OBJECT_ATTRIBUTION"] = "1" if objects else "0"
     if output is not None:
         child["SNOOPIE_OUTPUT"] = output
     if tensors is not None:
