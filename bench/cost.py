@@ -50,6 +50,7 @@ CANNOT_RUN = 77
 SETTINGS = (
     *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "HOST_MEMORY", "SNOOPIE_OUTPUT"),
     *("CALLS", "DISASSEMBLY_CACHE", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "PATIENCE", "STALL"),
+    *("CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION"),
 )
 # Nothing but the GPUs' links carries NCCL's data; multicast can put switches that others share out of service.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}

@@ -25,6 +25,7 @@ from snoopie.analysis import (
     reuse,
     selection,
     source,
+    stacks,
     tensors,
     timeline,
     traffic,
@@ -541,6 +542,21 @@ class Trace:
         """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
         return source.line_chain(self.lines, line_id)
 
+    def stack(self, stack: int) -> pd.DataFrame:
+        """frame level function file line code module (path) python: a call stack, innermost first; none for 0.
+
+        ``level`` 0 is the function at that place, each further one has that before it inlined. A function without a
+        name is its place in its file, "libx.so+0x1234". UsageError for a stack that is not there.
+        """
+        return stacks.stack(self._frame_places, stacks.frames_of(self.stacks, stack))
+
+    def stack_label(self, stacks_: Iterable[int]) -> pd.Series:
+        """For each of some stacks, as in a column of them, the innermost place in the user's own code: "a.py:12 step".
+
+        Where a stack has none, the innermost that is neither the driver's nor the runtime's; "" for 0.
+        """
+        return stacks.label_of(self._stack_labels, stacks_)
+
     def lane_accesses(self, limit: int | None = None) -> pd.DataFrame:
         """One row per lane access: launch site issuer owner process time block warp lane address width (bytes).
 
@@ -599,6 +615,14 @@ class Trace:
         return f"<div><p>{title}</p><p>Bytes: issuer in rows, owner in columns</p>{table}<ul>{lost}</ul></div>"
 
     # Inside
+
+    @cached_property
+    def _frame_places(self) -> pd.DataFrame:
+        return stacks.places(self.frames, self.modules, self.symbols)
+
+    @cached_property
+    def _stack_labels(self) -> pd.Series:
+        return stacks.labels(self.stacks, self._frame_places)
 
     def _sums(self, *keys: str) -> pd.DataFrame:
         """The traffic with at least these keys: the counts as they are, or summed by the workers of a cluster."""

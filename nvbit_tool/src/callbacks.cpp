@@ -218,7 +218,7 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     if (const auto call = launch_call(cbid, params)) return at_launch(context, is_exit, *call, succeeded);
     if (snoopie::MemoryEvents* memory = collector->memory_events()) {
         if (is_exit)
-            memory->after(context, cbid, params, succeeded);
+            memory->after(context, cbid, name, params, succeeded);
         else
             memory->before(cbid, params);
     }

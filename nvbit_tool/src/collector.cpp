@@ -22,6 +22,9 @@ namespace {
 // Whether this is the child of a process that was recorded: asked at every driver call, so not by getpid.
 bool forked = false;
 
+// The end of the program waits no longer for the functions and lines of call stacks.
+constexpr std::chrono::seconds kSymbolTime{10};
+
 void say(const std::string& text) {
     // One write, so that lines of several processes do not mix.
     const std::string line = "snoopie: " + text + "\n";
@@ -42,12 +45,13 @@ std::string content(const Options& options) {
 
 }  // namespace
 
-Collector::Collector(Options options, void (*on_thread)()) : options_(std::move(options)), filter_(options_.kernels) {
+Collector::Collector(Options options, void (*on_thread)())
+    : options_(std::move(options)), filter_(options_.kernels), on_thread_(on_thread) {
     pthread_atfork(nullptr, nullptr, [] { forked = true; });
-    open_trace(on_thread);
+    open_trace();
 }
 
-void Collector::open_trace(void (*on_thread)()) {
+void Collector::open_trace() {
     const ProcessInfo process = this_process();
     OutputFile file = output_file(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
@@ -60,21 +64,24 @@ void Collector::open_trace(void (*on_thread)()) {
     gpus_ = find_gpus();
     const ToolInfo tool{SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, driver_version()};
     writer_ = std::make_unique<TraceWriter>(fd, header_json(tool, options_, path_, process, gpus_, find_links()), TraceWriter::Settings{},
-                                            on_thread);
+                                            on_thread_);
+    if (options_.code_context) stacks_ = std::make_unique<StackTable>(writer_.get(), &forked, [this](const auto& text) { notice(text); });
     catalog_ = std::make_unique<Catalog>(writer_.get());
     instrumenter_ = std::make_unique<Instrumenter>(catalog_.get(), options_, [this](const auto& text) { notice(text); });
-    drain_ = std::make_unique<Drain>(writer_.get(), catalog_.get(), on_thread, std::chrono::seconds(options_.patience),
+    drain_ = std::make_unique<Drain>(writer_.get(), catalog_.get(), on_thread_, std::chrono::seconds(options_.patience),
                                      [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
     memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
-    memory_events_ =
-        std::make_unique<MemoryEvents>(memory_.get(), writer_.get(), gpus_, [this](CUcontext context) { return gpu(context); });
+    memory_events_ = std::make_unique<MemoryEvents>(
+        memory_.get(), writer_.get(), gpus_, [this](CUcontext context) { return gpu(context); },
+        [this] { return options_.object_attribution ? stack() : 0; });
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
     const OwnerLookup* owners = this;
-    copies_ =
-        std::make_unique<Copies>(writer_.get(), owners, [this] { return recording(); }, [this](const char* what) { not_followed(what); });
+    copies_ = std::make_unique<Copies>(
+        writer_.get(), owners, [this] { return stack(); }, [this] { return recording(); },
+        [this](const char* what) { not_followed(what); });
     if (options_.calls != Calls::off)
-        calls_ = std::make_unique<CallTotals>(writer_.get(), options_.calls == Calls::all, call_lookup(), on_thread);
+        calls_ = std::make_unique<CallTotals>(writer_.get(), options_.calls == Calls::all, call_lookup(), on_thread_);
     const std::string kernels = options_.kernels.empty() ? "all kernels" : "kernels " + options_.kernels_text();
     const auto visible = static_cast<uint64_t>(std::count_if(gpus_.begin(), gpus_.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
@@ -103,8 +110,8 @@ void Collector::context_ready(CUcontext handle) {
     if (!context) return;
     const CurrentContext current(handle);
     const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
-    std::unique_ptr<ProbeMemory> memory =
-        ProbeMemory::create(context->gpu(), slots, SlotTable::kMostObjects, options_.sample_size, options_.blocks);
+    const uint32_t objects = options_.object_attribution ? SlotTable::kMostObjects : 0;
+    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.blocks);
     if (!memory) {
         notice("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;
@@ -258,7 +265,7 @@ void Collector::lose(Context& context, std::optional<Flight>* flight) {
 void Collector::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
     writer_->append(LaunchRow{flight.launch, flight.function->id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(),
                               call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              current_collective_group(context.gpu())});
+                              current_collective_group(context.gpu()), stack()});
 }
 
 std::optional<Launch> Collector::native_launch(CUcontext handle, CUfunction function) {
@@ -430,6 +437,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     notice(text);
     if (!options_.exit_on_stall || ending_.exchange(true)) return;
     finished_ = true;
+    if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     Totals totals = this->totals();
     if (calls_) calls_->stop();
     totals.launches_lost += launches_boarded_ - totals.launches_measured - drain_->launches_lost() - launches_unfollowed_;
@@ -452,6 +460,7 @@ void Collector::finish() {
     memory_events_->end();
     if (calls_) calls_->stop();
     write_sampling();
+    if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     if (const uint64_t lanes = drain_->misdirected())
         notice(plural(lanes, "lane access", "es") +
                " came with the launch value of another GPU and are in no count: kernels were launched on several GPUs at the same moment");

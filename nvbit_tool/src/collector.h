@@ -24,6 +24,7 @@
 #include "memory.h"
 #include "memory_events.h"
 #include "options.h"
+#include "stack_table.h"
 #include "trace_writer.h"
 
 namespace snoopie {
@@ -85,11 +86,13 @@ class Collector : private OwnerLookup {
     void give_up(const char* why);
 
   private:
-    void open_trace(void (*on_thread)());
+    void open_trace();
     void notice(const std::string& text);
     // The same, but not again; whether it was new.
     bool note_once(const std::string& text);
     bool recording() const;
+    // The calling thread's stack, 0 = unknown.
+    uint32_t stack() { return stacks_ ? stacks_->here() : 0; }
     bool is_updated(CUgraphExec graph);
     Context* find(CUcontext handle) const;
     Totals totals() const;
@@ -113,10 +116,12 @@ class Collector : private OwnerLookup {
 
     const Options options_;
     const KernelFilter filter_;
+    void (*const on_thread_)();
     std::string path_;
     std::vector<GpuInfo> gpus_;
 
     std::unique_ptr<TraceWriter> writer_;  // null: the trace could not be created
+    std::unique_ptr<StackTable> stacks_;   // null: CODE_CONTEXT=0
     std::unique_ptr<Catalog> catalog_;
     std::unique_ptr<Instrumenter> instrumenter_;
     std::unique_ptr<Drain> drain_;

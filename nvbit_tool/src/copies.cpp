@@ -19,8 +19,14 @@ thread_local std::vector<Pending> pending;
 
 }  // namespace
 
-Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed)
-    : writer_(writer), owners_(owners), recording_(std::move(recording)), not_followed_(not_followed), graphs_(std::move(not_followed)) {}
+Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
+               NotFollowed not_followed)
+    : writer_(writer),
+      owners_(owners),
+      stack_(std::move(stack)),
+      recording_(std::move(recording)),
+      not_followed_(not_followed),
+      graphs_(std::move(not_followed)) {}
 
 Copied Copies::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
     graphs_.at_event(is_exit, cbid, params, succeeded);
@@ -91,11 +97,13 @@ void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {
     if (!succeeded || !recording_()) return;
     const uint64_t now = now_ns();
     const uint32_t call = writer_->intern(name);
+    const uint32_t stack = stack_();
     std::unique_lock lock(mutex_);
     for (CopyRow& one : rows) {
         one.id = static_cast<u4>(++count_);
         one.call = call;
         one.end = now;
+        one.stack = stack;
         bytes_ += one.bytes;
     }
     writer_->append(rows);

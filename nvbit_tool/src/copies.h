@@ -17,7 +17,9 @@ namespace snoopie {
 class Copies {
   public:
     // Works while `recording` says so; `not_followed` is told of copies that cannot be followed.
-    Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<bool()> recording, NotFollowed not_followed);
+    // `stack` is the calling thread's, 0 = unknown.
+    Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
+           NotFollowed not_followed);
 
     // Any driver call, at its entry and at its exit: those that do not copy cost no more than a look. `context` is the calling thread's.
     // Returns at the entry what the call itself will copy: nothing, if it is a prefetch, or launches a graph, or goes into one.
@@ -34,6 +36,7 @@ class Copies {
 
     TraceWriter* const writer_;
     const OwnerLookup* const owners_;
+    const std::function<uint32_t()> stack_;
     const std::function<bool()> recording_;
     const NotFollowed not_followed_;
     GraphCopies graphs_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "thread_id.h"
+
 namespace snoopie {
 
 void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
@@ -18,30 +20,30 @@ void Memory::detach(Context* context, bool last) {
     contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), context), contexts_.end());
     MapChanges changed;
     for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(context->handle()), &changed))
-        writer_->append(FreeRow{object.id, now_ns()});
+        writer_->append(FreeRow{object.id, now_ns(), thread_id()});
     publish(changed);
     if (last) reach_.end_gpu(context->gpu());
 }
 
-void Memory::allocated(Object object) {
+void Memory::allocated(Object object, const Maker& maker) {
     std::unique_lock lock(publishing_);
     MapChanges changed;
     object = map_.add(object, &changed);
     publish(changed);
-    write(object);
+    write(object, maker);
 }
 
-uint32_t Memory::array_created(uint64_t bytes, uint8_t owner) {
+uint32_t Memory::array_created(uint64_t bytes, uint8_t owner, const Maker& maker) {
     Object object;
     object.id = map_.new_id();
     object.bytes = bytes;
     object.owner = owner;
     object.kind = ObjectKind::array;
-    write(object);
+    write(object, maker);
     return object.id;
 }
 
-void Memory::array_destroyed(uint32_t object) { writer_->append(FreeRow{object, now_ns()}); }
+void Memory::array_destroyed(uint32_t object) { writer_->append(FreeRow{object, now_ns(), thread_id()}); }
 
 std::vector<Object> Memory::freeing(uint64_t address) {
     const std::optional<Object> object = map_.begin_free(address);
@@ -56,7 +58,7 @@ void Memory::freed(const std::vector<Object>& objects, AddressMap::Freed freed) 
     MapChanges changed;
     for (const Object& object : objects) {
         map_.end_free(object, freed, &changed);
-        if (freed != AddressMap::Freed::failed) writer_->append(FreeRow{object.id, now_ns()});
+        if (freed != AddressMap::Freed::failed) writer_->append(FreeRow{object.id, now_ns(), thread_id()});
     }
     publish(changed);
 }
@@ -85,8 +87,9 @@ void Memory::publish(const MapChanges& changed) {
     }
 }
 
-void Memory::write(const Object& object) {
-    writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(object.kind), now_ns()});
+void Memory::write(const Object& object, const Maker& maker) {
+    writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(object.kind), now_ns(), maker.thread,
+                              maker.call, maker.stack});
 }
 
 }  // namespace snoopie

@@ -14,6 +14,13 @@
 
 namespace snoopie {
 
+// Who made an object, in the trace's ids.
+struct Maker {
+    uint32_t thread = 0;
+    uint32_t call = 0;   // string
+    uint32_t stack = 0;  // 0 = unknown
+};
+
 class Memory {
   public:
     using Notify = std::function<void(const std::string&)>;
@@ -26,9 +33,9 @@ class Memory {
     // The context ends, and with it what was allocated in it. `last`: its GPU has no other.
     void detach(Context* context, bool last);
 
-    void allocated(Object object);
+    void allocated(Object object, const Maker& maker);
     // An array, which has no address: in the trace only. Returns the object's id.
-    uint32_t array_created(uint64_t bytes, uint8_t owner);
+    uint32_t array_created(uint64_t bytes, uint8_t owner, const Maker& maker);
     void array_destroyed(uint32_t object);
     std::vector<Object> freeing(uint64_t address);
     std::vector<Object> unmapping(uint64_t address, uint64_t bytes);
@@ -44,7 +51,7 @@ class Memory {
     std::vector<PageRange> measured(std::vector<PageRange> ranges) const;
     // The caller holds publishing_.
     void publish(const MapChanges& changed);
-    void write(const Object& object);
+    void write(const Object& object, const Maker& maker);
 
     TraceWriter* const writer_;
     const bool host_;

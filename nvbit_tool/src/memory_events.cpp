@@ -1,6 +1,7 @@
 #include "memory_events.h"
 
 #include "arrays.h"
+#include "thread_id.h"
 
 namespace snoopie {
 
@@ -8,6 +9,8 @@ namespace {
 
 // Frees of this thread's calls that are between entry and exit.
 thread_local std::vector<std::vector<Object>> freeing;
+// The call whose exit this thread is in.
+thread_local const char* calling = "";
 
 template <class Params>
 const Params& as(const void* params) {
@@ -33,8 +36,13 @@ CUdeviceptr device_address(void* host) {
 
 }  // namespace
 
-MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of)
-    : memory_(memory), writer_(writer), gpus_(std::move(gpus)), gpu_of_(std::move(gpu_of)), exports_(Exports::default_folder()) {
+MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of, std::function<uint32_t()> stack)
+    : memory_(memory),
+      writer_(writer),
+      gpus_(std::move(gpus)),
+      gpu_of_(std::move(gpu_of)),
+      stack_(std::move(stack)),
+      exports_(Exports::default_folder()) {
     for (const GpuInfo& gpu : gpus_) visible_gpus_ += gpu.visible;
 }
 
@@ -71,7 +79,8 @@ void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
     }
 }
 
-void MemoryEvents::after(CUcontext context, nvbit_api_cuda_t cbid, const void* params, bool succeeded) {
+void MemoryEvents::after(CUcontext context, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
+    calling = name;
     switch (cbid) {
         case API_CUDA_cuMemFree_v2:
         case API_CUDA_cuMemFreeAsync:
@@ -258,8 +267,10 @@ void MemoryEvents::add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectK
     object.owner = owner;
     object.kind = kind;
     object.context = reinterpret_cast<uint64_t>(context);
-    memory_->allocated(object);
+    memory_->allocated(object, maker());
 }
+
+Maker MemoryEvents::maker() const { return {thread_id(), writer_->intern(calling), stack_()}; }
 
 // --- Owners ---
 
@@ -415,8 +426,9 @@ void MemoryEvents::add_import(CUdeviceptr address, uint8_t owner, int gpu, CUcon
 
 void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, uint8_t owner) {
     const uint64_t bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
+    const Maker by = maker();
     std::unique_lock lock(mutex_);
-    arrays_[array] = memory_->array_created(bytes, owner);
+    arrays_[array] = memory_->array_created(bytes, owner, by);
 }
 
 // A member joins the object, or with -1 the object is made. One that this process has not made was imported: it has members elsewhere.

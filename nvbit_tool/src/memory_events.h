@@ -20,15 +20,18 @@ class MemoryEvents {
     using GpuOf = std::function<int(CUcontext)>;
 
     // `gpus`: those of the header, the ones that this process sees first.
-    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of);
+    // `stack` is the calling thread's, 0 = unknown.
+    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of, std::function<uint32_t()> stack);
 
     // At the entry and at the successful or failed exit of any call. Most are not about memory, and cost no more than a look.
     void before(nvbit_api_cuda_t cbid, const void* params);
-    void after(CUcontext context, nvbit_api_cuda_t cbid, const void* params, bool succeeded);
+    void after(CUcontext context, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
     void end() { exports_.close(); }
 
   private:
+    // The calling thread, in the exit of the call that makes an object.
+    Maker maker() const;
     // Owner of what is made in a context.
     uint8_t owner_in(CUcontext context) const;
     void add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectKind kind, CUcontext context);
@@ -58,6 +61,7 @@ class MemoryEvents {
     TraceWriter* const writer_;
     const std::vector<GpuInfo> gpus_;
     const GpuOf gpu_of_;
+    const std::function<uint32_t()> stack_;
     size_t visible_gpus_ = 0;
     Exports exports_;
     MulticastSets sets_;

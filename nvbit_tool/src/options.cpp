@@ -121,6 +121,16 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
             return refuse("HOST_MEMORY", value, "1 measures accesses to the host's memory (the default), 0 does not");
         options.host_memory = value == "1";
     }
+    if (const std::string value = get("CODE_CONTEXT"); !value.empty()) {
+        if (value != "0" && value != "1") return refuse("CODE_CONTEXT", value, "1 records call stacks (the default), 0 does not");
+        options.code_context = value == "1";
+    }
+    if (const std::string value = get("DATA_OBJECT_ATTRIBUTION"); !value.empty()) {
+        if (value != "0" && value != "1")
+            return refuse("DATA_OBJECT_ATTRIBUTION", value,
+                          "1 records which allocation was touched and who made it (the default), 0 does not");
+        options.object_attribution = value == "1";
+    }
     if (const std::string value = get("PATIENCE"); !value.empty()) {
         const char* end = value.data() + value.size();
         const auto [stop, error] = std::from_chars(value.data(), end, options.patience);

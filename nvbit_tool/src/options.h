@@ -26,6 +26,8 @@ struct Options {
     uint32_t patience = 60;            // PATIENCE: seconds until a kernel without progress is reported; 0 = never
     uint32_t packing = kMostPacked;    // PACKING: at most so many accesses share an injected call
     bool exit_on_stall = false;        // STALL: whether such a kernel ends the process
+    bool code_context = true;          // CODE_CONTEXT: whether launches, copies and objects have call stacks
+    bool object_attribution = true;    // DATA_OBJECT_ATTRIBUTION: whether objects have them, and counts have objects
     bool disassembly_cache = true;     // DISASSEMBLY_CACHE
     Calls calls = Calls::summary;      // CALLS: sums, or also each call
 

@@ -18,9 +18,14 @@ namespace snoopie {
 namespace {
 
 // Variables that change which GPUs a process sees or how its libraries communicate.
-constexpr std::array kEnvironmentPrefixes = {
-    "CUDA_",          "NCCL_",   "NVSHMEM_",     "UCX_",     "KERNEL_NAME=", "CODE_ATTRIBUTION=", "SAMPLE_SIZE=",
-    "LAUNCH_SAMPLE=", "BLOCKS=", "HOST_MEMORY=", "PACKING=", "CALLS=",       "SNOOPIE_"};
+constexpr std::array kEnvironmentPrefixes = {"CUDA_",         "NCCL_",
+                                             "NVSHMEM_",      "UCX_",
+                                             "KERNEL_NAME=",  "CODE_ATTRIBUTION=",
+                                             "CODE_CONTEXT=", "DATA_OBJECT_ATTRIBUTION=",
+                                             "SAMPLE_SIZE=",  "LAUNCH_SAMPLE=",
+                                             "BLOCKS=",       "HOST_MEMORY=",
+                                             "PACKING=",      "CALLS=",
+                                             "SNOOPIE_"};
 
 // Where launchers put ranks: Open MPI; MPICH, nvshmrun (Hydra) and Cray's PALS; PMIx; Slurm; torchrun.
 constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
@@ -85,6 +90,7 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.member("launch_sample", options.launch_sample);
     json.member("code_attribution", options.code_attribution).member("output", output);
     json.member("blocks", options.blocks_text).member("host_memory", options.host_memory);
+    json.member("code_context", options.code_context).member("object_attribution", options.object_attribution);
     json.member("packing", options.packing).member("calls", options.calls_text()).end_object();
     json.key("process").begin_object();
     json.member("host", process.host).member("pid", process.pid).member("program", process.program);

@@ -59,6 +59,8 @@ void options() {
     CHECK_EQ(good({{"SNOOPIE_OUTPUT", "/tmp/%h-%p.zst"}}).output, "/tmp/%h-%p.zst");
 
     CHECK(good({}).host_memory && !good({{"HOST_MEMORY", "0"}}).host_memory);
+    CHECK(good({}).code_context && !good({{"CODE_CONTEXT", "0"}}).code_context);
+    CHECK(good({}).object_attribution && !good({{"DATA_OBJECT_ATTRIBUTION", "0"}}).object_attribution);
     CHECK_EQ(good({{"PATIENCE", "5"}}).patience, 5u);
     CHECK(!good({}).exit_on_stall && good({{"STALL", "exit"}}).exit_on_stall);
     CHECK(good({}).disassembly_cache);
@@ -79,6 +81,8 @@ void options() {
     CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB") == 0);
     for (const char* value : {"1", "All", "summary,all"}) CHECK(bad({{"CALLS", value}}).find("summary adds up") != std::string::npos);
     for (const char* value : {"put,,get", ",", "put,", "[", "a]"}) CHECK(bad({{"KERNEL_NAME", value}}).find("commas") != std::string::npos);
+    for (const char* value : {"yes", "2"}) CHECK(bad({{"CODE_CONTEXT", value}}).find("call stacks") != std::string::npos);
+    for (const char* value : {"yes", "2"}) CHECK(bad({{"DATA_OBJECT_ATTRIBUTION", value}}).find("allocation") != std::string::npos);
     for (const char* value : {"yes", "2"}) CHECK(bad({{"HOST_MEMORY", value}}).find("HOST_MEMORY=") == 0);
     for (const char* value : {"-1", "soon"}) CHECK(bad({{"PATIENCE", value}}).find("seconds") != std::string::npos);
     CHECK(bad({{"STALL", "kill"}}).find("report") != std::string::npos);

@@ -94,11 +94,29 @@ void write_calls(TraceWriter& writer) {
     writer.append(CallRow{2, allocate, 0, 4711, kOwnerUnknown, 0, kStart + 1600, kStart + 1660, 2, 0});
 }
 
+// Three stacks, each with the one before it as its caller: a line of Python, code with an inlined function, a library without symbols.
+void write_stacks(TraceWriter& writer) {
+    const auto text = [&](const char* string) { return writer.intern(string); };
+    writer.append(ModuleRow{1, text("/home/u/ring"), text("ab01")});
+    writer.append(ModuleRow{2, text("/usr/lib/libx.so"), 0});
+    writer.append(FrameRow{1, 0, 0});
+    writer.append(FrameRow{2, 1, 0x1234});
+    writer.append(FrameRow{3, 2, 0x2000});
+    writer.append(SymbolRow{1, 0, text("Ring.step"), text("/home/u/ring.py"), 12, text("ring.step(x)")});
+    for (u4 stack = 1; stack <= 3; ++stack) writer.append(StackRow{stack, stack, stack - 1});
+    // When the process ends.
+    writer.append(SymbolRow{2, 0, text("store(float*)"), text("/home/u/store.h"), 7, 0});
+    writer.append(SymbolRow{2, 1, text("main"), text("/home/u/ring.cu"), 20, text("store(x);")});
+}
+
 void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     const Catalog::Entry put_entry = catalog.add(put());
     const Catalog::Entry bump_entry = catalog.add(bump());
+    write_stacks(writer);
+    const u4 alloc_call = writer.intern("cuMemAlloc_v2");
     for (uint32_t gpu = 0; gpu < 2; ++gpu)
-        writer.append(ObjectRow{gpu + 1, 0x7f0000000000 + gpu * 0x200000ull, 4096, static_cast<u1>(gpu), 0, kStart + gpu});
+        writer.append(
+            ObjectRow{gpu + 1, 0x7f0000000000 + gpu * 0x200000ull, 4096, static_cast<u1>(gpu), 0, kStart + gpu, 4711, alloc_call, gpu + 1});
     writer.append(SetRow{kFirstSet, 0});
     writer.append(SetRow{kFirstSet, 1});
     writer.append(ObjectRow{3, 0x7f4000000000, 0x200000, kFirstSet, static_cast<u1>(ObjectKind::multicast), kStart + 2});
@@ -107,7 +125,8 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     for (uint32_t gpu = 0; gpu < 2; ++gpu) {
         const u1 owner = static_cast<u1>(1 - gpu);
         const uint64_t target = 0x7f0000000000 + owner * 0x200000ull;
-        writer.append(LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0});
+        writer.append(
+            LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0, 0, 2});
         // One access to the object, one to memory that others share.
         writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, owner + 1u});
         writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, 0});
@@ -132,14 +151,14 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     }
     const u4 memcpy_call = writer.intern("cuMemcpyHtoDAsync_v2"), graph_call = writer.intern("cuGraphLaunch");
     writer.append(CopyRow{1, static_cast<u1>(CopyKind::linear), memcpy_call, kOwnerHost, 0, 0x5000, 0x7f0000000000, 4096, 0, 0x1000, 4711,
-                          kStart + 30, kStart + 40});
+                          kStart + 30, kStart + 40, 3});
     writer.append(CopyRow{2, static_cast<u1>(CopyKind::graph), graph_call, 0, 1, 0x7f0000000000, 0x7f0000200000, 512, 0, 0x1000, 4711,
                           kStart + 50, kStart + 55});
     // Not of the launch of GPU 1's put, as of one by a graph.
     for (const u4 spanned : {1u, 2u, 4u}) writer.append(SpanRow{spanned, kStart + 100 * spanned + 20, kStart + 100 * spanned + 90});
     write_calls(writer);
     writer.append(SamplingRow{put_entry.function, 0, 10, 1});
-    writer.append(FreeRow{1, kStart + 1000});
+    writer.append(FreeRow{1, kStart + 1000, 4712});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
 }
 

@@ -22,7 +22,7 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
-        "[--calls WHAT] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+        "[--no-stacks] [--no-objects] [--calls WHAT] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
     )
     parser.add_argument(
         "-k",
@@ -76,6 +76,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to record of driver calls: their sums, also each of them, or nothing (default: summary)",
     )
     parser.add_argument(
+        "--no-stacks",
+        action="store_const",
+        const=False,
+        dest="stacks",
+        help="leave out the call stacks of launches, copies and allocations",
+    )
+    parser.add_argument(
+        "--no-objects",
+        action="store_const",
+        const=False,
+        dest="objects",
+        help="do not tell by whom memory was allocated, nor which allocation was touched",
+    )
+    parser.add_argument(
         "--tensors",
         action="store_true",
         help="have PyTorch keep its allocator's history, beside the trace: traffic by tensor",
@@ -125,6 +139,8 @@ def _run(arguments: argparse.Namespace) -> int:
         blocks=arguments.blocks,
         host_memory=arguments.host_memory,
         calls=arguments.calls,
+        stacks=arguments.stacks,
+        objects=arguments.objects,
         output=files.pattern,
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )

@@ -98,6 +98,8 @@ def child_environment(
     blocks: str | None = None,
     host_memory: bool | None = None,
     calls: str | None = None,
+    stacks: bool | None = None,
+    objects: bool | None = None,
     output: str | None = None,
     tensors: Path | None = None,
 ) -> dict[str, str]:
@@ -120,6 +122,10 @@ def child_environment(
         child["HOST_MEMORY"] = "1" if host_memory else "0"
     if calls is not None:
         child["CALLS"] = calls
+    if stacks is not None:
+        child["CODE_CONTEXT"] = "1" if stacks else "0"
+    if objects is not None:
+        child["DATA_OBJECT_ATTRIBUTION"] = "1" if objects else "0"
     if output is not None:
         child["SNOOPIE_OUTPUT"] = output
     if tensors is not None:

@@ -366,6 +366,8 @@ class Process:
                 raise self.container.corrupt(block, f"refers in {table}.{name} to {target} that no earlier row has")
         if table == "lines" and not _acyclic(columns["id"], columns["inlined_at"]):
             raise self.container.corrupt(block, "holds lines that are inlined at each other in a circle")
+        if table == "stacks" and not _acyclic(columns["id"], columns["caller"]):
+            raise self.container.corrupt(block, "holds stacks that call each other in a circle")
 
     def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
         for name, what in self._codes.get(table, {}).items():

@@ -140,6 +140,8 @@ def test_blocks_are_chosen(runner: Runner, pair: tuple[str, ...], setting: str, 
         ("LAUNCH_SAMPLE", "0"),
         ("PACKING", "17"),
         ("CODE_ATTRIBUTION", "maybe"),
+        ("CODE_CONTEXT", "maybe"),
+        ("DATA_OBJECT_ATTRIBUTION", "maybe"),
         ("SNOOPIE_OUTPUT", "%q.zst"),
     ],
 )

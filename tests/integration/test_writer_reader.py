@@ -33,6 +33,8 @@ def test_every_table(write: Write) -> None:
             "output": "/home/u/snoopie-ring.4711.zst",
             "blocks": "all",
             "host_memory": True,
+            "code_context": True,
+            "object_attribution": True,
             "packing": 16,
             "calls": "summary",
         }
@@ -78,6 +80,26 @@ def test_every_table(write: Write) -> None:
     assert trace.objects["kind"].tolist() == ["device", "device", "multicast"]
     assert trace.label(trace.objects["owner"].iloc[2]) == "multicast 0 (GPU 0, GPU 1)"
     assert trace.notices["text"].tolist() == ["GPU 1 learned late of an allocation: accesses to it may be missing"]
+
+
+def test_stacks(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    assert trace.objects[["thread", "freed_by", "call", "stack"]].to_numpy(dtype=object).tolist() == [
+        [4711, 4712, "cuMemAlloc_v2", 1],
+        [4711, 0, "cuMemAlloc_v2", 2],
+        [0, 0, "", 0],
+    ]
+    assert trace.launches["stack"].tolist() == [2, 0, 2, 0]
+    assert trace.copies["stack"].tolist() == [3, 0]
+    assert trace.modules.to_numpy(dtype=object).tolist() == [[0, "/home/u/ring", "ab01"], [0, "/usr/lib/libx.so", ""]]
+    assert trace.stack(3).drop(columns="code").to_numpy(dtype=object).tolist() == [
+        [3, 0, "libx.so+0x2000", "", 0, "/usr/lib/libx.so", False],
+        [2, 0, "store(float*)", "/home/u/store.h", 7, "/home/u/ring", False],
+        [2, 1, "main", "/home/u/ring.cu", 20, "/home/u/ring", False],
+        [1, 0, "Ring.step", "/home/u/ring.py", 12, "", True],
+    ]
+    assert trace.stack(3)["code"].tolist() == ["", "", "store(x);", "ring.step(x)"]
+    assert trace.stack_label(trace.copies["stack"]).tolist() == ["store.h:7 store", ""]
 
 
 def test_copies(write: Write) -> None:

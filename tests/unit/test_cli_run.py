@@ -65,6 +65,8 @@ class Bench:
                 "BLOCKS",
                 "HOST_MEMORY",
                 "CALLS",
+                "CODE_CONTEXT",
+                "DATA_OBJECT_ATTRIBUTION",
                 "LD_PRELOAD",
                 "CUDA_INJECTION64_PATH",
             )
@@ -143,10 +145,10 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
 
 def test_it_sets_what_was_chosen(bench: Bench) -> None:
     names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
-    names += ["SNOOPIE_OUTPUT", "LD_PRELOAD"]
+    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
     app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
-    blocks = ["-b", "x:0-3;y:1", "--no-host-memory"]
+    blocks = ["-b", "x:0-3;y:1", "--no-host-memory", "--no-stacks", "--no-objects"]
     samples = ["-s", "100", "--launch-sample", "10", "--calls", "all"]
     done = bench.run("-k", "put*,get", *samples, "--no-lines", *blocks, "-o", "traces/", "--", app)
     assert done.stdout.splitlines() == [
@@ -157,6 +159,8 @@ def test_it_sets_what_was_chosen(bench: Bench) -> None:
         "BLOCKS x:0-3;y:1",
         "HOST_MEMORY 0",
         "CALLS all",
+        "CODE_CONTEXT 0",
+        "DATA_OBJECT_ATTRIBUTION 0",
         f"SNOOPIE_OUTPUT {bench.work}/traces/snoopie-%n.%p.zst",
         f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
     ]

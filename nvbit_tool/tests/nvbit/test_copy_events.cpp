@@ -97,7 +97,7 @@ class Process : private OwnerLookup {
     Process()
         : writer_(mkstemp(name_), "{}", {}),
           copies_(
-              &writer_, static_cast<const OwnerLookup*>(this), [this] { return recording; },
+              &writer_, static_cast<const OwnerLookup*>(this), [] { return uint32_t{0}; }, [this] { return recording; },
               [this](const char* what) { notices.insert(what); }) {}
     ~Process() override {
         writer_.finish("{}");
