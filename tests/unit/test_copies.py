@@ -42,14 +42,15 @@ def rows(table: pd.DataFrame, *columns: str) -> list[list[object]]:
 def test_the_table(trace: snoopie.Trace) -> None:
     table = trace.copies
     columns = (
-        "process kind call source destination source_address destination_address bytes issuer stream thread start end"
+        "process kind call source destination source_address destination_address bytes issuer stream thread start end "
+        "stack"
     )
     assert table.columns.tolist() == columns.split()
     assert table.index.name == "copy"
     assert table.index.tolist() == [1, 2, 3, 4, 5, 6]
     assert table.loc[1].tolist() == [
         0, "linear", "cuMemcpyHtoDAsync", -1, 0, 0x7F00_0000_0000, 0x7F40_0000_0000, 1000, 0, 0, 4711,
-        START_NS + 100_000, START_NS + 102_000,
+        START_NS + 100_000, START_NS + 102_000, 0,
     ]  # fmt: skip
     assert table.loc[2, "stream"] == 2**64 - 1
     assert table["kind"].tolist() == ["linear", "linear", "linear", "2d", "graph", "linear"]
