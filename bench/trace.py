@@ -43,9 +43,10 @@ LARGEST_TABLE = 10_000_000
 
 APP = (
     "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
-    "browsers, from the press of the mouse on, as the browser saw it; the first click comes 5 s after the opening, "
-    "each other 0.5 s after the last one was drawn. Answered: the server is done, and the page shows its new heading or "
-    "figures. Drawn: Plotly, or the component's frame, which loads its own script at each visit, shows what came."
+    "browsers, from the press of the mouse on, as the browser saw it. The first click comes 5 s after the opening, "
+    "each other 0.5 s after the last answer was drawn. Answered: the server is done, and the page shows its new "
+    "heading or figures. Drawn: Plotly, or the component's frame, which loads its own script at each visit, shows "
+    "what came."
 )
 
 Work = Callable[[snoopie.Trace], object]
