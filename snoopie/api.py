@@ -577,6 +577,10 @@ class Trace:
         """The rows of ``records`` in the pieces in which they were written"""
         return self._of_records(accesses.records)
 
+    def count_records(self) -> None:
+        """Goes through all records of the whole trace, once: the first `summary` of a view does it where nobody did."""
+        _ = self._whole._record_counts
+
     def not_measured(self) -> pd.DataFrame:
         """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
         operation width sass accesses lanes.

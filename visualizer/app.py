@@ -3,6 +3,7 @@
 streamlit run visualizer/app.py [TRACE …] [-- --source DIR --allow-truncated --scheduler ADDRESS]
 """
 
+import gc
 import sys
 from pathlib import Path
 
@@ -11,9 +12,18 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from visualizer import state
+from visualizer import heatmap, state
 from visualizer.views import collectives, copies, graph, kernels, matrix, open_trace, overview, sites, source
 
+
+@st.cache_resource(show_spinner=False)
+def _spare_what_stays() -> None:
+    """Once a server. Streamlit collects garbage after each run, before it tells the browser that the run is over: 0.1 s
+    and more through all that the imports made, which never is garbage."""
+    gc.freeze()
+
+
+_spare_what_stays()
 st.set_page_config(page_title="Snoopie", page_icon=":material/hub:", layout="wide")
 
 if state.is_open():
@@ -33,3 +43,5 @@ if state.is_open():
 else:
     page = st.navigation([st.Page(open_trace.show, title="Open a trace", icon=":material/folder_open:", default=True)])
 page.run()
+heatmap.load_plotly()
+state.read_ahead()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
+import time
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from visualizer import places, theme
+from visualizer import places, state, theme
 from visualizer.choices import VALUES, Shown
 from visualizer.places import Place
 
@@ -29,32 +30,67 @@ def show(matrix: pd.DataFrame, shown: Shown, key: str) -> None:
         for row, line in zip(rows, cells, strict=True)
     ]
     largest = float(cells.max(initial=0))
-    figure = go.Figure(
-        go.Heatmap(
-            z=[[float(cell) if cell else None for cell in line] for line in cells],
-            text=[[shown.amount(cell) if cell else "" for cell in line] for line in cells],
-            texttemplate="%{text}",
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False,
-            colorscale=theme.heat_scale(),
-            zmin=0,
-            zmax=max(largest, 1.0),
-            xgap=2,
-            ygap=2,
-            colorbar=_colorbar(shown, largest),
-        )
-    )
-    plain = {"showgrid": False, "zeroline": False}
-    figure.update_yaxes(autorange="reversed", title=first, **plain, **_ticks(rows))
-    figure.update_xaxes(side="top", title=second, **plain, **_ticks(columns))
+    heatmap = {
+        "type": "heatmap",
+        "z": [[float(cell) if cell else None for cell in line] for line in cells],
+        "text": [[shown.amount(cell) if cell else "" for cell in line] for line in cells],
+        "texttemplate": "%{text}",
+        "customdata": hover,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": theme.heat_scale(),
+        "zmin": 0,
+        "zmax": max(largest, 1.0),
+        "xgap": 2,
+        "ygap": 2,
+        "colorbar": _colorbar(shown, largest),
+    }
     gpus = sum(place.kind == "gpu" for place in rows)
-    if 0 < gpus < len(rows):
+    layout = {
+        "xaxis": {"side": "top", **_axis(second, columns)},
+        "yaxis": {"autorange": "reversed", **_axis(first, rows)},
         # What is no GPU stands apart.
-        figure.add_hline(gpus - 0.5, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
-        figure.add_vline(gpus - 0.5, line={"color": theme.NEUTRAL, "width": 1, "dash": "dot"})
-    figure.update_layout(margin={"l": 8, "r": 8, "t": 8, "b": 8}, height=max(260, 90 + 64 * len(matrix)))
+        "shapes": _cross(gpus - 0.5) if 0 < gpus < len(rows) else [],
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "height": max(260, 90 + 64 * len(matrix)),
+    }
+    # Made at once: each later change of a figure takes Plotly as long as making it.
+    figure = go.Figure({"data": [heatmap], "layout": layout})
     st.plotly_chart(figure, key=key, width="stretch", config={"displaylogo": False})
+
+
+def load_plotly() -> None:
+    """Has the browser load Plotly's script, once a session and a little later than the first page, so that no picture
+    has to wait for it."""
+    if "plotly_loads" not in st.session_state:
+        _load_plotly()
+
+
+@st.fragment(run_every=state.AHEAD)
+def _load_plotly() -> None:
+    """An empty chart below the page, from the second run on; the third one removes it."""
+    if "plotly_loads" in st.session_state:
+        st.rerun()
+    if time.monotonic() - st.session_state.setdefault("opened", time.monotonic()) < state.AHEAD / 2:
+        return
+    st.session_state["plotly_loads"] = True
+    hidden = {"visible": False}
+    layout = {"height": 10, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "xaxis": hidden, "yaxis": hidden}
+    empty = go.Figure({"data": [{"type": "scatter"}], "layout": layout})
+    st.plotly_chart(empty, key="plotly_loads_here", config={"staticPlot": True})
+
+
+def _axis(title: str, line: list[Place]) -> dict[str, Any]:
+    return {"title": {"text": title}, "showgrid": False, "zeroline": False, **_ticks(line)}
+
+
+def _cross(at: float) -> list[dict[str, Any]]:
+    """Two lines over the whole picture that cross at a place of the diagonal."""
+    line = {"type": "line", "line": {"color": theme.NEUTRAL, "width": 1, "dash": "dot"}}
+    return [
+        {**line, "xref": "x domain", "x0": 0, "x1": 1, "yref": "y", "y0": at, "y1": at},
+        {**line, "yref": "y domain", "y0": 0, "y1": 1, "xref": "x", "x0": at, "x1": at},
+    ]
 
 
 def _ticks(line: list[Place]) -> dict[str, Any]:

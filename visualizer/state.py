@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pandas as pd
@@ -18,6 +20,9 @@ import streamlit as st
 import snoopie
 from snoopie.analysis import names
 from visualizer import choices, theme
+
+# When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
+AHEAD = 3.0
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_traces"
 
@@ -160,6 +165,27 @@ def ask(method: str, *args: Any, whole: bool = False) -> Any:
 @st.cache_data(max_entries=512, show_spinner=False)
 def _answer(identity: Identity, allow_truncated: bool, chosen: Selection, method: str, args: tuple[Any, ...]) -> Any:
     return getattr(_view(identity, allow_truncated, chosen), method)(*args)
+
+
+def read_ahead() -> None:
+    """Goes through all records, once a trace and beside the pages: the first filter would wait for it otherwise."""
+    # The workers of a cluster are others' too, and its traces larger.
+    if "identity" in st.session_state and arguments().scheduler is None:
+        _read_ahead(st.session_state["identity"], st.session_state["allow"])
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
+    whole = _load(identity, allow_truncated)
+
+    def count() -> None:
+        # Who needs the counts hears of errors; the end of the server is none.
+        with suppress(snoopie.SnoopieError, RuntimeError):
+            whole.count_records()
+
+    later = Timer(AHEAD, count)
+    later.daemon = True
+    later.start()
 
 
 # --- which part of it ---

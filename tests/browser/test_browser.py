@@ -91,6 +91,18 @@ def test_totals(app: str, open_page: OpenPage) -> None:
     expect(page.get_by_text("What this trace does not show")).to_be_visible()
 
 
+def test_plotly_is_loaded_before_a_picture_needs_it(app: str, open_page: OpenPage) -> None:
+    page = open_page(app)
+    page.get_by_test_id("stMetric").first.wait_for()
+    page.wait_for_function(
+        "performance.getEntriesByType('resource').some(entry => /PlotlyChart.*js$/.test(entry.name))"
+    )
+    # What made the browser load it goes away by itself.
+    page.locator(".js-plotly-plot").first.wait_for(state="attached")
+    expect(page.locator(".js-plotly-plot")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Overview", exact=True, level=2)).to_be_visible()
+
+
 def test_filters_hold_everywhere_and_stand_in_the_address(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     go_to(page, "Overview")

@@ -146,6 +146,17 @@ def test_views(trace: snoopie.Trace) -> None:
     assert sums(trace.select(files="*.cu")) == (11, 160, 45248)
 
 
+def test_records_are_counted_once_for_all_views(trace: snoopie.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace.select(kernels=ring.PUT).count_records()
+
+    def read_again(*_: object) -> None:
+        pytest.fail("the records were read again")
+
+    monkeypatch.setattr(type(trace._tables), "over_records", read_again)
+    assert sums(trace.select(operations="atomic")) == (11, 48, 192)
+    assert sums(trace.select(kernels=ring.PUT).select(issuers=1)) == (1, 16, 8192)
+
+
 def test_views_of_views_narrow_further(trace: snoopie.Trace) -> None:
     view = trace.select(kernels=ring.BUMP).select(issuers=[1, 2]).select(operations="reduction")
     assert sums(view) == (2, 32, 2 * 4096)
