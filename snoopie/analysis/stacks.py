@@ -82,9 +82,9 @@ def stack(places: pd.DataFrame, chain: Sequence[int]) -> pd.DataFrame:
 def labels(stacks: pd.DataFrame, places: pd.DataFrame) -> pd.Series:
     """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost that is none of CUDA's."""
     text, rank = _frame_labels(places)
-    at = text.index.get_indexer(stacks["frame"].to_numpy())
+    at = text.index.get_indexer(pd.Index(stacks["frame"]))
     # Ids begin at 1: a caller of 0 is not found, and is -1.
-    best = _innermost(rank[at], stacks.index.get_indexer(stacks["caller"].to_numpy()))
+    best = _innermost(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
     return pd.Series(text.to_numpy(dtype=object)[at[best]], index=stacks.index, dtype="str")
 
 
@@ -98,7 +98,7 @@ def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
 def _frame_labels(places: pd.DataFrame) -> tuple[pd.Series, Ints]:
     """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
     file, function, module = (places[name] for name in ("file", "function", "module"))
-    name = module.str.rpartition("/")[2]
+    name = module.str.split("/").str[-1]
     runtime = function.str.match(_RUNTIME).to_numpy(bool) | name.str.match(r"libcuda|libnccl").to_numpy(bool)
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
     own = (file != "").to_numpy() & ~runtime & ~library

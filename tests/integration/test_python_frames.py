@@ -51,10 +51,10 @@ def back():
 
 ids["through"] = released.capture_through(back)  # through
 
-def wörk_λ𝛼():
+def wörk_λ𐤀():
     ids["thread"] = held.capture()  # thread
 
-thread = threading.Thread(target=wörk_λ𝛼)
+thread = threading.Thread(target=wörk_λ𐤀)
 thread.start()
 thread.join()
 
@@ -168,7 +168,7 @@ def test_generators_and_threads(run: Callable[[str], Seen], version: str) -> Non
         ("generator", seen.line("yielded")),
         ("<module>", seen.line("generator")),
     ]
-    assert seen.frames("thread") == [("wörk_λ𝛼", seen.line("thread"))]
+    assert seen.frames("thread") == [("wörk_λ𐤀", seen.line("thread"))]
     stack = seen.trace.stack(seen.ids["thread"])  # type: ignore[arg-type]
     assert stack.loc[stack["python"], "function"].tolist()[1:] == [
         "Thread.run",
