@@ -111,7 +111,8 @@ class Trace:
     @property
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
-        version end_ns (0 without a footer) imported_from (the other tool whose recording it is, or "")"""
+        version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
+        recording it is, or "")"""
         return self._tables.processes
 
     @property
@@ -163,8 +164,9 @@ class Trace:
 
     @property
     def objects(self) -> pd.DataFrame:
-        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads) call
-        stack inside (the object it is a part of) name (of the variable that it is or that holds it).
+        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads)
+        with_context (its context ended, no call freed it) call stack inside (the object it is a part of) name (of the
+        variable that it is or that holds it).
 
         ``kind``: device, pool, array, mapping (of physical memory), import (memory of another process), managed, host,
         registered, graph, multicast, physical (memory without an address of its own), symmetric (of NVSHMEM's heap).
