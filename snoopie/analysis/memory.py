@@ -272,11 +272,11 @@ def logged(log: pd.DataFrame, gpus: pd.DataFrame, machine: Sequence[str], place:
     ``machine``: the UUIDs of its GPUs in the order of nvidia-smi. Rows that do not say which GPU are of ``place``, or
     of the only GPU that the trace has. UsageError where no row is about one of them.
     """
-    uuids = log["uuid"].str.casefold().to_numpy(dtype=object)
+    uuids = np.array([uuid.casefold() for uuid in log["uuid"]], dtype=object)
     index = log["index"].to_numpy()
     named = (index >= 0) & (uuids == "") & (index < len(machine))
     uuids[named] = np.array([*machine, ""], dtype=object)[index[named]]
-    places = {str(uuid).casefold(): int(number) for number, uuid in gpus["uuid"].items() if uuid}
+    places = {uuid.casefold(): number for number, uuid in enumerate(gpus["uuid"]) if uuid}
     owner = np.array([places.get(uuid, UNKNOWN) for uuid in uuids], np.int64)
     unnamed = (log["uuid"] == "").to_numpy() & (index < 0)
     if unnamed.any():

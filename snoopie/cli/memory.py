@@ -123,7 +123,13 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
         if number:
             print()
         peak, time = int(live["peak"].iloc[0]), int(live["time"].iloc[0]) - first
-        whose = "all processes and devices" if process == memory.ALL else f"process {process} on {device}"
+        whose = (
+            "all processes and devices"
+            if process == memory.ALL
+            else f"process {process} on {device}"
+            if len(trace.processes) > 1
+            else device
+        )
         print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
         _print_first(live[["source", "call", "kind", "objects", "bytes"]])
 
@@ -225,12 +231,12 @@ def _lines(sampled: pd.DataFrame, logged: pd.DataFrame | None, device: str) -> l
     first: int | None = None
     if len(known):
         first = int(known["used"].iloc[0])
-        lines.append(_line("driver: change of memory in use", known["time"], known["used"] - first))
+        lines.append(_line("driver: change since\nthe first sample", known["time"], known["used"] - first))
     if logged is not None:
         own = logged[logged["device"] == device]
         if len(own):
             first = int(own["used"].iloc[0]) if first is None else first
-            lines.append(_line("nvidia-smi: the same", own["time"], own["used"] - first))
+            lines.append(_line("nvidia-smi: likewise", own["time"], own["used"] - first))
     return lines
 
 

@@ -88,7 +88,6 @@ def _chart(panel: Panel, start: int, axes: Axes) -> None:
     axes.set_ylim(0, 1.08 * tallest if tallest > 0 else 1)
     axes.margins(x=0.01)
     axes.set_title(panel.title, loc="left", fontsize=11)
-    axes.set_ylabel("memory")
     axes.yaxis.set_major_locator(_binary_steps(tallest))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.bytes(value)))
     axes.grid(axis="y", color="0.9", linewidth=0.8)
