@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
     Totals totals;
     totals.launches_seen = totals.launches_measured = recording.launches;
     totals.accesses = totals.records_written = recording.accesses;
-    writer.finish(footer_json(kStart + 2000000000, totals));
+    writer.finish(footer_json(kStart + 2000000000, kStart + 2000000000, totals));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!writer.error().empty()) {
         std::fprintf(stderr, "%s\n", writer.error().c_str());

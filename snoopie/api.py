@@ -19,6 +19,7 @@ from snoopie.analysis import (
     collectives,
     copies,
     losses,
+    memory,
     objects,
     pairs,
     places,
@@ -38,7 +39,7 @@ from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
 from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError, UsageError
-from snoopie.importers import torch_memory
+from snoopie.importers import nvidia_smi, torch_memory
 from snoopie.trace.merge import Tables
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
@@ -112,7 +113,8 @@ class Trace:
     @property
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
-        version end_ns (0 without a footer) imported_from (the other tool whose recording it is, or "")"""
+        version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
+        recording it is, or "")"""
         return self._tables.processes
 
     @property
@@ -164,8 +166,9 @@ class Trace:
 
     @property
     def objects(self) -> pd.DataFrame:
-        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads) call
-        stack inside (the object it is a part of) name (of the variable that it is or that holds it).
+        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads)
+        with_context (its context ended, no call freed it) call stack inside (the object it is a part of) name (of the
+        variable that it is or that holds it).
 
         ``kind``: device, pool, array, mapping (of physical memory), import (memory of another process), managed, host,
         registered, graph, multicast, physical (memory without an address of its own), symmetric (of NVSHMEM's heap).
@@ -525,6 +528,60 @@ class Trace:
         table = timeline.traffic_over_time(moved, self.copies, self.timeline(), bins, reading, initiated)
         return self._labelled(table, reading)
 
+    def memory_usage(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+        """process device (label) kind counted time (host ns) bytes objects: how much memory there was from each moment
+        on, until the next of the same process, device and kind.
+
+        Kinds that are not ``counted`` show memory that another object is, or another process's. ``device`` is a place
+        in ``gpus``, a UUID, a label or "host"; UsageError for what the trace does not have.
+        """
+        _, changes, _ = self._memory(device, process)
+        return memory.usage(changes, self.label)
+
+    def memory_watermark(
+        self, device: int | str | None = None, process: int | None = None, *, total: bool = False
+    ) -> pd.DataFrame:
+        """process device (label) time (host ns) peak (bytes) stack source call kind objects bytes: what there was when
+        a process had most on a device, by who had made it; most bytes first.
+
+        ``total``: when all processes and devices together had most; process is then `snoopie.analysis.memory.ALL`.
+        """
+        objects, changes, _ = self._memory(device, process)
+        return memory.watermark(objects, changes, self.label, self._stack_label, total=total)
+
+    def leaks(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+        """process device (label) state stack source call kind objects bytes: memory that no call had freed when the
+        program began to exit, by who had made it; by state, then most bytes first.
+
+        ``state`` is "never freed", or says why nothing is known, or why it lives so long by design: freed at exit,
+        ended with its context, module static, held by a graph, held by a pool (bytes alone).
+        """
+        objects, _, use = self._memory(device, process)
+        return memory.leaks(objects, self.processes, use, self.label, self._stack_label)
+
+    def memory_agreement(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+        """process device (label) time (host ns) used change own pool_reserved pool_used allocated allocated_by_all.
+
+        What the driver reported (``used`` by everybody, its ``change`` against the first sample, ``own``; -1 unknown)
+        beside what the process, and all processes of the trace, had allocated then, in bytes. Contexts, loaded code
+        and the collector's own memory are in what the driver reports alone.
+        """
+        _, _, use = self._memory(device, process)
+        return memory.agreement(self._memory_changes, use, self.label)
+
+    def nvidia_smi(self, path: str | os.PathLike[str], device: int | str | None = None) -> pd.DataFrame:
+        """time (host ns) device (label) used (bytes): what a log of nvidia-smi says of the trace's GPUs.
+
+        The log is one of --query-gpu=timestamp,memory.used --format=csv, with index or uuid where there are several
+        GPUs, recorded on the same machine and in the same time zone. UsageError or `SnoopieError` otherwise.
+        """
+        place = None if device is None else memory.place_of(self.gpus, device)
+        header = self._tables.sources[0].header
+        machine = [gpu.uuid.casefold() for gpu in sorted(header.gpus, key=lambda gpu: gpu.pci.casefold())]
+        table = memory.logged(nvidia_smi.read(Path(path)), self.gpus, machine, place)
+        labels = pd.Series([self.label(owner) for owner in table["owner"]], dtype="str")
+        return table.assign(device=labels)[["time", "device", "used"]]
+
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
         return source.file_lines(self._sums("file", "line", "kernel"), file)
@@ -668,6 +725,33 @@ class Trace:
             labels = {place: self.label(place) for place in table[end].unique()}
             table[end] = pd.Series([labels[place] for place in table[end]], table.index, dtype="str")
         return table
+
+    @cached_property
+    def _memory_objects(self) -> pd.DataFrame:
+        physical = [
+            number for number, source in enumerate(self._tables.sources) if "physical" in source.header.object_kinds
+        ]
+        return memory.live_times(self.objects, physical)
+
+    @cached_property
+    def _memory_changes(self) -> pd.DataFrame:
+        return memory.summarise(self._memory_objects)
+
+    def _memory(self, device: int | str | None, process: int | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """The objects, their changes and the rows of ``memory_use`` of a device and a process."""
+        if process is not None and process not in self.processes.index:
+            raise UsageError(f"there is no process {process}", f"the trace has {units.numbers(self.processes.index)}")
+        place = None if device is None else memory.place_of(self.gpus, device)
+        use = memory.chosen(self.memory_use.rename(columns={"gpu": "owner"}), place, process)
+        return (
+            memory.chosen(self._memory_objects, place, process),
+            memory.chosen(self._memory_changes, place, process),
+            use.rename(columns={"owner": "gpu"}),
+        )
+
+    def _stack_label(self, stack: int) -> str:
+        label = getattr(self, "stack_label", None)
+        return str(label(stack)) if label is not None else ""
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
         return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)

@@ -31,6 +31,7 @@ struct Object {
     uint8_t owner = 0;
     ObjectKind kind = ObjectKind::device;
     uint64_t context = 0;  // with whose end it ends, 0 = none
+    uint32_t inside = 0;   // the object that it is a part of, 0 = none
 };
 
 // Consecutive pages of one owner.

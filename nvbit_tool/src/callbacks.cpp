@@ -15,6 +15,7 @@
 #include "injection.h"
 #include "nvbit.h"
 #include "options.h"
+#include "thread_stack.h"
 
 using snoopie::capturing;
 using snoopie::Collector;
@@ -31,10 +32,16 @@ Collector* collector = nullptr;
 std::once_flag started;
 
 // Of this thread's calls that are between entry and exit.
-thread_local std::vector<Launch> launches;
+thread_local snoopie::ThreadStack<Launch> launches;
 thread_local CUgraphExec launching_graph = nullptr;
 
-__attribute__((constructor(101))) void at_load() { snoopie::name_the_tool_to_the_driver(); }
+__attribute__((constructor(101))) void at_load() {
+    snoopie::name_the_tool_to_the_driver();
+    // Handlers run in reverse order: this one after those of the program and of the driver.
+    std::atexit([] {
+        if (collector) collector->close();
+    });
+}
 
 void start() {
     const auto settings = snoopie::read_options(getenv);
@@ -76,7 +83,8 @@ class BlockShapes {
     std::unordered_map<CUfunction, std::array<uint32_t, 3>> shapes_;
 };
 
-BlockShapes block_shapes;
+// Never destroyed, like the collector.
+BlockShapes& block_shapes = *new BlockShapes;
 
 template <class Params>
 LaunchCall plain_launch(const void* params, bool per_thread) {
@@ -144,20 +152,17 @@ CUfunction launched_kernel(nvbit_api_cuda_t cbid, const void* params) {
 
 void at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
-        if (launches.empty()) return;
-        Launch launch = std::move(launches.back());
-        launches.pop_back();
-        collector->after_launch(std::move(launch), succeeded);
+        if (auto launch = launches.pop()) collector->after_launch(std::move(*launch), succeeded);
     } else if (capturing(call.stream)) {
         collector->into_graph(context, call, true);
-        launches.emplace_back();
+        launches.push({});
     } else if (auto native = collector->native_launch(context, call.function)) {
-        launches.push_back(std::move(*native));
+        launches.push(std::move(*native));
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
         // A kernel runs where its stream is, which need not be the current context's GPU.
-        launches.push_back(collector->launch_elsewhere(there, call));
+        launches.push(collector->launch_elsewhere(there, call));
     } else {
-        launches.push_back(collector->before_launch(context, call));
+        launches.push(collector->before_launch(context, call));
     }
 }
 
@@ -165,17 +170,13 @@ void at_graph_launch(bool is_exit, CUgraphExec graph, bool succeeded) {
     launching_graph = is_exit ? nullptr : graph;
     if (!is_exit) return;
     // Of the nodes, announced between entry and exit.
-    std::vector<Launch> nodes;
-    nodes.swap(launches);
-    for (Launch& node : nodes) collector->after_launch(std::move(node), succeeded);
+    for (Launch& node : launches.take()) collector->after_launch(std::move(node), succeeded);
 }
 
 // One launch a device, each in the context of its stream.
 void at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& p, bool succeeded) {
     if (is_exit) {
-        std::vector<Launch> parts;
-        parts.swap(launches);
-        for (Launch& part : parts) collector->after_launch(std::move(part), succeeded);
+        for (Launch& part : launches.take()) collector->after_launch(std::move(part), succeeded);
         return;
     }
     for (unsigned i = 0; p.launchParamsList && i < p.numDevices; ++i) {
@@ -183,7 +184,7 @@ void at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCoope
         const LaunchCall call{
             l.function,     l.hStream, {l.gridDimX, l.gridDimY, l.gridDimZ}, {l.blockDimX, l.blockDimY, l.blockDimZ}, l.sharedMemBytes,
             l.kernelParams, nullptr};
-        launches.push_back(collector->before_launch(context_of(l.hStream, context), call));
+        launches.push(collector->before_launch(context_of(l.hStream, context), call));
     }
 }
 
@@ -339,7 +340,7 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
                           {config.gridDimX, config.gridDimY, config.gridDimZ},
                           {config.blockDimX, config.blockDimY, config.blockDimZ},
                           config.shmem_dynamic_nbytes};
-    guarded([&] { launches.push_back(collector->before_graph_node(context, call, launching_graph, launch_handle)); });
+    guarded([&] { launches.push(collector->before_graph_node(context, call, launching_graph, launch_handle)); });
 }
 
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {

@@ -71,11 +71,15 @@ void Collector::open_trace() {
     drain_ = std::make_unique<Drain>(writer_.get(), catalog_.get(), on_thread_, std::chrono::seconds(options_.patience),
                                      [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); });
     memory_ = std::make_unique<Memory>(writer_.get(), options_.host_memory, [this](const auto& text) { notice(text); });
+    watch_memory();
     memory_events_ = std::make_unique<MemoryEvents>(
-        memory_.get(), writer_.get(), gpus_, [this](CUcontext context) { return gpu(context); },
-        [this] { return options_.object_attribution ? stack() : 0; });
+        memory_.get(), writer_.get(), gpus_, memory_use_->pools(), [this](CUcontext context) { return gpu(context); },
+        [this](const char* call) { return maker(call); });
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
+    symmetric_objects_ =
+        std::make_unique<SymmetricObjects>(memory_.get(), [this] { return recording(); }, [this] { return maker("nvshmem_malloc"); });
+    tell_symmetric_memory(symmetric_objects_.get());
     const OwnerLookup* owners = this;
     copies_ = std::make_unique<Copies>(
         writer_.get(), owners, [this] { return stack(); }, [this] { return recording(); },
@@ -87,6 +91,18 @@ void Collector::open_trace() {
     say("recording accesses to other GPUs' and the host's memory by " + kernels + " on " + plural(visible, "GPU") + " (" +
         content(options_) + ") to " + path_);
 }
+
+void Collector::watch_memory() {
+    std::vector<std::string> uuids;
+    for (const GpuInfo& gpu : gpus_)
+        if (gpu.visible) uuids.push_back(gpu.uuid);
+    nvml_memory_ = NvmlMemory::open(uuids);
+    if (!nvml_memory_) notice("the driver's library for monitoring, libnvidia-ml.so.1, was not found: memory in use is not known");
+    const auto ask = [this](size_t gpu) { return nvml_memory_ ? nvml_memory_->ask(gpu) : UsedBytes{}; };
+    memory_use_ = std::make_unique<MemoryUse>(writer_.get(), uuids.size(), ask, on_thread_);
+}
+
+Maker Collector::maker(const char* call) { return {thread_id(), writer_->intern(call), options_.object_attribution ? stack() : 0}; }
 
 void Collector::notice(const std::string& text) { writer_->append(NoticeRow{now_ns(), text}); }
 
@@ -106,7 +122,7 @@ void Collector::context_created(CUcontext handle) {
 }
 
 void Collector::context_ready(CUcontext handle) {
-    Context* context = find(handle);
+    Context* context = find_for_launch(handle);
     if (!context) return;
     const CurrentContext current(handle);
     const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
@@ -137,6 +153,7 @@ void Collector::context_ending(CUcontext handle) {
     const OwnCalls own;
     drain_->close(context.get());
     memory_->detach(context.get(), last);
+    memory_events_->context_ending(handle);
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }
@@ -270,7 +287,7 @@ void Collector::announce(const Context& context, const Flight& flight, const Lau
 
 std::optional<Launch> Collector::native_launch(CUcontext handle, CUfunction function) {
     Launch launch;
-    launch.context = find(handle);
+    launch.context = find_for_launch(handle);
     if (!launch.context) return launch;
     if (decided(*launch.context, function).selected) return std::nullopt;
     ++launches_seen_;
@@ -279,7 +296,7 @@ std::optional<Launch> Collector::native_launch(CUcontext handle, CUfunction func
 
 Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
     Launch launch;
-    Context* context = find(handle);
+    Context* context = find_for_launch(handle);
     if (!context) return launch;
     ++launches_seen_;
     launch.context = context;
@@ -304,7 +321,7 @@ Launch Collector::before_launch(CUcontext handle, const LaunchCall& call) {
 
 Launch Collector::launch_elsewhere(CUcontext runs_in, const LaunchCall& call) {
     Launch launch;
-    Context* context = find(runs_in);
+    Context* context = find_for_launch(runs_in);
     if (!context) return launch;
     ++launches_seen_;
     launch.context = context;
@@ -336,7 +353,7 @@ bool Collector::note_once(const std::string& text) {
 }
 
 void Collector::after_launch(Launch launch, bool succeeded) {
-    if (!launch.context || !recording()) return;
+    if (!launch.context || !recording() || exit_ns_) return;
     if (!succeeded) --launches_seen_;
     if (!launch.flight) return;
     const OwnCalls own;
@@ -355,7 +372,7 @@ void Collector::after_launch(Launch launch, bool succeeded) {
 }
 
 void Collector::into_graph(CUcontext handle, const LaunchCall& call, bool new_node) {
-    Context* context = find(handle);
+    Context* context = find_for_launch(handle);
     if (!context || !context->memory()) return;
     const OwnCalls own;
     ContextFunction& function = decided(*context, call.function);
@@ -368,7 +385,7 @@ void Collector::into_graph(CUcontext handle, const LaunchCall& call, bool new_no
 
 Launch Collector::before_graph_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle) {
     Launch launch;
-    Context* context = find(handle);
+    Context* context = find_for_launch(handle);
     if (!context) return launch;
     ++launches_seen_;
     const OwnCalls own;
@@ -438,10 +455,11 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     if (!options_.exit_on_stall || ending_.exchange(true)) return;
     finished_ = true;
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
+    memory_use_->stop();
     Totals totals = this->totals();
     if (calls_) calls_->stop();
     totals.launches_lost += launches_boarded_ - totals.launches_measured - drain_->launches_lost() - launches_unfollowed_;
-    writer_->finish(footer_json(now_ns(), totals));
+    writer_->finish(footer_json(now_ns(), now_ns(), totals));
     say("ending the program because of STALL=exit; the trace is " + path_);
     _exit(3);
 }
@@ -455,17 +473,18 @@ void Collector::finish() {
     if (ending_.exchange(true)) return;
     const OwnCalls own;
     drain_->stop();
-    finished_ = true;
+    exit_ns_ = now_ns();
 
-    memory_events_->end();
-    if (calls_) calls_->stop();
+    memory_->end_publishing();
+    memory_events_->program_exits();
+    if (calls_) calls_->flush();
     write_sampling();
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     if (const uint64_t lanes = drain_->misdirected())
         notice(plural(lanes, "lane access", "es") +
                " came with the launch value of another GPU and are in no count: kernels were launched on several GPUs at the same moment");
     const Totals totals = this->totals();
-    writer_->finish(footer_json(now_ns(), totals));
+    writer_->checkpoint(footer_json(exit_ns_, now_ns(), totals));
 
     if (const std::string error = writer_->error(); !error.empty()) {
         say("the trace " + path_ + " is incomplete: " + error);
@@ -476,6 +495,16 @@ void Collector::finish() {
                        std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
+}
+
+void Collector::close() {
+    if (!writer_ || forked || !exit_ns_ || finished_.exchange(true)) return;
+    memory_events_->end();
+    memory_use_->stop();
+    if (calls_) calls_->stop();
+    const bool was_whole = writer_->error().empty();
+    writer_->finish(footer_json(exit_ns_, now_ns(), totals()));
+    if (const std::string error = writer_->error(); was_whole && !error.empty()) say("the trace " + path_ + " is incomplete: " + error);
 }
 
 void Collector::write_sampling() {
@@ -498,8 +527,7 @@ void Collector::write_sampling() {
 }
 
 void Collector::give_up(const char* why) {
-    if (ending_.exchange(true)) return;
-    finished_ = true;
+    if (finished_.exchange(true) || ending_.exchange(true)) return;
     say("stopped recording to " + path_ + ": " + why);
 }
 

@@ -23,8 +23,11 @@
 #include "kernel_filter.h"
 #include "memory.h"
 #include "memory_events.h"
+#include "memory_use.h"
+#include "nvml_memory.h"
 #include "options.h"
 #include "stack_table.h"
+#include "symmetric_objects.h"
 #include "trace_writer.h"
 
 namespace snoopie {
@@ -80,21 +83,29 @@ class Collector : private OwnerLookup {
     // An executable graph was updated as a whole, or (false) destroyed.
     void graph_updated(CUgraphExec graph, bool updated);
 
-    // Collects what is left, closes the trace and prints the last line. After it, and in a forked child, nothing is recorded.
+    // The program begins to exit: collects what is left and prints the last line. The trace is whole from here on, but not closed: no
+    // launch is looked at any more, other calls still are, so that what the program's last destructors free is known.
     void finish();
+    // Closes the trace. After it, and in a forked child, nothing is recorded.
+    void close();
     // Something that should not happen has: nothing more is recorded. What is on the disk stays.
     void give_up(const char* why);
 
   private:
     void open_trace();
+    void watch_memory();
     void notice(const std::string& text);
     // The same, but not again; whether it was new.
     bool note_once(const std::string& text);
     bool recording() const;
     // The calling thread's stack, 0 = unknown.
-    uint32_t stack() { return stacks_ ? stacks_->here() : 0; }
+    uint32_t stack() { return stacks_ && !ending_ ? stacks_->here() : 0; }
+    // The calling thread, in a call that makes an object.
+    Maker maker(const char* call);
     bool is_updated(CUgraphExec graph);
     Context* find(CUcontext handle) const;
+    // The same for launches, which are not looked at while the program exits.
+    Context* find_for_launch(CUcontext handle) const { return exit_ns_ ? nullptr : find(handle); }
     Totals totals() const;
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
 
@@ -128,10 +139,14 @@ class Collector : private OwnerLookup {
     std::unique_ptr<Memory> memory_;
     std::unique_ptr<MemoryEvents> memory_events_;
     std::unique_ptr<CollectiveWriter> collectives_;
+    std::unique_ptr<SymmetricObjects> symmetric_objects_;
+    std::unique_ptr<NvmlMemory> nvml_memory_;  // null: there is no NVML
+    std::unique_ptr<MemoryUse> memory_use_;
     Arrays arrays_;
     std::unique_ptr<Copies> copies_;
     std::unique_ptr<CallTotals> calls_;  // null: CALLS=off
     std::atomic<bool> ending_{false};    // no more launches are measured
+    std::atomic<uint64_t> exit_ns_{0};   // when the program began to exit, 0 = not yet
     std::atomic<bool> finished_{false};  // the trace is closed
 
     mutable std::shared_mutex contexts_mutex_;

@@ -5,6 +5,7 @@
 #include "copy_calls.h"
 #include "driver.h"
 #include "thread_id.h"
+#include "thread_stack.h"
 
 namespace snoopie {
 
@@ -15,7 +16,7 @@ struct Pending {
     nvbit_api_cuda_t cbid;
     std::vector<CopyRow> rows;
 };
-thread_local std::vector<Pending> pending;
+thread_local ThreadStack<Pending> pending;
 
 }  // namespace
 
@@ -86,14 +87,13 @@ Copied Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector
         one.gpu = gpu;
         one.start = start;
     }
-    pending.push_back({cbid, std::move(rows)});
+    pending.push({cbid, std::move(rows)});
     return copied;
 }
 
 void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {
-    if (pending.empty() || pending.back().cbid != cbid) return;
-    std::vector<CopyRow> rows = std::move(pending.back().rows);
-    pending.pop_back();
+    if (pending.empty() || pending.top().cbid != cbid) return;
+    std::vector<CopyRow> rows = std::move(pending.pop()->rows);
     if (!succeeded || !recording_()) return;
     const uint64_t now = now_ns();
     const uint32_t call = writer_->intern(name);

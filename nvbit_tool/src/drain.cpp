@@ -33,6 +33,7 @@ void Drain::add(Context* context) {
     std::unique_lock lock(mutex_);
     members_.push_back(std::make_unique<Member>());
     members_.back()->context = context;
+    members_.back()->closed = stopping_;
 }
 
 void Drain::wake() {
@@ -103,6 +104,9 @@ void Drain::run() {
             wake_.wait_for(lock, kIdlePause, [this] { return woken_ || stopping_; });
         }
     }
+    // Nobody must wait for a context that came while the others were closed.
+    for (const auto& member : members_) member->closed = true;
+    closed_.notify_all();
 }
 
 // Returns whether launches are still in flight.

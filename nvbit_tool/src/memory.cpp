@@ -20,30 +20,34 @@ void Memory::detach(Context* context, bool last) {
     contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), context), contexts_.end());
     MapChanges changed;
     for (const Object& object : map_.end_context(reinterpret_cast<uint64_t>(context->handle()), &changed))
-        writer_->append(FreeRow{object.id, now_ns(), thread_id()});
+        ended(object.id, FreedBy::context_end);
     publish(changed);
     if (last) reach_.end_gpu(context->gpu());
 }
 
-void Memory::allocated(Object object, const Maker& maker) {
+uint32_t Memory::allocated(Object object, const Maker& maker) {
     std::unique_lock lock(publishing_);
     MapChanges changed;
     object = map_.add(object, &changed);
     publish(changed);
     write(object, maker);
+    return object.id;
 }
 
-uint32_t Memory::array_created(uint64_t bytes, uint8_t owner, const Maker& maker) {
-    Object object;
+uint32_t Memory::listed(Object object, const Maker& maker) {
     object.id = map_.new_id();
-    object.bytes = bytes;
-    object.owner = owner;
-    object.kind = ObjectKind::array;
     write(object, maker);
     return object.id;
 }
 
-void Memory::array_destroyed(uint32_t object) { writer_->append(FreeRow{object, now_ns(), thread_id()}); }
+void Memory::ended(uint32_t object, FreedBy by) {
+    FreeRow row;
+    row.object = object;
+    row.time = now_ns();
+    row.thread = thread_id();
+    row.by = static_cast<u1>(by);
+    writer_->append(row);
+}
 
 std::vector<Object> Memory::freeing(uint64_t address) {
     const std::optional<Object> object = map_.begin_free(address);
@@ -58,7 +62,7 @@ void Memory::freed(const std::vector<Object>& objects, AddressMap::Freed freed) 
     MapChanges changed;
     for (const Object& object : objects) {
         map_.end_free(object, freed, &changed);
-        if (freed != AddressMap::Freed::failed) writer_->append(FreeRow{object.id, now_ns(), thread_id()});
+        if (freed != AddressMap::Freed::failed) ended(object.id);
     }
     publish(changed);
 }
@@ -69,6 +73,11 @@ void Memory::managed_moved(uint64_t address, uint64_t bytes, uint8_t owner) {
     map_.move_managed(address, bytes, owner, &changed);
     if (owner < kMaxGpus) reach_.grant_all(owner);
     publish(changed);
+}
+
+void Memory::end_publishing() {
+    std::unique_lock lock(publishing_);
+    contexts_.clear();
 }
 
 std::vector<PageRange> Memory::measured(std::vector<PageRange> ranges) const {
@@ -89,7 +98,7 @@ void Memory::publish(const MapChanges& changed) {
 
 void Memory::write(const Object& object, const Maker& maker) {
     writer_->append(ObjectRow{object.id, object.address, object.bytes, object.owner, static_cast<u1>(object.kind), now_ns(), maker.thread,
-                              maker.call, maker.stack});
+                              maker.call, maker.stack, object.inside});
 }
 
 }  // namespace snoopie

@@ -33,14 +33,18 @@ class Memory {
     // The context ends, and with it what was allocated in it. `last`: its GPU has no other.
     void detach(Context* context, bool last);
 
-    void allocated(Object object, const Maker& maker);
-    // An array, which has no address: in the trace only. Returns the object's id.
-    uint32_t array_created(uint64_t bytes, uint8_t owner, const Maker& maker);
-    void array_destroyed(uint32_t object);
+    // Returns the object's id, as `listed` does.
+    uint32_t allocated(Object object, const Maker& maker);
+    // In the trace only: memory without an address, or a part of another object.
+    uint32_t listed(Object object, const Maker& maker);
+    void ended(uint32_t object, FreedBy by = FreedBy::call);
     std::vector<Object> freeing(uint64_t address);
     std::vector<Object> unmapping(uint64_t address, uint64_t bytes);
     void freed(const std::vector<Object>& objects, AddressMap::Freed freed);
     void managed_moved(uint64_t address, uint64_t bytes, uint8_t owner);
+
+    // No more launches are measured: the devices need not learn of changes.
+    void end_publishing();
 
     const AddressMap& map() const { return map_; }
     Reach& reach() { return reach_; }

@@ -1,14 +1,15 @@
 #include "memory_events.h"
 
 #include "arrays.h"
-#include "thread_id.h"
+#include "thread_stack.h"
 
 namespace snoopie {
 
 namespace {
 
-// Frees of this thread's calls that are between entry and exit.
-thread_local std::vector<std::vector<Object>> freeing;
+// Of this thread's calls that are between entry and exit: what they free, and the handles that they release.
+thread_local ThreadStack<std::vector<Object>> freeing;
+thread_local ThreadStack<PhysicalMemory::Release> releasing;
 // The call whose exit this thread is in.
 thread_local const char* calling = "";
 
@@ -36,43 +37,51 @@ CUdeviceptr device_address(void* host) {
 
 }  // namespace
 
-MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of, std::function<uint32_t()> stack)
+MemoryEvents::MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, PoolBytes* pool_bytes, GpuOf gpu_of,
+                           MakerOf maker_of)
     : memory_(memory),
       writer_(writer),
       gpus_(std::move(gpus)),
       gpu_of_(std::move(gpu_of)),
-      stack_(std::move(stack)),
-      exports_(Exports::default_folder()) {
+      maker_of_(std::move(maker_of)),
+      exports_(Exports::default_folder()),
+      pool_use_(pool_bytes) {
     for (const GpuInfo& gpu : gpus_) visible_gpus_ += gpu.visible;
 }
 
 void MemoryEvents::before(nvbit_api_cuda_t cbid, const void* params) {
     switch (cbid) {
         case API_CUDA_cuMemFree_v2:
-            freeing.push_back(memory_->freeing(as<cuMemFree_v2_params>(params).dptr));
+            freeing.push(memory_->freeing(as<cuMemFree_v2_params>(params).dptr));
             return;
         case API_CUDA_cuMemFreeAsync:
         case API_CUDA_cuMemFreeAsync_ptsz: {
             // In a capture it becomes a node: graph memory stays in the trace, because every launch of the graph uses it again.
             const auto& p = as<cuMemFreeAsync_params>(params);
-            freeing.push_back(capturing(p.hStream) ? std::vector<Object>() : memory_->freeing(p.dptr));
+            freeing.push(capturing(p.hStream) ? std::vector<Object>() : memory_->freeing(p.dptr));
             return;
         }
         case API_CUDA_cuIpcCloseMemHandle:
-            freeing.push_back(memory_->freeing(as<cuIpcCloseMemHandle_params>(params).dptr));
+            freeing.push(memory_->freeing(as<cuIpcCloseMemHandle_params>(params).dptr));
             return;
         case API_CUDA_cuMemFreeHost:
-            freeing.push_back(memory_->freeing(device_address(as<cuMemFreeHost_params>(params).p)));
+            freeing.push(memory_->freeing(device_address(as<cuMemFreeHost_params>(params).p)));
             return;
         case API_CUDA_cuMemHostUnregister:
-            freeing.push_back(memory_->freeing(device_address(as<cuMemHostUnregister_params>(params).p)));
+            freeing.push(memory_->freeing(device_address(as<cuMemHostUnregister_params>(params).p)));
             return;
         case API_CUDA_cuMemCreate:
             exports_.tidy();
             return;
+        case API_CUDA_cuMemRelease:
+            releasing.push(physical_.releasing(as<cuMemRelease_params>(params).handle));
+            return;
+        case API_CUDA_cuMemPoolDestroy:
+            pool_use_.destroyed(as<cuMemPoolDestroy_params>(params).pool);
+            return;
         case API_CUDA_cuMemUnmap:
             exports_.tidy();
-            freeing.push_back(memory_->unmapping(as<cuMemUnmap_params>(params).ptr, as<cuMemUnmap_params>(params).size));
+            freeing.push(memory_->unmapping(as<cuMemUnmap_params>(params).ptr, as<cuMemUnmap_params>(params).size));
             return;
         default:
             return;
@@ -92,8 +101,16 @@ void MemoryEvents::after(CUcontext context, nvbit_api_cuda_t cbid, const char* n
             if (freeing.empty()) return;
             const bool in_order = cbid == API_CUDA_cuMemFreeAsync || cbid == API_CUDA_cuMemFreeAsync_ptsz;
             const auto freed = in_order ? AddressMap::Freed::in_stream_order : AddressMap::Freed::now;
-            memory_->freed(freeing.back(), succeeded ? freed : AddressMap::Freed::failed);
-            freeing.pop_back();
+            const std::vector<Object> objects = *freeing.pop();
+            memory_->freed(objects, succeeded ? freed : AddressMap::Freed::failed);
+            if (succeeded && cbid == API_CUDA_cuMemUnmap) unmapped(objects);
+            if (in_order) pool_use_.look();
+            return;
+        }
+        case API_CUDA_cuMemRelease: {
+            const auto release = releasing.pop();
+            if (release) ended(physical_.released(*release, succeeded));
+            if (succeeded) released(as<cuMemRelease_params>(params).handle);
             return;
         }
         default:
@@ -145,6 +162,13 @@ void MemoryEvents::allocated(CUcontext context, nvbit_api_cuda_t cbid, const voi
             pools_[*p.pool] = owner_at(p.poolProps->location);
             return;
         }
+        // Then the driver gives back what pools hold beyond their thresholds.
+        case API_CUDA_cuMemPoolTrimTo:
+        case API_CUDA_cuCtxSynchronize:
+        case API_CUDA_cuEventSynchronize:
+        case API_CUDA_cuStreamSynchronize:
+        case API_CUDA_cuStreamSynchronize_ptsz:
+            return pool_use_.look();
         case API_CUDA_cuMemPoolSetAccess: {
             const auto& p = as<cuMemPoolSetAccess_params>(params);
             return pool_access(p.pool, p.map, p.count);
@@ -159,19 +183,15 @@ void MemoryEvents::allocated(CUcontext context, nvbit_api_cuda_t cbid, const voi
             return;
         }
 
+        case API_CUDA_cuMemCreate:
+            return created(as<cuMemCreate_params>(params));
+        case API_CUDA_cuMemRetainAllocationHandle:
+            return retained(as<cuMemRetainAllocationHandle_params>(params));
         case API_CUDA_cuMemMap:
             return mapped(as<cuMemMap_params>(params));
         case API_CUDA_cuMemSetAccess: {
             const auto& p = as<cuMemSetAccess_params>(params);
             return access_set(p.ptr, p.size, p.desc, p.count);
-        }
-        case API_CUDA_cuMemRelease: {
-            const CUmemGenericAllocationHandle handle = as<cuMemRelease_params>(params).handle;
-            exports_.tidy();
-            sets_.release(handle);
-            std::unique_lock lock(mutex_);
-            imported_.erase(handle);
-            return;
         }
         case API_CUDA_cuMemImportFromShareableHandle:
             return imported(as<cuMemImportFromShareableHandle_params>(params));
@@ -233,20 +253,14 @@ void MemoryEvents::allocated(CUcontext context, nvbit_api_cuda_t cbid, const voi
             shape.Height = p.pAllocateArray->Height;
             shape.Format = p.pAllocateArray->Format;
             shape.NumChannels = p.pAllocateArray->NumChannels;
-            return array_created(*p.pHandle, shape, owner_in(context));
+            return array_created(*p.pHandle, shape, context);
         }
         case API_CUDA_cuArray3DCreate_v2: {
             const auto& p = as<cuArray3DCreate_v2_params>(params);
-            return array_created(*p.pHandle, *p.pAllocateArray, owner_in(context));
+            return array_created(*p.pHandle, *p.pAllocateArray, context);
         }
-        case API_CUDA_cuArrayDestroy: {
-            std::unique_lock lock(mutex_);
-            const auto found = arrays_.find(as<cuArrayDestroy_params>(params).hArray);
-            if (found == arrays_.end()) return;
-            memory_->array_destroyed(found->second);
-            arrays_.erase(found);
-            return;
-        }
+        case API_CUDA_cuArrayDestroy:
+            return array_destroyed(as<cuArrayDestroy_params>(params).hArray);
 
         case API_CUDA_cuMulticastCreate:
             multicast_added(*as<cuMulticastCreate_params>(params).mcHandle, -1);
@@ -270,7 +284,12 @@ void MemoryEvents::add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectK
     memory_->allocated(object, maker());
 }
 
-Maker MemoryEvents::maker() const { return {thread_id(), writer_->intern(calling), stack_()}; }
+Maker MemoryEvents::maker() const { return maker_of_(calling); }
+
+void MemoryEvents::program_exits() {
+    pool_use_.look_now();
+    exports_.close();
+}
 
 // --- Owners ---
 
@@ -328,7 +347,9 @@ uint8_t MemoryEvents::owner_of_pool(CUmemoryPool pool, CUdeviceptr allocated, in
 
 void MemoryEvents::from_pool(int gpu, CUdeviceptr address, size_t bytes, CUmemoryPool pool, CUstream stream) {
     const ObjectKind kind = capturing(stream) ? ObjectKind::graph : ObjectKind::pool;
-    add(address, bytes, owner_of_pool(pool, address, gpu), kind, nullptr);
+    const uint8_t owner = owner_of_pool(pool, address, gpu);
+    add(address, bytes, owner, kind, nullptr);
+    if (kind == ObjectKind::pool) pool_use_.used(pool, owner);
 }
 
 void MemoryEvents::pool_access(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count) {
@@ -349,25 +370,57 @@ void MemoryEvents::graph_allocated(const Node& node) {
 
 // --- Mappings ---
 
+void MemoryEvents::created(const cuMemCreate_params& call) {
+    Object object;
+    object.bytes = call.size;
+    object.owner = owner_at(call.prop->location);
+    object.kind = ObjectKind::physical;
+    physical_.created(*call.handle, memory_->listed(object, maker()));
+}
+
+void MemoryEvents::retained(const cuMemRetainAllocationHandle_params& call) {
+    for (const Object& mapping : memory_->map().objects_in(reinterpret_cast<uint64_t>(call.addr), 1))
+        physical_.retained(*call.handle, mapping.id);
+}
+
+void MemoryEvents::released(CUmemGenericAllocationHandle handle) {
+    exports_.tidy();
+    sets_.release(handle);
+    std::unique_lock lock(mutex_);
+    imported_.erase(handle);
+}
+
+void MemoryEvents::unmapped(const std::vector<Object>& mappings) {
+    for (const Object& mapping : mappings) ended(physical_.unmapped(mapping.id));
+}
+
+void MemoryEvents::ended(uint32_t allocation) {
+    if (allocation != 0) memory_->ended(allocation);
+}
+
 void MemoryEvents::mapped(const cuMemMap_params& call) {
-    uint8_t owner = kOwnerUnknown;
-    ObjectKind kind = ObjectKind::mapping;
+    Object object;
+    object.address = call.ptr;
+    object.bytes = call.size;
+    object.owner = kOwnerUnknown;
+    object.kind = ObjectKind::mapping;
+    object.inside = physical_.mapping(call.handle);
     if (const auto set = sets_.owner(call.handle)) {
-        owner = *set;
-        kind = ObjectKind::multicast;
+        object.owner = *set;
+        object.kind = ObjectKind::multicast;
     } else {
         // Asked now, while the handle lives: NVSHMEM and NCCL release it at once.
         const OwnCalls own;
         CUmemAllocationProp properties{};
-        if (cuMemGetAllocationPropertiesFromHandle(&properties, call.handle) == CUDA_SUCCESS) owner = owner_at(properties.location);
+        if (cuMemGetAllocationPropertiesFromHandle(&properties, call.handle) == CUDA_SUCCESS) object.owner = owner_at(properties.location);
         std::unique_lock lock(mutex_);
         const auto found = imported_.find(call.handle);
         if (found != imported_.end()) {
-            kind = ObjectKind::import;
-            if (found->second != kOwnerUnknown) owner = found->second;
+            object.kind = ObjectKind::import;
+            if (found->second != kOwnerUnknown) object.owner = found->second;
         }
     }
-    add(call.ptr, call.size, owner, kind, nullptr);
+    physical_.mapped(object.inside, memory_->allocated(object, maker()));
 }
 
 void MemoryEvents::access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count) {
@@ -424,11 +477,34 @@ void MemoryEvents::add_import(CUdeviceptr address, uint8_t owner, int gpu, CUcon
 
 // --- Arrays and multicast objects ---
 
-void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, uint8_t owner) {
-    const uint64_t bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
+void MemoryEvents::array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape, CUcontext context) {
+    Object object;
+    object.bytes = shape.Width * std::max<uint64_t>(shape.Height, 1) * std::max<uint64_t>(shape.Depth, 1) * element_bytes(shape);
+    object.owner = owner_in(context);
+    object.kind = ObjectKind::array;
     const Maker by = maker();
     std::unique_lock lock(mutex_);
-    arrays_[array] = memory_->array_created(bytes, owner, by);
+    arrays_[array] = {memory_->listed(object, by), context};
+}
+
+void MemoryEvents::array_destroyed(CUarray array) {
+    std::unique_lock lock(mutex_);
+    const auto found = arrays_.find(array);
+    if (found == arrays_.end()) return;
+    memory_->ended(found->second.object);
+    arrays_.erase(found);
+}
+
+void MemoryEvents::context_ending(CUcontext context) {
+    std::unique_lock lock(mutex_);
+    for (auto array = arrays_.begin(); array != arrays_.end();) {
+        if (array->second.context != context) {
+            ++array;
+            continue;
+        }
+        memory_->ended(array->second.object, FreedBy::context_end);
+        array = arrays_.erase(array);
+    }
 }
 
 // A member joins the object, or with -1 the object is made. One that this process has not made was imported: it has members elsewhere.

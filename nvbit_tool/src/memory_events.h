@@ -11,6 +11,8 @@
 #include "memory.h"
 #include "multicast_sets.h"
 #include "nvbit.h"
+#include "physical_memory.h"
+#include "pool_use.h"
 
 namespace snoopie {
 
@@ -20,13 +22,21 @@ class MemoryEvents {
     using GpuOf = std::function<int(CUcontext)>;
 
     // `gpus`: those of the header, the ones that this process sees first.
-    // `stack` is the calling thread's, 0 = unknown.
-    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, GpuOf gpu_of, std::function<uint32_t()> stack);
+    // Of the calling thread, in a call of this name.
+    using MakerOf = std::function<Maker(const char* call)>;
+
+    // `pool_bytes`: where to leave what the driver says of memory pools.
+    MemoryEvents(Memory* memory, TraceWriter* writer, std::vector<GpuInfo> gpus, PoolBytes* pool_bytes, GpuOf gpu_of, MakerOf maker_of);
 
     // At the entry and at the successful or failed exit of any call. Most are not about memory, and cost no more than a look.
     void before(nvbit_api_cuda_t cbid, const void* params);
     void after(CUcontext context, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded);
 
+    // The context ends, and with it its arrays.
+    void context_ending(CUcontext context);
+
+    // While the driver still answers.
+    void program_exits();
     void end() { exports_.close(); }
 
   private:
@@ -47,29 +57,41 @@ class MemoryEvents {
     void pool_access(CUmemoryPool pool, const CUmemAccessDesc* access, size_t count);
     template <class Node>
     void graph_allocated(const Node& node);
+    void created(const cuMemCreate_params& call);
+    void retained(const cuMemRetainAllocationHandle_params& call);
     void mapped(const cuMemMap_params& call);
+    void released(CUmemGenericAllocationHandle handle);
+    void unmapped(const std::vector<Object>& mappings);
+    void ended(uint32_t allocation);
     void access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count);
     void exported(const cuMemExportToShareableHandle_params& call);
     void imported(const cuMemImportFromShareableHandle_params& call);
     void pool_imported(int gpu, const cuMemPoolImportPointer_params& call);
     // Memory of another process from `address` to the end of its allocation. `gpu`: which may now access it, -1 = not known.
     void add_import(CUdeviceptr address, uint8_t owner, int gpu, CUcontext context);
-    void array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& array_shape, uint8_t owner);
+    void array_created(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& array_shape, CUcontext context);
+    void array_destroyed(CUarray array);
     void multicast_added(CUmemGenericAllocationHandle handle, CUdevice device);
 
     Memory* const memory_;
     TraceWriter* const writer_;
     const std::vector<GpuInfo> gpus_;
     const GpuOf gpu_of_;
-    const std::function<uint32_t()> stack_;
+    const MakerOf maker_of_;
     size_t visible_gpus_ = 0;
     Exports exports_;
     MulticastSets sets_;
+    PhysicalMemory physical_;
+    PoolUse pool_use_;
 
     mutable std::mutex mutex_;
     std::unordered_map<CUmemGenericAllocationHandle, uint8_t> imported_;  // handles that came from another process, and their owners
     std::unordered_map<CUmemoryPool, uint8_t> pools_;
-    std::unordered_map<CUarray, uint32_t> arrays_;  // object ids
+    struct Array {
+        uint32_t object;
+        CUcontext context;
+    };
+    std::unordered_map<CUarray, Array> arrays_;
 };
 
 }  // namespace snoopie

@@ -20,6 +20,9 @@ enum class ObjectKind : uint8_t { device, pool, array, mapping, import, managed,
 constexpr const char* kObjectKindNames[] = {"device", "pool",       "array", "mapping",   "import",   "managed",
                                             "host",   "registered", "graph", "multicast", "physical", "symmetric"};
 
+// What ended an object: a call, or the end of its context, as by cudaDeviceReset.
+enum class FreedBy : uint8_t { call, context_end };
+
 // Where a copy goes: device to device is within a GPU's memory, peer from one GPU's to another's. none: the call is no copy; other: not all
 // of it goes one of these ways, or that is not known.
 enum class Direction : uint8_t { none, host_to_device, device_to_host, device_to_device, peer, host_to_host, other };

@@ -5,7 +5,8 @@
 namespace snoopie {
 
 const std::vector<TableSchema>& schema() {
-    static const std::vector<TableSchema> tables = {
+    // Never destroyed: the trace is closed after the destructors of static objects have run.
+    static const auto& tables = *new std::vector<TableSchema>{
 #define SNOOPIE_COLUMN(name, type, unit, ref, doc) {#name, #type, unit, ref, doc},
 #define SNOOPIE_SCHEMA(table, Row, COLUMNS, doc) {Table::table, #table, doc, {COLUMNS(SNOOPIE_COLUMN)}},
         SNOOPIE_TABLES(SNOOPIE_SCHEMA)

@@ -208,7 +208,8 @@ constexpr int kFormatVersion = 3;
 #define SNOOPIE_FREES(C)                             \
     C(object, u4, "", "objects", "the object freed") \
     C(time, u8, "ns", "", "host time of the free")   \
-    C(thread, u4, "", "", "host thread that called")
+    C(thread, u4, "", "", "host thread that called") \
+    C(by, u1, "", "", "0 = a call, 1 = the end of its context")
 
 // Rows of one (call, kernel, thread, gpu, direction) are added up: each is of the time since the one before it.
 #define SNOOPIE_CALL_TOTALS(C)                                                \

@@ -134,9 +134,9 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     return json.end_object().text();
 }
 
-std::string footer_json(uint64_t end_ns, const Totals& totals) {
+std::string footer_json(uint64_t exit_ns, uint64_t end_ns, const Totals& totals) {
     JsonWriter json;
-    json.begin_object().member("end_ns", end_ns);
+    json.begin_object().member("exit_ns", exit_ns).member("end_ns", end_ns);
     json.key("totals").begin_object();
     json.member("launches_seen", totals.launches_seen).member("launches_native", totals.launches_native);
     json.member("launches_measured", totals.launches_measured).member("launches_lost", totals.launches_lost);

@@ -69,6 +69,7 @@ struct Totals {
     uint64_t copy_bytes = 0;
 };
 
-std::string footer_json(uint64_t end_ns, const Totals& totals);
+// `exit_ns`: when the program began to exit. `end_ns`: when the last row was written.
+std::string footer_json(uint64_t exit_ns, uint64_t end_ns, const Totals& totals);
 
 }  // namespace snoopie

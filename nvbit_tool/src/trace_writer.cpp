@@ -71,6 +71,7 @@ void TraceWriter::seal_locked(Table last) {
         queue_.push_back({table.id, std::move(builder), ""});
         builder = TableBuilder(table);
     }
+    if (!footer_.empty()) queue_.push_back({Table::footer, builders_.front(), footer_});
     wake_.notify_one();
 }
 
@@ -79,14 +80,21 @@ void TraceWriter::wait_for_room() {
     room_.wait(lock, [this] { return closed_ || queue_.size() < settings_.queued_blocks; });
 }
 
+void TraceWriter::checkpoint(const std::string& footer) {
+    std::unique_lock lock(mutex_);
+    if (closed_) return;
+    footer_ = footer;
+    seal_locked(kLastTable);
+    room_.wait(lock, [this] { return queue_.empty() && !writing_; });
+}
+
 void TraceWriter::finish(const std::string& footer) {
     {
         std::unique_lock lock(mutex_);
         if (closed_) return;
+        footer_ = footer;
         seal_locked(kLastTable);
-        queue_.push_back({Table::footer, builders_.front(), footer});
         closed_ = true;
-        wake_.notify_one();
         room_.notify_all();
     }
     thread_.join();
@@ -126,11 +134,14 @@ void TraceWriter::run() {
         while (!queue_.empty()) {
             Block block = std::move(queue_.front());
             queue_.pop_front();
+            writing_ = true;
             room_.notify_all();
             lock.unlock();
             write_block(block);
             lock.lock();
+            writing_ = false;
         }
+        room_.notify_all();
         if (closed_) break;
     }
     lock.unlock();
@@ -142,7 +153,7 @@ void TraceWriter::run() {
 }
 
 void TraceWriter::write_block(Block& block) {
-    if (failed_) return;
+    if (failed_ || !take_back_footer()) return;
     const bool is_table = block.rows.rows() > 0;
     const uint32_t rows = is_table ? block.rows.rows() : 1;
     const std::string content = is_table ? block.rows.encode() : std::move(block.json);
@@ -154,8 +165,10 @@ void TraceWriter::write_block(Block& block) {
     } else {
         data.resize(size);
         const std::string entry = index_entry(sequence_, block.table, rows, content.size(), dropped_.load(std::memory_order_relaxed), data);
+        const uint64_t begin = bytes_written_;
         if (write_all(entry + data)) {
             ++sequence_;
+            if (block.table == Table::footer) footer_at_ = begin;
             return;
         }
         reason = std::strerror(errno);
@@ -165,6 +178,21 @@ void TraceWriter::write_block(Block& block) {
     if (ftruncate(fd_, static_cast<off_t>(bytes_written_.load())) != 0) reason += "; the last block is cut";
     std::unique_lock lock(mutex_);
     error_ = reason;
+}
+
+bool TraceWriter::take_back_footer() {
+    if (footer_at_ == 0) return true;
+    if (ftruncate(fd_, static_cast<off_t>(footer_at_)) != 0 || lseek(fd_, static_cast<off_t>(footer_at_), SEEK_SET) < 0) {
+        // What has a footer is whole: it stays as it is.
+        failed_ = true;
+        std::unique_lock lock(mutex_);
+        error_ = std::strerror(errno);
+        return false;
+    }
+    bytes_written_ = footer_at_;
+    footer_at_ = 0;
+    --sequence_;
+    return true;
 }
 
 bool TraceWriter::write_all(const std::string& bytes) {

@@ -58,6 +58,10 @@ class TraceWriter {
     // Waits until the queue of sealed blocks is short again.
     void wait_for_room();
 
+    // Seals everything and waits until the file ends with `footer` (JSON): it is whole, whatever becomes of the process. Rows that still
+    // follow take the footer's place, and it is written again behind them.
+    void checkpoint(const std::string& footer);
+
     // Seals everything, writes `footer` (JSON) as the last block and closes the file. Later calls do nothing.
     void finish(const std::string& footer);
 
@@ -89,10 +93,11 @@ class TraceWriter {
     }
 
     // Seals the pending rows of `last` and of every table before it: rows refer only to tables declared earlier, so a reference never
-    // stands in the file before its target.
+    // stands in the file before its target. Behind them comes the footer, if there is one already.
     void seal_locked(Table last);
     void run();
     void write_block(Block& block);
+    bool take_back_footer();
     bool write_all(const std::string& bytes);
 
     const Settings settings_;
@@ -105,7 +110,9 @@ class TraceWriter {
     std::deque<Block> queue_;
     std::unordered_map<std::string, uint32_t> strings_;
     std::chrono::steady_clock::time_point oldest_;
+    std::string footer_;
     bool pending_ = false;
+    bool writing_ = false;
     bool closed_ = false;
     std::string error_;
 
@@ -115,6 +122,7 @@ class TraceWriter {
     // Used by the writer's thread alone.
     int fd_;
     uint32_t sequence_ = 0;
+    uint64_t footer_at_ = 0;  // where the footer begins that was written last, 0 = there is none
     bool failed_ = false;
     void* compressor_ = nullptr;
 

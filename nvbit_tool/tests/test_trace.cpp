@@ -131,6 +131,32 @@ void killed() {
 }
 
 // A child that was forked, and says twice at its end that the file is not its own.
+// Rows that follow a footer take its place; whenever the process ends, the file ends with one.
+void whole_from_the_checkpoint() {
+    const TemporaryFile file;
+    TraceWriter writer(file.fd(), "{}", {});
+    writer.append(CountRow{1, 1, 0, 1, 1, 1});
+    writer.checkpoint("{\"footer\":1}");
+    CHECK_EQ(read(file.path()).size(), 3u);
+    CHECK_EQ(read(file.path()).back().content, "{\"footer\":1}");
+
+    writer.append(FreeRow{1, 2});
+    std::this_thread::sleep_for(std::chrono::milliseconds(TraceWriter::kBlockMilliseconds + 200));
+    CHECK_EQ(read(file.path()).size(), 4u);
+    CHECK_EQ(read(file.path())[2].table, static_cast<uint32_t>(Table::frees));
+    CHECK_EQ(read(file.path()).back().content, "{\"footer\":1}");
+
+    writer.checkpoint("{\"footer\":2}");
+    CHECK_EQ(read(file.path()).size(), 4u);
+    writer.append(FreeRow{2, 2});
+    writer.finish("{\"footer\":\"a longer one\"}");
+    CHECK_EQ(writer.error(), "");
+    const std::vector<Block> blocks = read(file.path());
+    CHECK_EQ(blocks.size(), 5u);
+    CHECK_EQ(blocks[3].table, static_cast<uint32_t>(Table::frees));
+    CHECK_EQ(blocks.back().content, "{\"footer\":\"a longer one\"}");
+}
+
 void forked() {
     const TemporaryFile file;
     TraceWriter writer(file.fd(), "{}", {});
@@ -250,6 +276,7 @@ int main() {
     many_threads_and_blocks();
     on_disk_within_a_second();
     killed();
+    whole_from_the_checkpoint();
     forked();
     full_disk();
     file_size_limit();

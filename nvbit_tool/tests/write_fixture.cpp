@@ -2,6 +2,8 @@
 //   small    a ring over two GPUs: every table has rows, about 3 KB
 //   blocks   the same with 200000 records, many blocks
 //   killed   `small` without its end, as a killed process leaves it
+//   exiting  `small` by a process whose destructors free the second object
+//   crashing the same, and then the process crashes while it exits
 //   empty    a process that recorded nothing
 //   given    the accesses that standard input holds, a GivenAccess each
 // and as a specification of what is in them: tests/integration.
@@ -10,7 +12,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -186,6 +190,29 @@ uint64_t write_given(TraceWriter& writer, Catalog& catalog) {
     return given.size();
 }
 
+// What is left to do when main has ended.
+struct Exiting {
+    TraceWriter* writer = nullptr;
+    Totals totals;
+    bool crashes = false;
+
+    ~Exiting() {
+        if (!writer) return;
+        writer->append(FreeRow{2, kStart + 1950});
+        if (crashes) {
+            usleep(2000 * TraceWriter::kBlockMilliseconds);
+            std::abort();
+        }
+    }
+} exiting;
+
+// Registered before all that the program registers.
+__attribute__((constructor(101))) void at_load() {
+    std::atexit([] {
+        if (exiting.writer) exiting.writer->finish(footer_json(kStart + 1900, kStart + 2000, exiting.totals));
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -194,8 +221,9 @@ int main(int argc, char** argv) {
         std::puts(schema_json().c_str());
         return 0;
     }
-    if (argc != 3 || (kind != "small" && kind != "blocks" && kind != "killed" && kind != "empty" && kind != "given")) {
-        std::fprintf(stderr, "write_fixture small|blocks|killed|empty|given FILE, or write_fixture schema\n");
+    constexpr const char* kKinds[] = {"small", "blocks", "killed", "exiting", "crashing", "empty", "given"};
+    if (argc != 3 || std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
+        std::fprintf(stderr, "write_fixture small|blocks|killed|exiting|crashing|empty|given FILE, or write_fixture schema\n");
         return 2;
     }
     std::string why;
@@ -226,6 +254,14 @@ int main(int argc, char** argv) {
         usleep(2000 * TraceWriter::kBlockMilliseconds);
         _exit(0);
     }
-    writer.finish(footer_json(kStart + 2000, totals));
+    if (kind == "exiting" || kind == "crashing") {
+        exiting.writer = &writer;
+        exiting.totals = totals;
+        exiting.crashes = kind == "crashing";
+        // As in the collector: registered after the object whose destructor frees.
+        std::atexit([] { exiting.writer->checkpoint(footer_json(kStart + 1900, kStart + 1900, exiting.totals)); });
+        std::exit(0);
+    }
+    writer.finish(footer_json(kStart + 1900, kStart + 2000, totals));
     return writer.error().empty() ? 0 : 1;
 }

@@ -20,6 +20,7 @@ COMMANDS = {
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
+    "memory": "where the memory went: usage over time, what was there at the peak, leaks",
     "view": "open traces in the app",
     "export": "write every table as Parquet or CSV",
     "import": "write what another tool recorded as traces",

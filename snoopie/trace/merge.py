@@ -197,6 +197,7 @@ class Tables:
             path=[str(source.path) for source in self.sources],
             complete=np.array([source.complete for source in self.sources], np.bool_),
             version=[str(header.tool.get("version", "")) for header in headers],
+            exit_ns=np.array([source.footer.exit_ns if source.footer else 0 for source in self.sources], np.int64),
             end_ns=np.array([source.footer.end_ns if source.footer else 0 for source in self.sources], np.int64),
             imported_from=[str(header.tool.get("imported_from", "")) for header in headers],
         )
@@ -469,21 +470,25 @@ class Tables:
     @cached_property
     def objects(self) -> pd.DataFrame:
         ids = self._ids("objects", "id", "objects")
-        freed, freed_by = np.zeros((2, len(ids)), np.int64)
+        freed, freed_by, ended_by = np.zeros((3, len(ids)), np.int64)
         rows = Places(ids).of(self._ids("frees", "object", "objects"))
         freed[rows], freed_by[rows] = self._raw("frees", "time"), self._raw("frees", "thread")
+        ended_by[rows] = self._raw("frees", "by")
+        size = self._raw("objects", "bytes")
+        self._check_sums("objects", [size])
         return _frame(
             "object",
             ids,
             process=self._process("objects"),
             address=self._raw("objects", "address"),
-            bytes=self._raw("objects", "bytes"),
+            bytes=size,
             owner=self._owners("objects"),
             kind=self._named("objects", "kind"),
             allocated=self._raw("objects", "time"),
             freed=freed,
             thread=self._raw("objects", "thread"),
             freed_by=freed_by,
+            with_context=ended_by == 1,
             call=self._text("objects", "call"),
             stack=self._ids("objects", "stack", "stacks"),
             inside=self._ids("objects", "inside", "objects"),

@@ -79,7 +79,7 @@ OPTIONAL_COLUMNS: Mapping[str, Mapping[str, str]] = {
     "counts": _integers("object"),
     "copies": _integers("stack"),
     "objects": _integers("thread call stack inside name"),
-    "frees": _integers("thread"),
+    "frees": _integers("thread by"),
 }
 READ: Mapping[str, Mapping[str, str]] = {
     table: {**columns, **OPTIONAL_COLUMNS.get(table, {})} for table, columns in NEEDED.items()

@@ -78,7 +78,7 @@ _CODES: dict[str, dict[str, str]] = {
     "collectives": {"group": "u4", "gpu": "gpu or unknown", "bytes": "amount"},
     "sets": {"owner": "set", "gpu": "gpu or unknown"},
     "objects": {"owner": "owner", "kind": "object kind", "thread": "u4"},
-    "frees": {"thread": "u4"},
+    "frees": {"thread": "u4", "by": "freed by"},
     "symbols": {"line": "u4"},
     "spans": {"start": "amount", "end": "amount"},
     "call_totals": {
@@ -139,8 +139,12 @@ class _Ids:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What the collector wrote when the process ended."""
+    """What the collector wrote when the process ended.
 
+    ``exit_ns`` is when the program began to exit: what was freed later, its exit freed.
+    """
+
+    exit_ns: int
     end_ns: int
     totals: dict[str, int]
 
@@ -397,6 +401,7 @@ class Process:
             "object kind": len(header.object_kinds),
             "direction": max(len(header.directions), 1),
             "log2": 64,
+            "freed by": 2,
             "u4": 1 << 32,
             "amount": (1 << 63) - 1,
         }
@@ -447,11 +452,12 @@ def _acyclic(ids: Ints, parents: Ints) -> bool:
 def _parse_footer(name: str, content: bytes) -> Footer:
     members = parse_json(name, "footer", content)
     totals, end = members.get("totals", {}), members.get("end_ns", 0)
-    if not (isinstance(totals, dict) and _is_number(end)):
+    begun = members.get("exit_ns", end)
+    if not (isinstance(totals, dict) and _is_number(end) and _is_number(begun)):
         raise CorruptError(f"{name}: the footer's members are of wrong types", "record it again")
     if not all(_is_number(total) and total >= 0 for total in totals.values()):
         raise CorruptError(f"{name}: a total in the footer is not a number", "record it again")
-    return Footer(end, totals)
+    return Footer(begun, end, totals)
 
 
 def _is_number(value: Any) -> bool:

@@ -102,6 +102,23 @@ def test_stacks(write: Write) -> None:
     assert trace.stack_label(trace.copies["stack"]).tolist() == ["store.h:7 store", ""]
 
 
+def test_frees_after_the_program_began_to_exit(write: Write) -> None:
+    trace = snoopie.load(write("exiting"))
+    assert trace.complete
+    assert trace.processes[["exit_ns", "end_ns"]].to_numpy().tolist() == [[START + 1900, START + 2000]]
+    assert trace.objects["freed"].tolist() == [START + 1000, START + 1950, 0]
+    assert trace.totals == snoopie.load(write("small")).totals
+
+
+def test_crash_while_the_program_exits(writer: Path, tmp_path: Path) -> None:
+    path = tmp_path / "crashing.zst"
+    ended = subprocess.run([str(writer), "crashing", str(path)], timeout=60)
+    assert ended.returncode != 0
+    trace = snoopie.load(path)
+    assert trace.complete
+    assert trace.objects["freed"].tolist() == [START + 1000, START + 1950, 0]
+
+
 def test_copies(write: Write) -> None:
     trace = snoopie.load(write("small"))
     copies = trace.copies

@@ -215,6 +215,7 @@ class TraceBuilder:
             del self.header["owners"]["first_set"], self.header["copy_kinds"]
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.schema}
         self.totals: dict[str, int] = {}
+        self.exit_ns: int | None = None
         self.dropped = 0
         self._strings: dict[str, int] = {}
         self._patterns: dict[tuple[int, ...], int] = {}
@@ -325,6 +326,33 @@ class TraceBuilder:
             self.add("sets", owner=owner, gpu=member)
         return owner
 
+    def allocation(
+        self,
+        kind: str,
+        size: int,
+        owner: int,
+        start: int,
+        end: int | None = None,
+        *,
+        by: int = 0,
+        call: str = "",
+        **row: Any,
+    ) -> int:
+        """An object, from and until so many ns after START_NS; without an end never freed. ``by``: of the free."""
+        named = {"kind": OBJECT_KINDS.index(kind), "bytes": size, "owner": owner, "time": START_NS + start}
+        thread = row.get("thread", 4711)
+        freed_by = row.pop("freed_by", thread)
+        made = self.add("objects", **({"thread": thread, "call": self.string(call)} | named | row))
+        if end is not None:
+            self.add("frees", object=made, time=START_NS + end, thread=freed_by, by=by)
+        return made
+
+    def memory_use(self, gpu: int, time: int, used: int, reserved: int = 0, pool_used: int = 0, own: int = -1) -> None:
+        """What the driver reported so many ns after START_NS."""
+        self.add(
+            "memory_use", time=START_NS + time, gpu=gpu, used=used, own=own, pool_reserved=reserved, pool_used=pool_used
+        )
+
     def notice(self, text: str) -> None:
         self.add("notices", time=START_NS, text=text)
 
@@ -369,7 +397,9 @@ class TraceBuilder:
             "unmeasured_sites": sum(1 for row in self.rows["sites"] if not row["measured"]),
             "errors": 0,
         }
-        return {"end_ns": START_NS + 2_000_000_000, "totals": totals | self.totals}
+        end = START_NS + 2_000_000_000
+        began = {} if self.exit_ns is None else {"exit_ns": self.exit_ns}
+        return {"end_ns": end, "totals": totals | self.totals} | began
 
     def blocks(self, *, footer: bool = True, block_rows: int | None = None) -> list[bytes]:
         """The encoded blocks, header first."""

@@ -1,0 +1,34 @@
+// NVSHMEM's symmetric allocations as objects of the trace: the process's own part and those of other PEs that it reaches, each inside what
+// the heap is made of.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "memory.h"
+#include "nvshmem_calls.h"
+
+namespace snoopie {
+
+class SymmetricObjects : public SymmetricSink {
+  public:
+    // `recording`: whether there still is a trace; `maker`: of the calling thread.
+    SymmetricObjects(Memory* memory, std::function<bool()> recording, std::function<Maker()> maker)
+        : memory_(memory), recording_(std::move(recording)), maker_(std::move(maker)) {}
+
+    void symmetric_allocated(const SymmetricMemory& memory) override;
+    void symmetric_freed(uint64_t own) override;
+
+  private:
+    uint32_t part(uint64_t address, uint64_t bytes, const Maker& by);
+
+    Memory* const memory_;
+    const std::function<bool()> recording_;
+    const std::function<Maker()> maker_;
+    std::mutex mutex_;
+    std::map<uint64_t, std::vector<uint32_t>> objects_;  // by own address
+};
+
+}  // namespace snoopie

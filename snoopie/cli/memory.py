@@ -1,0 +1,254 @@
+"""snoopie memory: where the memory went."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis import memory, units
+from snoopie.api import Trace
+from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.output import json_rows, print_next, print_table
+from snoopie.errors import UsageError
+from snoopie.exporters.memory_chart import Line, Panel, draw
+
+DESCRIPTION = (
+    "Where the memory went: how much there was over time by device and kind, what was there at the peak by who had "
+    "made it, and what was never freed. Each process and device for itself, unless --total is given."
+)
+# Rows of a table that are printed; --json has all.
+_ROWS = 20
+_PARTS = ("usage", "watermark", "leaks")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_traces(parser)
+    parser.add_argument("--usage", action="store_true", help="how much there was, by kind, and what the driver says")
+    parser.add_argument("--watermark", action="store_true", help="what there was at the peak, by call stack")
+    parser.add_argument("--leaks", action="store_true", help="what was never freed, by call stack")
+    parser.add_argument("--device", metavar="UUID|N", help="only this GPU, or host")
+    parser.add_argument("--process", metavar="N", type=int, help="only this process, as snoopie info numbers them")
+    parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
+    parser.add_argument("--nvidia-smi", metavar="LOG", type=Path, help="draw what nvidia-smi logged during the run")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw usage over time as .png, .svg or .pdf")
+    parser.add_argument("--force", action="store_true", help="overwrite the picture if it exists")
+    parser.add_argument("--json", action="store_true", help="exact numbers for programs, over time")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    if arguments.nvidia_smi and not arguments.plot and not arguments.json:
+        raise UsageError("--nvidia-smi is for the picture", "add --plot FILE, or --json")
+    trace = load_traces(arguments)
+    logged = trace.nvidia_smi(arguments.nvidia_smi, arguments.device) if arguments.nvidia_smi else None
+    if logged is not None:
+        _check_times(trace, logged)
+    if arguments.plot:
+        panels, start = _panels(trace, arguments, logged)
+        draw(panels, start, arguments.plot, force=arguments.force)
+    parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
+    if arguments.json:
+        json.dump(_as_json(trace, parts, arguments, logged), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        print()
+        return 0
+    for number, part in enumerate(parts):
+        if number:
+            print()
+        _PRINT[part](trace, arguments)
+    sys.stdout.flush()
+    if not trace.complete:
+        print("snoopie: a trace is incomplete: of what it shows as not freed nothing can be said", file=sys.stderr)
+    if arguments.plot:
+        print(f"wrote {arguments.plot}", file=sys.stderr)
+    else:
+        print_next("memory", *again(arguments), *arguments.traces, "--plot", "memory.png")
+    return 0
+
+
+# --- what is printed ---
+
+
+def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
+    usage = trace.memory_usage(arguments.device, arguments.process)
+    first = int(trace.processes["start_ns"].min())
+    rows = [_of_kind(series, first, keys) for keys, series in usage.groupby(["process", "device", "kind", "counted"])]
+    print("Memory by kind; times are after the program's start")
+    table = pd.DataFrame(rows, columns=["process", "device", "kind", "counted", "peak", "at", "at end", "objects"])
+    print_table(table.sort_values(["process", "device", "counted", "peak"], ascending=[True, True, False, False]))
+    agreement = trace.memory_agreement(arguments.device, arguments.process)
+    if len(agreement) and (agreement["used"] >= 0).any():
+        print()
+        print("Memory in use as the driver reports it: change against the first sample, and what was allocated then")
+        print_table(_driver_table(agreement, first))
+
+
+def _of_kind(series: pd.DataFrame, first: int, keys: Any) -> list[object]:
+    highest = series.iloc[int(series["bytes"].argmax())]
+    last = series.iloc[-1]
+    return [
+        *keys,
+        units.bytes(int(highest["bytes"])),
+        units.duration(int(highest["time"]) - first),
+        units.bytes(int(last["bytes"])),
+        int(last["objects"]),
+    ]
+
+
+def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
+    known = agreement[agreement["used"] >= 0]
+    rows = []
+    for (process, device), samples in known.groupby(["process", "device"]):
+        for name, sample in (("peak", samples.iloc[int(samples["used"].argmax())]), ("last", samples.iloc[-1])):
+            rows.append(
+                [
+                    process,
+                    device,
+                    name,
+                    units.duration(int(sample["time"]) - first),
+                    *(units.bytes(int(sample[column])) for column in ("used", "change", "allocated_by_all")),
+                ]
+            )
+    return pd.DataFrame(rows, columns=["process", "device", "sample", "at", "used", "change", "allocated"])
+
+
+def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
+    table = trace.memory_watermark(arguments.device, arguments.process, total=arguments.total)
+    first = int(trace.processes["start_ns"].min())
+    if len(table) == 0:
+        print("No memory was allocated")
+    for number, ((_, process, device), live) in enumerate(table.groupby(["peak", "process", "device"], sort=False)):
+        if number:
+            print()
+        peak, time = int(live["peak"].iloc[0]), int(live["time"].iloc[0]) - first
+        whose = (
+            "all processes and devices"
+            if process == memory.ALL
+            else f"process {process} on {device}"
+            if len(trace.processes) > 1
+            else device
+        )
+        print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
+        _print_first(live[["source", "call", "kind", "objects", "bytes"]])
+
+
+def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
+    table = trace.leaks(arguments.device, arguments.process)
+    if not (table["state"] == memory.NEVER_FREED).any() and trace.complete:
+        print("Everything that the program allocated was freed, or lives until its end by design")
+    for number, state in enumerate(dict.fromkeys(table["state"])):
+        some = table[table["state"] == state]
+        if number:
+            print()
+        size = (
+            units.bytes(int(some["bytes"].sum())) if some["process"].nunique() * some["device"].nunique() == 1 else ""
+        )
+        print(f"{state[0].upper()}{state[1:]}{f': {size}' if size else ''}")
+        _print_first(some[["process", "device", "source", "call", "kind", "objects", "bytes"]])
+
+
+_PRINT = {"usage": _print_usage, "watermark": _print_watermark, "leaks": _print_leaks}
+
+
+def _print_first(table: pd.DataFrame) -> None:
+    print_table(table.head(_ROWS))
+    if len(table) > _ROWS:
+        print(f"… and {len(table) - _ROWS} more rows, which --json has")
+
+
+# --- --json ---
+
+
+def _as_json(
+    trace: Trace, parts: list[str], arguments: argparse.Namespace, logged: pd.DataFrame | None
+) -> dict[str, Any]:
+    where = (arguments.device, arguments.process)
+    tables = {
+        "usage": lambda: trace.memory_usage(*where),
+        "watermark": lambda: trace.memory_watermark(*where, total=arguments.total),
+        "leaks": lambda: trace.leaks(*where),
+    }
+    result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
+    for part in parts:
+        table = tables[part]()
+        result[part] = [row | {"process": None} if row["process"] == memory.ALL else row for row in json_rows(table)]
+        if part == "usage":
+            result["agreement"] = json_rows(trace.memory_agreement(*where))
+    if logged is not None:
+        result["nvidia_smi"] = json_rows(logged)
+    return result
+
+
+# --- the picture ---
+
+
+def _panels(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | None) -> tuple[list[Panel], int]:
+    usage = trace.memory_usage(arguments.device, arguments.process)
+    usage = usage[usage["counted"]]
+    agreement = trace.memory_agreement(arguments.device, arguments.process)
+    start = int(trace.processes["start_ns"].min())
+    if arguments.total:
+        end = int(max([start, *usage["time"], *trace.processes["end_ns"]]))
+        summed = _summed(usage)
+        return [Panel("All processes and devices", summed, end)], start
+    panels = []
+    several = len(trace.processes) > 1
+    for process, device in _charts(usage, agreement):
+        own = usage[(usage["process"] == process) & (usage["device"] == device)]
+        sampled = agreement[(agreement["process"] == process) & (agreement["device"] == device)]
+        end = int(max([start, trace.processes["end_ns"][process], *own["time"], *sampled["time"]]))
+        title = f"{device}, process {process}" if several else device
+        panels.append(Panel(title, own, end, _lines(sampled, logged, device)))
+    return panels, start
+
+
+def _charts(usage: pd.DataFrame, agreement: pd.DataFrame) -> list[tuple[int, str]]:
+    """The processes and devices of which there is something to see."""
+    pairs = dict.fromkeys(zip(usage["process"], usage["device"], strict=True))
+    known = agreement[agreement["used"] >= 0]
+    pairs |= dict.fromkeys(zip(known["process"], known["device"], strict=True))
+    return sorted((int(process), str(device)) for process, device in pairs)
+
+
+def _summed(usage: pd.DataFrame) -> pd.DataFrame:
+    """The running totals of all processes and devices together, by kind."""
+    parts = [
+        series.assign(bytes=np.diff(series["bytes"].to_numpy(), prepend=0))
+        for _, series in usage.groupby(["process", "device", "kind"])
+    ]
+    if not parts:
+        return usage
+    table = pd.concat(parts).groupby(["kind", "time"])["bytes"].sum().reset_index()
+    table["bytes"] = table.groupby("kind")["bytes"].cumsum()
+    return table
+
+
+def _lines(sampled: pd.DataFrame, logged: pd.DataFrame | None, device: str) -> list[Line]:
+    lines = []
+    known = sampled[sampled["used"] >= 0]
+    first: int | None = None
+    if len(known):
+        first = int(known["used"].iloc[0])
+        lines.append(_line("driver: change since\nthe first sample", known["time"], known["used"] - first))
+    if logged is not None:
+        own = logged[logged["device"] == device]
+        if len(own):
+            first = int(own["used"].iloc[0]) if first is None else first
+            lines.append(_line("nvidia-smi: likewise", own["time"], own["used"] - first))
+    return lines
+
+
+def _line(name: str, times: "pd.Series[int]", amounts: "pd.Series[int]") -> Line:
+    return Line(name, times.to_numpy().astype(np.int64), amounts.to_numpy().astype(np.int64))
+
+
+def _check_times(trace: Trace, logged: pd.DataFrame) -> None:
+    first = int(trace.processes["start_ns"].min())
+    last = int(max(trace.processes["end_ns"].max(), trace.memory_use["time"].max() if len(trace.memory_use) else first))
+    if int(logged["time"].min()) > max(first, last) or int(logged["time"].max()) < first:
+        raise UsageError(
+            "the log of nvidia-smi was not recorded while the program ran",
+            "its times are local: if they are of another time zone, set TZ to that",
+        )

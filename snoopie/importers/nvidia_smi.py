@@ -1,0 +1,135 @@
+"""The memory that nvidia-smi reported: a log of --query-gpu=timestamp,memory.used --format=csv → a table."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from snoopie.errors import EmptyError, SnoopieError
+
+RECORD_IT = "nvidia-smi --query-gpu=timestamp,uuid,memory.used --format=csv --loop-ms=100 > LOG"
+_TIME = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
+_UUID = re.compile(r"(GPU|MIG)-[0-9a-fA-F-]+")
+_MEMORY = re.compile(r"(\d+)(?: MiB)?")
+_NAMES = {"timestamp": "time", "index": "index", "uuid": "uuid", "gpu_uuid": "uuid", "memory.used": "used"}
+# Fewer GPUs than this are in a machine: a number from here on is one of MiB.
+_MOST_GPUS = 64
+
+
+def read(path: Path, zone: tzinfo | None = None) -> pd.DataFrame:
+    """time (ns) index (of the GPU, as nvidia-smi numbers them, -1 unknown) uuid ("" unknown) used (MiB), by time.
+
+    With the header that nvidia-smi writes or without, with units or without, other columns ignored where there is a
+    header. Times are local: of ``zone``, or of this machine. A last line without an end is left out, because it may
+    have been cut. Raises a `SnoopieError` for anything else.
+    """
+    rows = _rows(path)
+    places = _places(path, rows)
+    if "time" not in places:
+        raise _bad(path, "has no column timestamp")
+    if "used" not in places:
+        raise _bad(path, "has no column memory.used")
+    body = rows[1:] if _is_header(rows[0][1]) else rows
+    times, indices, uuids, used = [], [], [], []
+    for number, cells in body:
+        if len(cells) != len(rows[0][1]):
+            raise _bad(path, f"has a line {number} with {len(cells)} columns and not {len(rows[0][1])}")
+        memory = _MEMORY.fullmatch(cells[places["used"]])
+        index = cells[places["index"]] if "index" in places else "-1"
+        if memory is None or not re.fullmatch(r"-1|\d{1,4}", index) or len(memory[1]) > 12:
+            raise _bad(path, f"has no amount of memory in line {number}")
+        times.append(_time(path, number, cells[places["time"]], zone))
+        indices.append(int(index))
+        uuids.append(cells[places["uuid"]] if "uuid" in places else "")
+        used.append(int(memory[1]))
+    table = pd.DataFrame(
+        {
+            "time": np.array(times, np.int64),
+            "index": np.array(indices, np.int64),
+            "uuid": pd.Series(uuids, dtype="str"),
+            "used": np.array(used, np.int64),
+        }
+    )
+    return table.sort_values("time", kind="stable", ignore_index=True)
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The lines that have an end and are not empty: number, cells."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise SnoopieError(f"{path} cannot be read ({error.strerror})", "give the path of nvidia-smi's log") from None
+    except UnicodeDecodeError:
+        raise _bad(path, "is not text") from None
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    rows = [
+        (number, [cell.strip() for cell in cells])
+        for number, line in enumerate(lines, start=1)
+        for cells in csv.reader([line])
+        if any(cell.strip() for cell in cells)
+    ]
+    if not rows:
+        raise EmptyError(f"{path} has no whole line", f"record one with {RECORD_IT}")
+    return rows
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return any(re.sub(r" *\[.*", "", cell) in _NAMES for cell in cells)
+
+
+def _places(path: Path, rows: Sequence[tuple[int, list[str]]]) -> dict[str, int]:
+    """Which column is what: by the header, else by what is in them."""
+    cells = rows[0][1]
+    if _is_header(cells):
+        names = [re.sub(r" *\[.*", "", cell) for cell in cells]
+        return {_NAMES[name]: place for place, name in enumerate(names) if name in _NAMES}
+    places: dict[str, int] = {}
+    numbers = []
+    for place, cell in enumerate(cells):
+        if _TIME.fullmatch(cell):
+            places.setdefault("time", place)
+        elif _UUID.fullmatch(cell):
+            places.setdefault("uuid", place)
+        elif _MEMORY.fullmatch(cell):
+            numbers.append(place)
+    with_unit = [place for place in numbers if cells[place].endswith("MiB")]
+    if len(numbers) == 1:
+        places["used"] = numbers[0]
+    elif len(numbers) == 2:
+        # A number and another: the GPU's index and its memory.
+        small = [place for place in numbers if place not in with_unit and _all_below(rows, place, _MOST_GPUS)]
+        if len(small) != 1 or len(with_unit) > 1:
+            raise _bad(path, "does not say which column is memory.used")
+        places["index"] = small[0]
+        places["used"] = next(place for place in numbers if place != small[0])
+    elif numbers:
+        raise _bad(path, "does not say which column is memory.used")
+    return places
+
+
+def _all_below(rows: Sequence[tuple[int, list[str]]], place: int, limit: int) -> bool:
+    cells = [cells[place] for _, cells in rows if place < len(cells)]
+    return all(re.fullmatch(r"\d{1,3}", cell) and int(cell) < limit for cell in cells)
+
+
+def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:
+    try:
+        if not _TIME.fullmatch(text):
+            raise ValueError(text)
+        form = "%Y/%m/%d %H:%M:%S.%f" if "." in text else "%Y/%m/%d %H:%M:%S"
+        moment = datetime.strptime(text, form).replace(tzinfo=zone)
+        return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+    except (ValueError, OverflowError, OSError):
+        raise _bad(path, f"has no time like 2026/11/21 14:03:07.123 in line {number}") from None
+
+
+def _bad(path: Path, what: str) -> SnoopieError:
+    return SnoopieError(
+        f"{path} is not a log of nvidia-smi that can be read: it {what}", f"record one with {RECORD_IT}"
+    )
