@@ -137,6 +137,10 @@ void Collector::context_ending(CUcontext handle) {
     const OwnCalls own;
     drain_->close(context.get());
     memory_->detach(context.get(), last);
+    if (context->memory() && context->in_flight() == 0) {
+        const CurrentContext current(handle);
+        context->memory()->unmap();
+    }
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }
