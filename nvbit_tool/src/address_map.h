@@ -17,12 +17,9 @@
 #include <vector>
 
 #include "owners.h"
+#include "probe_abi.h"
 
 namespace snoopie {
-
-constexpr int kPageBits = 21;     // CUDA maps device memory in 2 MiB pages
-constexpr int kAddressBits = 47;  // of the unified address space
-constexpr uint64_t kPages = 1ull << (kAddressBits - kPageBits);
 
 struct Object {
     uint32_t id = 0;

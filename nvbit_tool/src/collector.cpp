@@ -154,6 +154,10 @@ void Collector::context_ending(CUcontext handle) {
     drain_->close(context.get());
     memory_->detach(context.get(), last);
     memory_events_->context_ending(handle);
+    if (context->memory() && context->in_flight() == 0) {
+        const CurrentContext current(handle);
+        context->memory()->unmap();
+    }
     std::unique_lock lock(contexts_mutex_);
     ended_.push_back(std::move(context));
 }

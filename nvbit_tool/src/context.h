@@ -75,6 +75,8 @@ struct Flight {
 
 class Context {
   public:
+    static constexpr uint32_t kSlots = 1 << 16;  // of launches in flight
+
     Context(CUcontext handle, uint8_t gpu);
     ~Context();
 
@@ -122,8 +124,6 @@ class Context {
     void disembark(const Flight& flight);
 
   private:
-    static constexpr uint32_t kSlots = 1 << 16;
-
     // An event with timing, null if there can be none.
     CUevent take_event();
     void free_locked(const Flight& flight);

@@ -115,37 +115,43 @@ bool Drain::serve(Member& member) {
     if (!context.memory()) return false;
     const CurrentContext current(context.handle());
 
-    take_records(context, std::numeric_limits<uint64_t>::max());
+    take_records(member, std::numeric_limits<uint64_t>::max());
 
     std::vector<Flight> lost;
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
-    for (const Flight& flight : lost) context.disembark(flight);
+    for (const Flight& flight : lost) {
+        member.taken[flight.slot] = 0;
+        context.disembark(flight);
+    }
     lost_ += lost.size();
     if (ended.empty()) return context.in_flight() > 0;
 
     // Every record of the launches that ended lies before this tail.
     const auto progress = context.memory()->read_progress();
     if (progress) {
-        take_records(context, progress->tail);
+        take_records(member, progress->tail);
         dropped_ += progress->dropped - member.dropped;
         member.dropped = progress->dropped;
         misdirected_ += progress->misdirected - member.misdirected;
         member.misdirected = progress->misdirected;
-        writer_->set_dropped(dropped_);
     }
     context.keep_time();
     std::vector<SpanRow> spans;
     for (const Flight& flight : ended) {
         if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
+        uint64_t& taken = member.taken[flight.slot];
         if (progress && context.memory()->collect(flight.counters, &values_)) {
-            write_counts(context, flight, &values_);
+            const uint64_t accesses = write_counts(context, flight, &values_);
+            if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
             ++measured_;
         } else {
             ++lost_;
         }
+        taken = 0;
         context.disembark(flight);
     }
     writer_->append(spans);
+    writer_->set_dropped(dropped_);
     return context.in_flight() > 0;
 }
 
@@ -174,7 +180,8 @@ void Drain::watch(Member& member) {
 
 // Takes what is finished; when `until` is a place, waits for every record before it (their warps are past the reservation, so the wait is
 // short unless the GPU has failed).
-void Drain::take_records(Context& context, uint64_t until) {
+void Drain::take_records(Member& member, uint64_t until) {
+    Context& context = *member.context;
     RecordRing* ring = context.memory()->ring();
     if (!ring) return;
     const bool complete = until != std::numeric_limits<uint64_t>::max();
@@ -183,7 +190,7 @@ void Drain::take_records(Context& context, uint64_t until) {
     const uint64_t limit = complete ? until : ring->head() + kUnitsAtOnce;
     while (ring->head() < limit) {
         if (ring->take(&record)) {
-            append(context, record);
+            append(member, record);
             continue;
         }
         flush_records(context);
@@ -192,8 +199,10 @@ void Drain::take_records(Context& context, uint64_t until) {
     flush_records(context);
 }
 
-void Drain::append(Context& context, const RawRecord& record) {
+void Drain::append(Member& member, const RawRecord& record) {
+    Context& context = *member.context;
     const RecordHead& head = record.head;
+    ++member.taken[head.slot];
     const Access access{context.launch_in(head.slot),
                         head.site,
                         context.gpu(),
@@ -223,8 +232,10 @@ void Drain::flush_records(Context& context) {
     context.memory()->ring()->publish();
 }
 
-void Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
+// Returns how many accesses were measured.
+uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
     std::vector<CountRow> rows;
+    uint64_t measured = 0;
     const SlotTable& slots = context.memory()->slots();
     // No slot that this launch counted in stands for another object by now: it has not landed yet.
     const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
@@ -238,11 +249,16 @@ void Drain::write_counts(Context& context, const Flight& flight, std::vector<uin
             const uint64_t sectors = sectors_of(counters, 1u << catalog_->log2_width(site));
             rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), sectors, target.object});
             // A site that is not measured has no sectors: it only ran.
-            (sectors ? accesses_ : unmeasured_) += accesses;
+            if (sectors)
+                measured += accesses;
+            else
+                unmeasured_ += accesses;
             if (sectors && target.owner == kOwnerUnknown) unresolved_ += accesses;
         }
     }
+    accesses_ += measured;
     writer_->append(rows);
+    return measured;
 }
 
 }  // namespace snoopie

@@ -50,6 +50,7 @@ class Drain {
         Context* context = nullptr;
         uint64_t dropped = 0;
         uint64_t misdirected = 0;
+        std::vector<uint64_t> taken = std::vector<uint64_t>(Context::kSlots, 0);  // records of the launch in each slot
         bool closing = false;
         bool closed = false;
         std::chrono::steady_clock::time_point deadline;
@@ -64,9 +65,9 @@ class Drain {
     void run();
     bool serve(Member& member);
     void watch(Member& member);
-    void take_records(Context& context, uint64_t until);
-    void append(Context& context, const RawRecord& record);
-    void write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
+    void take_records(Member& member, uint64_t until);
+    void append(Member& member, const RawRecord& record);
+    uint64_t write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
     void flush_records(Context& context);
 
     TraceWriter* const writer_;

@@ -128,22 +128,17 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
 // `pack`: where its description is.
 void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, uint32_t pack, const Injection& injection) {
     nvbit_insert_call(instr, (injection.kind + "pack" + std::to_string(words.pairs.size())).c_str(), IPOINT_BEFORE);
-    const auto add_pair = [&](size_t i) {
-        nvbit_add_call_arg_reg_val(instr, words.pairs[i]);
-        nvbit_add_call_arg_reg_val(instr, words.pairs[i] + 1);
-        nvbit_add_call_arg_const_val32(instr, words.pair_words[i]);
-    };
-    constexpr size_t kInRegisters = 2;
-    nvbit_add_call_arg_const_val64(instr, injection.state);
-    for (size_t i = 0; i < std::min(words.pairs.size(), kInRegisters); ++i) add_pair(i);
     if (call.guard == SassLine::kAlways)
-        nvbit_add_call_arg_const_val32(instr, !call.guard_negated);
+        nvbit_add_call_arg_const_val32(instr, 1);
     else
         nvbit_add_call_arg_pred_val_at(instr, call.guard);
-    nvbit_add_call_arg_const_val32(instr, pack);
-    for (int nothing = 0; words.pairs.size() > 1 && nothing < 2; ++nothing) nvbit_add_call_arg_const_val32(instr, 0);
+    nvbit_add_call_arg_const_val32(instr, pack_word(pack, words.margin));
+    nvbit_add_call_arg_const_val64(instr, injection.state);
+    for (const int pair : words.pairs) {
+        nvbit_add_call_arg_reg_val(instr, pair);
+        nvbit_add_call_arg_reg_val(instr, pair + 1);
+    }
     nvbit_add_call_arg_launch_val64(instr, 0);
-    for (size_t i = kInRegisters; i < words.pairs.size(); ++i) add_pair(i);
 }
 
 std::string demangled(const std::string& name) {
@@ -334,7 +329,7 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     }
     const Catalog::Entry entry = catalog_->add(description);
 
-    const Injection injection{counts_only_ ? "snoopie_count_" : "snoopie_record_", entry.first_site, context.memory()->state()};
+    const Injection injection{probes_, entry.first_site, context.memory()->state()};
     for (size_t i = 0; i < launch_calls.size(); ++i)
         inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0), injection);
     const auto inject_one = [&](size_t i) {

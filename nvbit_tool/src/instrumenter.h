@@ -30,7 +30,9 @@ class Instrumenter {
         : catalog_(catalog),
           lines_(options.code_attribution),
           packing_(options.packing),
-          counts_only_(options.sample_size == 0 && options.blocks.shape == BlockFilter::kAll),
+          probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
+                  : options.sample_size > 0                 ? "snoopie_record_"
+                                                            : "snoopie_count_"),
           notify_(std::move(notify)) {}
 
     // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
@@ -59,7 +61,7 @@ class Instrumenter {
     Catalog* const catalog_;
     const bool lines_;
     const uint32_t packing_;
-    const bool counts_only_;
+    const std::string probes_;  // what the names of the probes begin with
     const Notify notify_;
 
     std::atomic<bool> tensor_maps_{true};

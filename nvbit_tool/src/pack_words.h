@@ -11,14 +11,14 @@ namespace snoopie {
 
 struct PackWords {
     std::vector<int> pairs;             // first registers, in the order of the accesses
-    std::vector<uint32_t> pair_words;   // see pack_pair
+    uint32_t margin = 0;                // bytes, see pack_word
     std::vector<uint32_t> description;  // see probe_abi.h
 };
 
 // `first_site`: the id of the function's first site. The call has more than one probe.
 PackWords pack_words(const PlannedCall& call, const ProbePlan& plan, const std::vector<Instruction>& instructions, uint32_t first_site);
 
-// Whether accesses whose immediates lie between these two can be in one pack with the same pair.
-bool spans_pack(int lowest, int highest);
+// Whether an access with this immediate can be in a pack.
+bool fits_pack(int immediate);
 
 }  // namespace snoopie

@@ -17,9 +17,9 @@ __device__ __forceinline__ uint32_t lanes_below() {
 
 // The page byte of the owner whose, or whose object's, this is. It is not kept in the cache near the warp: the host can have changed it
 // since.
-__device__ __forceinline__ uint32_t owner_byte(const ProbeState* state, uint32_t page_byte) {
+__device__ __forceinline__ uint32_t owner_byte(uint64_t state, uint32_t page_byte) {
     uint32_t owner;
-    asm volatile("ld.global.L1::no_allocate.u8 %0, [%1];" : "=r"(owner) : "l"(state->owner_bytes + page_byte));
+    asm volatile("ld.global.L1::no_allocate.u8 %0, [%1];" : "=r"(owner) : "l"(state + kOwnerBytes + page_byte));
     return owner;
 }
 
@@ -29,7 +29,6 @@ struct DeviceWarp {
     using U32 = uint32_t;
 
     uint32_t lane_;
-    const ProbeState* state_;
 
     __device__ __forceinline__ U64 lane() const { return lane_; }
 
@@ -50,7 +49,6 @@ struct DeviceWarp {
     __device__ __forceinline__ U32 count(U32 mask) const { return count_bits(mask); }
     __device__ __forceinline__ bool is_all(U32 value, uint32_t lanes) const { return value == lanes; }
     __device__ __forceinline__ U32 choose(bool condition, U32 one, U32 other) const { return condition ? one : other; }
-    __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(state_, page_byte); }
 
     __device__ __forceinline__ uint32_t ballot(uint32_t group, bool value) const { return __ballot_sync(group, value); }
 
@@ -63,9 +61,37 @@ struct DeviceWarp {
     }
 };
 
+// One that looks up whose the pages are; `StateOf` is a function, so that the state need not be kept.
+template <class StateOf>
+struct LookingWarp : DeviceWarp {
+    StateOf state_of_;
+
+    __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(state_of_(), page_byte); }
+};
+
 // Global memory for sure: of a generic address the compiler provides for shared memory as well.
 __device__ __forceinline__ void add(uint64_t address, uint64_t value) {
     asm volatile("red.global.add.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+__device__ __forceinline__ void read_pair(uint64_t address, uint32_t* first, uint32_t* second) {
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(*first), "=r"(*second) : "l"(address));
+}
+
+__device__ __forceinline__ uint64_t add_and_get(unsigned long long* address, uint64_t value) {
+    uint64_t before;
+    asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(address), "l"(value) : "memory");
+    return before;
+}
+
+__device__ __forceinline__ void raise_to(unsigned long long* address, uint64_t value) {
+    asm volatile("red.global.max.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
+}
+
+__device__ __forceinline__ uint32_t exchange(unsigned int* address, uint32_t value) {
+    uint32_t before;
+    asm volatile("atom.global.exch.b32 %0, [%1], %2;" : "=r"(before) : "l"(address), "r"(value) : "memory");
+    return before;
 }
 
 __device__ __forceinline__ uint64_t clock_now() {
@@ -74,14 +100,25 @@ __device__ __forceinline__ uint64_t clock_now() {
     return clock;
 }
 
+// True one time in 2^Bits, by chance.
+template <int Bits>
+__device__ __forceinline__ bool by_chance() {
+    return static_cast<uint32_t>(clock_now()) * 0x9E3779B1u >> (32 - Bits) == 0;
+}
+
+// Where all accesses are in the sample, the host knows from their counts how many have no record.
+__device__ __forceinline__ void drop(ProbeState* state) {
+    if (state->sample_size > 1) add(reinterpret_cast<uint64_t>(&state->dropped), 1);
+}
+
 // Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
 __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
     // Who takes the ring for full may have read so long ago: this renews what is in the cache, all of it, and so is done rarely.
-    if (state->full && sampled(clock_now(), threadIdx.x, 64)) {
+    if (state->full && by_chance<6>()) {
         uint32_t now;
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(&state->full) : "memory");
     }
-    const uint64_t limit = state->ring_units - state->ring_slack;
+    const uint64_t limit = state->ring_limit;
     volatile unsigned long long* tail = &state->tail;
     volatile unsigned long long* head_seen = &state->head_seen;
     volatile unsigned int* looking = &state->looking;
@@ -89,24 +126,38 @@ __device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint6
     if (*tail - *head_seen >= limit) {
         // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
         bool room = false;
-        if (*looking == 0 && atomicExch(&state->looking, 1u) == 0) {
+        if (*looking == 0 && exchange(&state->looking, 1) == 0) {
             const uint64_t head = *state->ring_head;
-            atomicMax(&state->head_seen, head);
+            raise_to(&state->head_seen, head);
             room = *tail - head < limit;
             *full = !room;
             *looking = 0;
         }
         if (!room) {
-            add(reinterpret_cast<uint64_t>(&state->dropped), 1);
+            drop(state);
             return false;
         }
     }
-    *place = atomicAdd(&state->tail, static_cast<unsigned long long>(units));
+    *place = add_and_get(&state->tail, units);
     return true;
 }
 
+// Where the thread is in its grid. Read anew each time: kept, it would take registers.
+#define SNOOPIE_SPECIAL(name)                                  \
+    [] {                                                       \
+        uint32_t value;                                        \
+        asm volatile("mov.u32 %0, %%" name ";" : "=r"(value)); \
+        return value;                                          \
+    }()
+
 __device__ __forceinline__ uint64_t linear_block() {
-    return blockIdx.x + static_cast<uint64_t>(gridDim.x) * (blockIdx.y + static_cast<uint64_t>(gridDim.y) * blockIdx.z);
+    const uint64_t rows = SNOOPIE_SPECIAL("ctaid.y") + static_cast<uint64_t>(SNOOPIE_SPECIAL("nctaid.y")) * SNOOPIE_SPECIAL("ctaid.z");
+    return SNOOPIE_SPECIAL("ctaid.x") + SNOOPIE_SPECIAL("nctaid.x") * rows;
+}
+
+__device__ __forceinline__ uint8_t warp_of_block() {
+    const uint32_t rows = SNOOPIE_SPECIAL("tid.y") + SNOOPIE_SPECIAL("ntid.y") * SNOOPIE_SPECIAL("tid.z");
+    return static_cast<uint8_t>((SNOOPIE_SPECIAL("tid.x") + SNOOPIE_SPECIAL("ntid.x") * rows) / 32);
 }
 
 // What is counted and recorded: of which site, in which launch, on whose memory.
@@ -120,7 +171,7 @@ struct Place {
 __device__ __forceinline__ uint64_t counters_of(const Place& place) {
     const uint32_t slots = launch_slots(place.launch, place.state->owners);
     uint32_t slot = place.owner;
-    if (slot >= slots) slot = owner_byte(place.state, slot + 1) - 1;
+    if (slot >= slots) slot = owner_byte(reinterpret_cast<uint64_t>(place.state), slot + 1) - 1;
     const uint32_t cell = cell_of(place.launch, site_id(place.site_word), slots, slot);
     return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
 }
@@ -136,41 +187,44 @@ __device__ __forceinline__ void count(const Place& place, uint64_t lanes, uint64
 }
 
 // Whether an access is recorded. The clock makes every access another one; its hash, and not itself, makes the choice uniform over accesses
-// whatever their timing, and not in step with any pattern of the program. Of one lane: for the others it can differ.
-__device__ __forceinline__ bool in_sample(const ProbeState* state, uint64_t address) {
+// whatever their timing, and not in step with any pattern of the program.
+__device__ __forceinline__ bool in_sample(const ProbeState* state) {
     if (state->sample_size <= 1) return true;
-    return sampled(clock_now(), address, state->sample_size);
+    return sampled(clock_now(), SNOOPIE_SPECIAL("ctaid.x"), state->sample_size);
+}
+
+__device__ __forceinline__ uint64_t time_now() {
+    uint64_t time;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+    return time;
 }
 
 // What a record says of the access, but for its shape.
 __device__ __forceinline__ RecordHead head_of_record(const Place& place, uint32_t mask) {
     RecordHead head{};
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(head.time));
-    const uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    head.time = time_now();
     head.block = linear_block();
     head.site = site_id(place.site_word);
     head.mask = mask;
     head.slot = launch_slot(place.launch);
     head.owner = place.owner;
-    head.warp = static_cast<uint8_t>(thread / 32);
+    head.warp = warp_of_block();
     return head;
 }
 
 __device__ __forceinline__ volatile uint64_t* unit_of(ProbeState* state, uint64_t unit) {
-    return const_cast<volatile uint64_t*>(state->ring) + (unit & (state->ring_units - 1)) * kWordsPerUnit;
+    return const_cast<volatile uint64_t*>(state->ring) + (static_cast<uint32_t>(unit) & (state->ring_units - 1)) * kWordsPerUnit;
 }
 
-// By the `count` lanes of a group, each of which knows its place among them: a lane writes every so many words.
-__device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const RecordHead& head, uint32_t rank, uint32_t count) {
+__device__ __forceinline__ void write_head(ProbeState* state, uint64_t at, const RecordHead& head) {
     volatile uint64_t* unit = unit_of(state, at);
     const uint64_t stamp = lap_stamp(at, state->ring_log2);
     SNOOPIE_ROLL
-    for (uint32_t word = rank; word < kHeadWords; word += count) unit[word] = head_word(head, word) | stamp;
+    for (uint32_t word = 0; word < kHeadWords; ++word) unit[word] = head_word(head, word) | stamp;
 }
 
-__device__ __forceinline__ DeviceWarp this_warp(const ProbeState* state) {
+__device__ __forceinline__ DeviceWarp this_warp() {
     DeviceWarp warp;
-    warp.state_ = state;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(warp.lane_));
     return warp;
 }
@@ -192,90 +246,226 @@ __device__ __forceinline__ bool measured(uint64_t state_address, uint64_t launch
     return counted(state_address, launch) && (!state->blocks || in_selected_block(state->blocks));
 }
 
-__device__ __forceinline__ uint32_t page_byte_of(uint64_t state_address, uint64_t address, bool executes = true) {
-    // Nothing is known of the first page: what is no address reads its byte, which takes no branch.
-    const uint32_t page = executes && address >> 47 == 0 ? static_cast<uint32_t>(address >> 21) : 0;
+__device__ __forceinline__ uint32_t load_byte(uint64_t address) {
     uint32_t byte;
-    asm volatile("ld.global.u8 %0, [%1];" : "=r"(byte) : "l"(state_address + sizeof(ProbeState) + page));
+    asm volatile("ld.global.u8 %0, [%1 + %2];" : "=r"(byte) : "l"(address), "n"(sizeof(ProbeState)));
     return byte;
 }
+
+__device__ __forceinline__ uint32_t page_byte_of(uint64_t state, uint64_t address, bool executes = true) {
+    // Nothing is known of the first page: what is no address reads its byte, which takes no branch.
+    const uint32_t page = executes && address >> kAddressBits == 0 ? static_cast<uint32_t>(address >> kPageBits) : 0;
+    return load_byte(state | page);
+}
+
+// What is needed of an access once it is known to be foreign, in words of the stack: the compiler saves registers at the entry of a
+// function for whatever path needs them, and nearly every call is of a local access, which needs none. `Words` is odd, because for an even
+// number the compiler could align the stack, in every call.
+template <int Words>
+struct Frame {
+    volatile uint32_t words[Words];
+
+    __device__ __forceinline__ uint64_t get(int at) const { return static_cast<uint64_t>(words[at + 1]) << 32 | words[at]; }
+    __device__ __forceinline__ void put(int at, uint64_t value) {
+        words[at] = static_cast<uint32_t>(value);
+        words[at + 1] = static_cast<uint32_t>(value >> 32);
+    }
+    __device__ __forceinline__ uint64_t state_address() const { return static_cast<uint64_t>(words[kState]) << 32; }
+    __device__ __forceinline__ ProbeState* state() const { return reinterpret_cast<ProbeState*>(state_address()); }
+    __device__ __forceinline__ uint64_t launch() const { return get(kLaunch); }
+    __device__ __forceinline__ void keep(uint64_t state, uint64_t launch) {
+        words[kState] = static_cast<uint32_t>(state >> 32);
+        put(kLaunch, launch);
+    }
+
+    // Places of the words; of two words, the first's, which is even.
+    enum : int {
+        kLaunch = 0,
+        kNext = 2,   // of a pack: the lower half of the address of the next description, and in its lowest bits what kGuard and kEnds say
+        kState = 3,  // the upper half of its address: the lower one is 0
+        kAddress = 4,
+        kBase = 6,
+        kStride = 8,
+        kPlace = 10,
+        kTime = 12,
+        kSiteWord = 14,
+        kPageByte,
+        kGroup,
+        kLane,
+        kStrided,
+        kTurn,
+        kLanes,                 // of a pack
+        kOwnWords = kLanes + 2  // even
+    };
+};
 
 // --- An access by the lanes that come here together, all of which touch memory that is not their own ---
 // They are lanes of one execution of the instruction: nothing brings lanes of a warp together but what the compiler puts in for it.
 
-// Counts it. Returns the lanes that touch the same owner's memory as this one.
-__device__ __forceinline__ uint32_t count_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
-                                                 uint32_t page_byte) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const Group<DeviceWarp> group =
-        group_of(this_warp(state), __activemask(), static_cast<unsigned long long>(address), &page_byte, site_width(site_word));
-    if ((group.lanes & lanes_below()) == 0)
-        count({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes), group.sectors);
-    return group.lanes;
+template <class F>
+__device__ __forceinline__ bool counted(const F& frame) {
+    return counted(frame.state_address(), frame.launch());
 }
 
-// Records it, by the lanes of a group.
-__device__ __noinline__ void record_access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
-                                           uint32_t page_byte, uint32_t group) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp(state);
-    const uint32_t leader = lowest_lane(group);
-    const uint32_t width = site_width(site_word);
-    const uint64_t start = address - static_cast<uint64_t>(warp.lane_) * width;
-    const Shape shape = warp.match_all(group, start) && (group & (group - 1))
-                            ? Shape{start + leader * width, width, true}
-                            : shape_of(warp, group, static_cast<unsigned long long>(address));
-    unsigned long long at = ~0ull;
-    if (warp.lane_ == leader) {
-        uint64_t place;
-        if (reserve(state, shape.strided ? kUnitsStrided : kUnitsScattered, &place)) at = place;
+// Whether this lane is the lowest of the group.
+template <class F>
+__device__ __forceinline__ bool is_first(const F& frame) {
+    return lowest_lane(frame.words[F::kGroup]) == frame.words[F::kLane];
+}
+
+template <class StateOf>
+__device__ __forceinline__ Group<DeviceWarp> group_here(StateOf state_of, uint32_t site_word, uint64_t address, uint32_t* page_byte) {
+    const LookingWarp<StateOf> warp{this_warp(), state_of};
+    const auto group = group_of(warp, __activemask(), static_cast<unsigned long long>(address), page_byte, site_width(site_word));
+    return {group.lanes, group.sectors};
+}
+
+constexpr uint64_t kNoPlace = ~0ull;  // in the ring
+
+// The shape of the access of the frame's group, with every value in the frame as soon as it is known.
+template <class F>
+__device__ __forceinline__ void find_shape(F& frame) {
+    const DeviceWarp warp{frame.words[F::kLane]};
+    frame.put(F::kBase, warp.broadcast(frame.words[F::kGroup], frame.get(F::kAddress), lowest_lane(frame.words[F::kGroup])));
+    frame.put(F::kStride, 0);
+    frame.words[F::kStrided] = 1;
+    const uint32_t others = frame.words[F::kGroup] & (frame.words[F::kGroup] - 1);
+    if (others == 0) return;
+    frame.put(F::kPlace, warp.broadcast(frame.words[F::kGroup], frame.get(F::kAddress), lowest_lane(others)));
+    const int32_t gap = lowest_lane(others) - lowest_lane(frame.words[F::kGroup]);
+    const Stride stride = stride_of(static_cast<int64_t>(frame.get(F::kPlace) - frame.get(F::kBase)), gap);
+    frame.put(F::kStride, static_cast<uint64_t>(stride.bytes));
+    frame.words[F::kStrided] = stride.whole;
+    const uint64_t expected =
+        warp.ramp(frame.get(F::kBase), static_cast<int64_t>(frame.get(F::kStride)), lowest_lane(frame.words[F::kGroup]));
+    if (warp.ballot(frame.words[F::kGroup], frame.get(F::kAddress) != expected)) frame.words[F::kStrided] = 0;
+}
+
+// A word of the record's head, by itself: together they would take more registers.
+template <class F>
+__device__ __forceinline__ uint64_t word_of_head(const F& frame, uint32_t word) {
+    RecordHead head{};
+    switch (word) {
+        case 0:
+            head.time = frame.get(F::kTime);
+            return head_word(head, 0);
+        case 1:
+            head.base = frame.get(F::kBase);
+            return head_word(head, 1);
+        case 2:
+            head.stride = static_cast<int64_t>(frame.get(F::kStride));
+            return head_word(head, 2);
+        case 3:
+            head.block = linear_block();
+            return head_word(head, 3);
+        case 4:
+            head.site = site_id(frame.words[F::kSiteWord]);
+            head.slot = launch_slot(frame.launch());
+            return head_word(head, 4);
+        case 5:
+            head.mask = frame.words[F::kGroup];
+            head.owner = static_cast<uint8_t>(frame.words[F::kPageByte] - 1);
+            head.warp = warp_of_block();
+            return head_word(head, 5);
+        default:
+            head.time = frame.get(F::kTime);
+            head.shape = frame.words[F::kStrided] ? RecordShape::strided : RecordShape::scattered;
+            return head_word(head, 6);
     }
-    at = __shfl_sync(group, at, leader);
-    if (at == ~0ull) return;
-    RecordHead head = head_of_record({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, group);
-    head.base = shape.base;
-    head.stride = shape.stride;
-    head.shape = shape.strided ? RecordShape::strided : RecordShape::scattered;
-    const uint32_t rank = count_bits(group & lanes_below());
-    const uint32_t count = count_bits(group);
-    write_head(state, at, head, rank, count);
-    if (shape.strided) return;
-    // Words of lanes that are not in the group have to be written as well.
-    const auto write_address = [&](uint32_t lane, uint64_t value) {
-        const uint64_t unit = at + 1 + lane / kWordsPerUnit;
-        unit_of(state, unit)[lane % kWordsPerUnit] = value | lap_stamp(unit, state->ring_log2);
-    };
-    write_address(warp.lane_, address);
-    SNOOPIE_ROLL
-    for (uint32_t lane = rank; lane < 32; lane += count)
-        if (!(group >> lane & 1)) write_address(lane, 0);
 }
 
+template <class F>
+__device__ __forceinline__ void write_word(const F& frame, uint32_t unit, uint32_t word, uint64_t payload) {
+    const uint64_t at = frame.get(F::kPlace) + unit;
+    unit_of(frame.state(), at)[word] = payload | lap_stamp(at, frame.state()->ring_log2);
+}
+
+// Records the access of the frame, by the lanes of its group.
+template <class F>
+__device__ __forceinline__ void record_access(F& frame) {
+    find_shape(frame);
+    frame.put(F::kTime, time_now());
+    frame.put(F::kPlace, kNoPlace);
+    if (is_first(frame)) {
+        uint64_t place;
+        if (reserve(frame.state(), frame.words[F::kStrided] ? kUnitsStrided : kUnitsScattered, &place)) frame.put(F::kPlace, place);
+    }
+    frame.put(F::kPlace, DeviceWarp{}.broadcast(frame.words[F::kGroup], frame.get(F::kPlace), lowest_lane(frame.words[F::kGroup])));
+    // A lane writes every so many words: none without a place.
+    const auto rank = [&] {
+        return frame.get(F::kPlace) == kNoPlace ? 32 : count_bits(frame.words[F::kGroup] & ((1u << frame.words[F::kLane]) - 1));
+    };
+    frame.words[F::kTurn] = rank();
+    SNOOPIE_ROLL
+    while (frame.words[F::kTurn] < kHeadWords) {
+        write_word(frame, 0, frame.words[F::kTurn], word_of_head(frame, frame.words[F::kTurn]));
+        frame.words[F::kTurn] = frame.words[F::kTurn] + count_bits(frame.words[F::kGroup]);
+    }
+    frame.words[F::kTurn] = frame.words[F::kStrided] ? 32 : rank();
+    if (frame.words[F::kTurn] < 32)
+        write_word(frame, 1 + frame.words[F::kLane] / kWordsPerUnit, frame.words[F::kLane] % kWordsPerUnit, frame.get(F::kAddress));
+    // Words of lanes that are not in the group have to be written as well.
+    SNOOPIE_ROLL
+    while (frame.words[F::kTurn] < 32) {
+        const uint32_t lane = frame.words[F::kTurn];
+        if (!(frame.words[F::kGroup] >> lane & 1)) write_word(frame, 1 + lane / kWordsPerUnit, lane % kWordsPerUnit, 0);
+        frame.words[F::kTurn] = lane + count_bits(frame.words[F::kGroup]);
+    }
+}
+
+// What a probe does about an access to foreign memory. The frame has the state and the launch; what else goes there is a matter of what
+// costs less: words written to the stack, or registers that every call saves.
 struct Counting {
-    __device__ __forceinline__ static void access(uint64_t state, uint64_t launch, uint32_t site_word, uint64_t address,
-                                                  uint32_t page_byte) {
-        if (counted(state, launch)) count_access(state, launch, site_word, address, page_byte);
+    template <class F>
+    __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
+        if (!counted(frame)) return;
+        const Group<DeviceWarp> group = group_here([&] { return frame.state_address(); }, site_word, address, &page_byte);
+        if ((group.lanes & lanes_below()) == 0)
+            count({frame.state(), frame.launch(), site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes), group.sectors);
     }
 };
 
 struct Recording {
-    __device__ __noinline__ static void access(uint64_t state_address, uint64_t launch, uint32_t site_word, uint64_t address,
-                                               uint32_t page_byte) {
-        const auto* state = reinterpret_cast<const ProbeState*>(state_address);
-        if (!measured(state_address, launch)) return;
-        const uint32_t group = count_access(state_address, launch, site_word, address, page_byte);
-        if (!state->ring) return;
+    template <class F>
+    __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
+        frame.put(F::kAddress, address);
+        frame.words[F::kSiteWord] = site_word;
+        frame.words[F::kPageByte] = page_byte;
+        if (!counted(frame)) return;
+        {
+            uint32_t owner_or_object = frame.words[F::kPageByte];
+            const Group<DeviceWarp> group =
+                group_here([&] { return frame.state_address(); }, frame.words[F::kSiteWord], frame.get(F::kAddress), &owner_or_object);
+            frame.words[F::kPageByte] = owner_or_object;
+            frame.words[F::kGroup] = group.lanes;
+            if ((frame.words[F::kGroup] & lanes_below()) == 0)
+                count({frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)},
+                      count_bits(frame.words[F::kGroup]), group.sectors);
+        }
         // When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would
         // queue up for one word of memory. So only some of them ask, chosen by chance, which keeps what is recorded a fair sample. The
         // lowest lane decides.
-        constexpr uint32_t kAskOneIn = 16;
-        const bool wanted = in_sample(state, address);
-        const bool asks = wanted && (!state->full || sampled(clock_now(), threadIdx.x, kAskOneIn));
-        const uint32_t lowest = lowest_bit(group);
-        if (__ballot_sync(group, asks) & lowest)
-            record_access(state_address, launch, site_word, address, page_byte, group);
-        else if (wanted && (group & lanes_below()) == 0)
-            add(state_address + offsetof(ProbeState, dropped), 1);
+        frame.words[F::kTurn] = !in_sample(frame.state()) ? kUnwanted : frame.state()->full && !by_chance<4>() ? kDropped : kAsks;
+        if (frame.words[F::kTurn] == kDropped && (frame.words[F::kGroup] & lanes_below()) == 0) drop(frame.state());
+        if (!(__ballot_sync(frame.words[F::kGroup], frame.words[F::kTurn] == kAsks) & lowest_bit(frame.words[F::kGroup]))) return;
+        frame.words[F::kLane] = this_warp().lane_;
+        record_access(frame);
+    }
+
+  private:
+    enum : uint32_t { kUnwanted, kDropped, kAsks };
+};
+
+// As the others, in the selected blocks only.
+struct Selecting {
+    template <class F>
+    __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
+        const BlockFilter* blocks = frame.state()->blocks;
+        if (blocks && !in_selected_block(blocks)) return;
+        if (frame.state()->ring)
+            Recording::access(frame, site_word, address, page_byte);
+        else
+            Counting::access(frame, site_word, address, page_byte);
     }
 };
 
@@ -283,54 +473,66 @@ struct Recording {
 template <class Kind>
 __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t site_word, uint64_t state, uint64_t launch) {
     const uint32_t page_byte = page_byte_of(state, address, executes != 0);
-    if (page_byte) Kind::access(state, launch, site_word, address, page_byte);
+    if (page_byte == 0) return;
+    Frame<Frame<1>::kOwnWords | 1> frame;
+    // The compiler keeps a frame in registers if it is only ever looked up at places that it knows.
+    frame.words[frame.kTurn - lanes_below() % 2] = 0;
+    frame.keep(state, launch);
+    Kind::access(frame, site_word, address, page_byte);
 }
 
-// Several accesses of the same lanes, to P pairs of registers. The values are low, high and word of each.
+// The same from registers: there are enough.
+template <>
+__device__ __forceinline__ void probe<Counting>(int executes, uint64_t address, uint32_t site_word, uint64_t state, uint64_t launch) {
+    uint32_t page_byte = page_byte_of(state, address, executes != 0);
+    if (page_byte == 0 || !counted(state, launch)) return;
+    const Group<DeviceWarp> group = group_here([=] { return state; }, site_word, address, &page_byte);
+    if ((group.lanes & lanes_below()) == 0)
+        count({reinterpret_cast<ProbeState*>(state), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes),
+              group.sectors);
+}
+
+// In the address of a description: the predicate that guards the pack holds; there is no other description.
+constexpr uint32_t kGuard = 1, kEnds = 2;
+
+// Several accesses of the same lanes, to P pairs of registers: low and high of each.
 template <class Kind, int P>
-__device__ __forceinline__ void probe_pack(uint64_t state, int guard, uint32_t pack, uint64_t launch, const uint32_t (&values)[3 * P]) {
+__device__ __forceinline__ void probe_pack(uint64_t state, uint32_t word, int guard, uint64_t launch, const uint32_t (&pairs)[2 * P]) {
+    // Whether any of these pages is foreign, or more than one page can be touched: without a branch, and not caring for what is no address.
+    const uint32_t margin = packed_margin(word);
     uint32_t any = 0;
+    uint32_t nearest = ~0u;
+    uint32_t low = static_cast<uint32_t>(state);
+    const uint32_t high = static_cast<uint32_t>(state >> 32);
     SNOOPIE_UNROLL
     for (int p = 0; p < P; ++p) {
-        // One after the other: side by side they would take more registers than are free.
-        if (any) continue;
-        const uint32_t word = values[3 * p + 2];
-        const uint64_t lowest =
-            (static_cast<uint64_t>(values[3 * p + 1]) << 32 | values[3 * p]) + static_cast<int64_t>(packed_immediate(word));
-        any = page_byte_of(state, lowest) | (((static_cast<uint32_t>(lowest) & 0x1fffff) + packed_span(word)) >> 21);
+        nearest = min(nearest, (pairs[2 * p] + margin) & ((1u << kPageBits) - 1));
+        const uint32_t page = __funnelshift_r(pairs[2 * p], pairs[2 * p + 1], kPageBits);
+        // In place, one after the other: several addresses at a time would take more registers than are free.
+        asm volatile("lop3.b32 %0, %1, %2, %0, 0xE2;" : "+r"(low) : "r"(page), "n"(kPages - 1));
+        any |= load_byte(static_cast<uint64_t>(high) << 32 | low);
     }
-    if (any == 0) return;
-    // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed. An
-    // odd size, because for an even one the compiler would align the stack, in every call.
-    enum : int { kLanes, kTurn, kCount, kSite, kHolds, kState, kLaunch = kState + 2, kWords = kLaunch + 2, kPairs = kWords + 2 };
-    volatile uint32_t kept[(kPairs + 2 * P) | 1];
-    const auto keep = [&](int at, uint64_t value) {
-        kept[at] = static_cast<uint32_t>(value);
-        kept[at + 1] = static_cast<uint32_t>(value >> 32);
-    };
-    const auto get = [&](int at) { return static_cast<uint64_t>(kept[at + 1]) << 32 | kept[at]; };
+    if (any == 0 && nearest >= 2 * margin) return;
+    // From here on all is kept in memory and not in registers: those would have to be saved before it is known whether they are needed.
+    enum : int { kPairs = Frame<1>::kOwnWords };
+    Frame<(kPairs + 2 * P) | 1> frame;
     SNOOPIE_UNROLL
-    for (int p = 0; p < P; ++p) keep(kPairs + 2 * p, static_cast<uint64_t>(values[3 * p + 1]) << 32 | values[3 * p]);
-    keep(kState, state);
-    keep(kLaunch, launch);
-    const uint32_t* description = reinterpret_cast<const ProbeState*>(state)->packs + pack;
-    keep(kWords, reinterpret_cast<uint64_t>(description + kPackAccesses));
-    kept[kSite] = site_id(description[kPackSite]);
-    kept[kHolds] = (guard != 0) != (site_width(description[kPackSite]) > 1);
-    kept[kCount] = description[kPackCount];
-    kept[kTurn] = 0;
-    kept[kLanes] = __activemask();
+    for (int i = 0; i < 2 * P; ++i) frame.words[kPairs + i] = pairs[i];
+    frame.keep(state, launch);
+    frame.words[frame.kNext] = (kPacks + packed_place(word) * sizeof(uint32_t)) | (guard ? kGuard : 0);
+    frame.words[frame.kLanes] = __activemask();
     SNOOPIE_ROLL
     do {
-        const uint32_t word = reinterpret_cast<const uint32_t*>(get(kWords))[kept[kTurn]];
-        const uint32_t site = kept[kSite] + packed_distance(word);
-        kept[kSite] = site;
-        const uint64_t address = get(kPairs + 2 * static_cast<int>(packed_pair(word))) + static_cast<int64_t>(packed_immediate(word));
-        const uint32_t page_byte = page_byte_of(get(kState), address, kept[kHolds] || !packed_guarded(word));
-        if (page_byte) Kind::access(get(kState), get(kLaunch), pack_site(site, packed_log2_width(word)), address, page_byte);
-        __syncwarp(kept[kLanes]);
-        kept[kTurn] = kept[kTurn] + 1;
-    } while (kept[kTurn] < kept[kCount]);
+        const uint32_t next = frame.words[frame.kNext];
+        uint32_t access, site_word;
+        read_pair(frame.get(frame.kNext) & ~static_cast<uint64_t>(7), &access, &site_word);
+        frame.words[frame.kNext] = (next + 2 * sizeof(uint32_t)) | (access & kPackedLast ? kEnds : 0);
+        const uint64_t address =
+            frame.get(kPairs + 2 * static_cast<int>(packed_pair(access))) + static_cast<int64_t>(packed_immediate(access));
+        const uint32_t page_byte = page_byte_of(frame.state_address(), address, packed_executes(access, next & kGuard));
+        if (page_byte) Kind::access(frame, site_word, address, page_byte);
+        __syncwarp(frame.words[frame.kLanes]);
+    } while (!(frame.words[frame.kNext] & kEnds));
 }
 
 // Bulk and tensor instructions are executed once by a warp, whatever lanes are active: the lowest one stands for it.
@@ -343,12 +545,12 @@ __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& w
                                          uint64_t bytes) {
     count(place, lanes, sectors);
     uint64_t at;
-    if (!place.state->ring || !in_sample(place.state, base) || !reserve(place.state, kUnitsStrided, &at)) return;
+    if (!place.state->ring || !in_sample(place.state) || !reserve(place.state, kUnitsStrided, &at)) return;
     RecordHead head = head_of_record(place, 1u << warp.lane_);
     head.base = base;
     head.stride = static_cast<int64_t>(bytes);
     head.shape = RecordShape::bulk;
-    write_head(place.state, at, head, 0, 1);
+    write_head(place.state, at, head);
 }
 
 }  // namespace
@@ -381,60 +583,59 @@ using namespace snoopie;
     }
 SNOOPIE_PROBES(Counting, count)
 SNOOPIE_PROBES(Recording, record)
+SNOOPIE_PROBES(Selecting, select)
 
-// Registers 4 to 15 take the first twelve words of parameters, memory the rest. The probe needs two registers more than are free to it:
-// what is wanted only after the decision goes to memory, and nothing to the last two.
-#define SNOOPIE_PACKS(Kind, kind)                                                                                                         \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack1(uint64_t state, uint32_t low, uint32_t high, uint32_t word, int guard, \
-                                                                   uint32_t pack, uint64_t launch) {                                      \
-        const uint32_t values[] = {low, high, word};                                                                                      \
-        probe_pack<Kind, 1>(state, guard, pack, launch, values);                                                                          \
-    }                                                                                                                                     \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack2(uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0,         \
-                                                                   uint32_t low1, uint32_t high1, uint32_t word1, int guard,              \
-                                                                   uint32_t pack, uint32_t, uint32_t, uint64_t launch) {                  \
-        const uint32_t values[] = {low0, high0, word0, low1, high1, word1};                                                               \
-        probe_pack<Kind, 2>(state, guard, pack, launch, values);                                                                          \
-    }                                                                                                                                     \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack3(                                                                       \
-        uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0, uint32_t low1, uint32_t high1, uint32_t word1, int guard,          \
-        uint32_t pack, uint32_t, uint32_t, uint64_t launch, uint32_t low2, uint32_t high2, uint32_t word2) {                              \
-        const uint32_t values[] = {low0, high0, word0, low1, high1, word1, low2, high2, word2};                                           \
-        probe_pack<Kind, 3>(state, guard, pack, launch, values);                                                                          \
-    }                                                                                                                                     \
-    extern "C" __device__ __noinline__ void snoopie_##kind##_pack4(                                                                       \
-        uint64_t state, uint32_t low0, uint32_t high0, uint32_t word0, uint32_t low1, uint32_t high1, uint32_t word1, int guard,          \
-        uint32_t pack, uint32_t, uint32_t, uint64_t launch, uint32_t low2, uint32_t high2, uint32_t word2, uint32_t low3, uint32_t high3, \
-        uint32_t word3) {                                                                                                                 \
-        const uint32_t values[] = {low0, high0, word0, low1, high1, word1, low2, high2, word2, low3, high3, word3};                       \
-        probe_pack<Kind, 4>(state, guard, pack, launch, values);                                                                          \
+// Registers 4 to 15 take the first twelve words of parameters, the stack the rest: only of packs of four, and only what is wanted rarely.
+#define SNOOPIE_PACKS(Kind, kind)                                                                                                    \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack1(int guard, uint32_t word, uint64_t state, uint32_t low0,          \
+                                                                   uint32_t high0, uint64_t launch) {                                \
+        const uint32_t pairs[] = {low0, high0};                                                                                      \
+        probe_pack<Kind, 1>(state, word, guard, launch, pairs);                                                                      \
+    }                                                                                                                                \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack2(int guard, uint32_t word, uint64_t state, uint32_t low0,          \
+                                                                   uint32_t high0, uint32_t low1, uint32_t high1, uint64_t launch) { \
+        const uint32_t pairs[] = {low0, high0, low1, high1};                                                                         \
+        probe_pack<Kind, 2>(state, word, guard, launch, pairs);                                                                      \
+    }                                                                                                                                \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack3(int guard, uint32_t word, uint64_t state, uint32_t low0,          \
+                                                                   uint32_t high0, uint32_t low1, uint32_t high1, uint32_t low2,     \
+                                                                   uint32_t high2, uint64_t launch) {                                \
+        const uint32_t pairs[] = {low0, high0, low1, high1, low2, high2};                                                            \
+        probe_pack<Kind, 3>(state, word, guard, launch, pairs);                                                                      \
+    }                                                                                                                                \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_pack4(int guard, uint32_t word, uint64_t state, uint32_t low0,          \
+                                                                   uint32_t high0, uint32_t low1, uint32_t high1, uint32_t low2,     \
+                                                                   uint32_t high2, uint32_t low3, uint32_t high3, uint64_t launch) { \
+        const uint32_t pairs[] = {low0, high0, low1, high1, low2, high2, low3, high3};                                               \
+        probe_pack<Kind, 4>(state, word, guard, launch, pairs);                                                                      \
     }
 SNOOPIE_PACKS(Counting, count)
 SNOOPIE_PACKS(Recording, record)
+SNOOPIE_PACKS(Selecting, select)
 
 // A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
 extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,
-                                                           uint64_t state_address, uint64_t launch) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp(state);
+                                                           uint64_t state, uint64_t launch) {
+    auto* memory = reinterpret_cast<ProbeState*>(state);
+    const DeviceWarp warp = this_warp();
     if (!stands_for_warp(executes, warp)) return;
     uint64_t address = static_cast<uint64_t>(high) << 32 | low;
     const uint64_t end = address + (size & 0xffff) * kBulkUnit;
-    if ((page_byte_of(state_address, address) | page_byte_of(state_address, end - 1)) == 0 || !measured(state_address, launch)) return;
+    if ((page_byte_of(state, address) | page_byte_of(state, end - 1)) == 0 || !measured(state, launch)) return;
     // A copy may run over the border of two pages: of different owners, or of objects of one.
     while (address < end) {
         const uint64_t border = ((address >> 21) + 1) << 21;
         uint64_t stop = end;
-        uint32_t page_byte = page_byte_of(state_address, address);
-        if (border < end && page_byte != page_byte_of(state_address, border)) {
+        uint32_t page_byte = page_byte_of(state, address);
+        if (border < end && page_byte != page_byte_of(state, border)) {
             const uint32_t owner = owner_byte(state, page_byte);
-            if (owner == owner_byte(state, page_byte_of(state_address, border)))
+            if (owner == owner_byte(state, page_byte_of(state, border)))
                 page_byte = owner;
             else
                 stop = border;
         }
         if (page_byte)
-            one_bulk({state, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
+            one_bulk({memory, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
                      ((stop - 1) >> 5) - (address >> 5) + 1, address, stop - address);
         address = stop;
     }
@@ -442,23 +643,23 @@ extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_
 
 // A tensor copy: the address of its tensor map and the coordinates of its box.
 extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2, int c3,
-                                                             int c4, uint32_t site_word, uint64_t state_address, uint64_t launch) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp(state);
-    if (!stands_for_warp(executes, warp) || !measured(state_address, launch)) return;
+                                                             int c4, uint32_t site_word, uint64_t state, uint64_t launch) {
+    auto* memory = reinterpret_cast<ProbeState*>(state);
+    const DeviceWarp warp = this_warp();
+    if (!stands_for_warp(executes, warp) || !measured(state, launch)) return;
     uint64_t words[kTensorWords];
     const auto* map_words = reinterpret_cast<const volatile uint64_t*>(static_cast<uint64_t>(high) << 32 | low);
     for (int i = 0; i < kTensorWords; ++i) words[i] = map_words[i];
     const TensorMap map = decode_tensor_map(words);
-    const Place unknown{state, launch, site_word, static_cast<uint8_t>(state->unknown)};
+    const Place unknown{memory, launch, site_word, static_cast<uint8_t>(memory->unknown)};
     if (map.rank == 0) {
         count(unknown, 1, 0);
         return;
     }
     const int32_t start[kMaxRank] = {c0, c1, c2, c3, c4};
     const TensorBox box = tensor_box(map, start);
-    const uint32_t first = page_byte_of(state_address, box.first);
-    const uint32_t last = page_byte_of(state_address, box.last);
+    const uint32_t first = page_byte_of(state, box.first);
+    const uint32_t last = page_byte_of(state, box.last);
     if (box.bytes == 0 || (first | last) == 0) return;
     Place place = unknown;
     const uint32_t owner = first == last ? first : owner_byte(state, first);
@@ -467,10 +668,10 @@ extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint3
 }
 
 // An instruction whose addresses cannot be had: how often it runs.
-extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state_address, uint64_t launch) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
-    const DeviceWarp warp = this_warp(state);
+extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state, uint64_t launch) {
+    auto* memory = reinterpret_cast<ProbeState*>(state);
+    const DeviceWarp warp = this_warp();
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
-    if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state_address, launch)) return;
-    count({state, launch, site_word, static_cast<uint8_t>(state->unknown)}, count_bits(lanes), 0);
+    if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state, launch)) return;
+    count({memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes), 0);
 }

@@ -107,23 +107,27 @@ struct BlockFilter {
 // Page bytes: 0 = nothing known or this device's own memory, else the slot of the owner, or of one of its objects, + 1. One load and one
 // compare settle a local access.
 //
+// It is at a multiple of kStateAlignment: a page's number as the low half of its address gives, sizeof(ProbeState) on, the page's byte.
+//
 // What warps write lies in lines of its own, so that what they read stays in the caches near them.
 constexpr uint32_t kLine = 128;
+constexpr int kPageBits = 21;     // CUDA maps device memory in 2 MiB pages
+constexpr int kAddressBits = 47;  // of the unified address space
+constexpr uint64_t kPages = 1ull << (kAddressBits - kPageBits);
+constexpr uint64_t kStateAlignment = 1ull << 32;
 struct ProbeState {
     // Written once by the host.
     uint64_t* counters;                  // arena that the launches' counters are cut from
     volatile uint64_t* ring;             // pinned host memory; null = no records
     const volatile uint64_t* ring_head;  // pinned host memory, written by the host
-    uint64_t ring_units;                 // a power of two
-    uint64_t ring_slack;
-    const BlockFilter* blocks;   // null = all
-    const uint32_t* packs;       // descriptions of packs
-    const uint8_t* owner_bytes;  // page byte → that of the owner; changed by the host
-    uint32_t ring_log2;
-    uint32_t owners;       // slots 0 … owners-1 are those of owners, further ones of objects
-    uint32_t sample_size;  // records of 1 in so many accesses; >= 1
-    uint32_t unknown;      // slot of the unknown owner
-    uint32_t mark;         // launch_mark_of this GPU
+    uint64_t ring_limit;                 // units that may be in use for another to be reserved
+    uint32_t ring_units;                 // a power of two,
+    uint32_t ring_log2;                  // this one
+    const BlockFilter* blocks;           // null = all
+    uint32_t owners;                     // slots 0 … owners-1 are those of owners, further ones of objects
+    uint32_t sample_size;                // records of 1 in so many accesses; >= 1
+    uint32_t unknown;                    // slot of the unknown owner
+    uint32_t mark;                       // launch_mark_of this GPU
     // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see Recording.
     uint32_t full;
 
@@ -136,6 +140,12 @@ struct ProbeState {
     unsigned long long misdirected;  // lanes whose access came with the launch value of another GPU
 };
 static_assert(sizeof(ProbeState) == 3 * kLine, "the page bytes follow at a fixed offset");
+// Behind the page bytes.
+constexpr uint32_t kBlockFilter = sizeof(ProbeState) + kPages;
+constexpr uint32_t kOwnerBytes = kBlockFilter + sizeof(BlockFilter);  // page byte → that of the owner; changed by the host
+constexpr uint32_t kPageBytes = 256;                                  // values that a page byte can have
+constexpr uint32_t kPacks = kOwnerBytes + kPageBytes;                 // descriptions of packs
+static_assert(kPacks % 8 == 0, "the lowest bits of a description's address are 0");
 
 // --- Counters ---
 // Lanes of a bulk copy are units of so many bytes.
@@ -185,25 +195,30 @@ SNOOPIE_BOTH uint32_t site_id(uint32_t word) { return word & kMaxSiteId; }
 SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
 
 // --- A pack: several accesses that share a call ---
-// Its probe gets the pairs of registers from which the addresses are made, and for each the lowest immediate and the span of all: they end
-// at most 2^log2 - 1 bytes behind it. If no page that these reach is foreign, there is nothing to do. Else the pack's description is looked
-// at: a site word with the first site's id and, where a width would be, whether the guard is negated; how many accesses; and for each a
-// word with the immediate, the log2 of the width, the pair, whether it is guarded, and how far its site is behind that of the access
-// before.
+// Its probe gets the pairs of registers from which the addresses are made, and a word: where the pack's description is, and a margin that
+// no access is farther than from what its pair holds. If the pages that the pairs point into are not foreign, and no pair points closer
+// than the margin to a border of its page, there is nothing to do. Else the description is looked at: two words for each access, of which
+// the second is its site word, and the first has the immediate, the pair, whether the access is guarded, by a negated guard, and the last
+// one.
 constexpr uint32_t kMostPacked = 16;
 constexpr uint32_t kMostPairs = 4;
-constexpr uint32_t kMaxLog2Span = 21;
-constexpr uint32_t kMaxPackedDistance = 3;
-constexpr uint32_t kPackSite = 0, kPackCount = 1, kPackAccesses = 2;
-SNOOPIE_BOTH uint32_t pack_pair(int32_t lowest, uint32_t log2_span) { return static_cast<uint32_t>(lowest) << 8 | log2_span; }
-SNOOPIE_BOTH uint32_t packed_span(uint32_t word) { return (1u << (word & 31)) - 1; }
-SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t log2_width, uint32_t pair, bool guarded, uint32_t distance) {
-    return static_cast<uint32_t>(immediate) << 8 | log2_width << 5 | pair << 3 | (guarded ? 4u : 0u) | distance;
+constexpr uint32_t kLog2PackWords = 20;
+// The margin is kept in units of 64 bytes and read with one shift, which leaves part of the place as a fraction: it may be too large.
+constexpr uint32_t kLog2MarginUnit = 6;
+constexpr uint32_t kMaxPackMargin = ((1u << (32 - kLog2PackWords)) - 1) << kLog2MarginUnit;
+SNOOPIE_BOTH uint32_t pack_word(uint32_t place, uint32_t margin) {
+    return place | (margin + (1u << kLog2MarginUnit) - 1) >> kLog2MarginUnit << kLog2PackWords;
 }
-SNOOPIE_BOTH bool packed_guarded(uint32_t word) { return word & 4; }
+SNOOPIE_BOTH uint32_t packed_place(uint32_t word) { return word & ((1u << kLog2PackWords) - 1); }
+SNOOPIE_BOTH uint32_t packed_margin(uint32_t word) { return word >> (kLog2PackWords - kLog2MarginUnit); }
+
+constexpr uint32_t kPackedGuarded = 4, kPackedNegated = 2, kPackedLast = 1;
+SNOOPIE_BOTH uint32_t pack_access(int32_t immediate, uint32_t pair, uint32_t flags) {
+    return static_cast<uint32_t>(immediate) << 8 | pair << 3 | flags;
+}
 SNOOPIE_BOTH int32_t packed_immediate(uint32_t word) { return static_cast<int32_t>(word) >> 8; }
-SNOOPIE_BOTH uint32_t packed_log2_width(uint32_t word) { return word >> 5 & 7; }
 SNOOPIE_BOTH uint32_t packed_pair(uint32_t word) { return word >> 3 & 3; }
-SNOOPIE_BOTH uint32_t packed_distance(uint32_t word) { return word & kMaxPackedDistance; }
+// `guard`: whether the predicate itself holds.
+SNOOPIE_BOTH bool packed_executes(uint32_t word, bool guard) { return !(word & kPackedGuarded) || guard != ((word & kPackedNegated) != 0); }
 
 }  // namespace snoopie

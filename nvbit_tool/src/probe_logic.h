@@ -63,26 +63,29 @@ struct Shape {
     bool strided;  // every lane i of the group is at base + stride * (i - lowest lane)
 };
 
+// The stride of lanes of which two that are `gap` lanes apart are `distance` bytes apart.
+struct Stride {
+    int64_t bytes;
+    bool whole;
+};
+SNOOPIE_BOTH Stride stride_of(int64_t distance, int32_t gap) {
+    // 32-bit division: a 64-bit one is a function call on the GPU. A larger stride counts as scattered unless the lanes are neighbours.
+    if (gap == 1) return {distance, true};
+    const auto near = static_cast<int32_t>(distance);
+    const int32_t bytes = near / gap;
+    return {bytes, near == distance && bytes * gap == near};
+}
+
 template <class Warp>
 SNOOPIE_BOTH Shape shape_of(const Warp& warp, uint32_t group, typename Warp::U64 address) {
     const uint32_t lowest = lowest_lane(group);
-    Shape shape{warp.broadcast(group, address, lowest), 0, true};
+    const uint64_t base = warp.broadcast(group, address, lowest);
     const uint32_t others = group & (group - 1);
-    if (others == 0) return shape;
+    if (others == 0) return {base, 0, true};
     const uint32_t second = lowest_lane(others);
-    const int64_t distance = static_cast<int64_t>(warp.broadcast(group, address, second) - shape.base);
-    const int32_t gap = static_cast<int32_t>(second - lowest);
-    // 32-bit division: a 64-bit one is a function call on the GPU. A larger stride counts as scattered unless the lanes are neighbours.
-    if (gap == 1) {
-        shape.stride = distance;
-    } else if (distance == static_cast<int32_t>(distance) && static_cast<int32_t>(distance) % gap == 0) {
-        shape.stride = static_cast<int32_t>(distance) / gap;
-    } else {
-        shape.strided = false;
-        return shape;
-    }
-    shape.strided = warp.ballot(group, address != warp.ramp(shape.base, shape.stride, lowest)) == 0;
-    return shape;
+    const Stride stride =
+        stride_of(static_cast<int64_t>(warp.broadcast(group, address, second) - base), static_cast<int32_t>(second - lowest));
+    return {base, stride.bytes, stride.whole && warp.ballot(group, address != warp.ramp(base, stride.bytes, lowest)) == 0};
 }
 
 // One in `sample_size`, by a hash of two numbers that tell an access from others.

@@ -14,16 +14,35 @@ namespace {
 constexpr uint64_t kStagingBytes = 1 << 20;
 // Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
 constexpr uint64_t kInlineCopyBytes = 64 << 10;
-constexpr uint64_t kPageBytes = 256;  // values that a page byte can have
+
+// Device memory at a multiple of kStateAlignment, which no plain allocation promises; `bytes` becomes what it has. Null if that fails.
+CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemAccessDesc access{};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    size_t granularity = 0;
+    if (!succeeded(cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))) return 0;
+    *bytes = (*bytes + granularity - 1) / granularity * granularity;
+    CUmemGenericAllocationHandle memory = 0;
+    if (!succeeded(cuMemCreate(&memory, *bytes, &properties, 0))) return 0;
+    CUdeviceptr place = 0;
+    const bool ok = succeeded(cuMemAddressReserve(&place, *bytes, kStateAlignment, 0, 0)) && place % kStateAlignment == 0 &&
+                    succeeded(cuMemMap(place, *bytes, 0, memory, 0)) && succeeded(cuMemSetAccess(place, *bytes, &access, 1));
+    cuMemRelease(memory);  // the mapping keeps it
+    return ok ? place : 0;
+}
 
 }  // namespace
 
 std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
                                                  const BlockFilter& blocks) {
-    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects));
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size));
     void* pinned = nullptr;
     void* ring = nullptr;
-    const uint64_t table_bytes = sizeof(ProbeState) + kPages + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t) + kPageBytes;
+    memory->state_bytes_ = kPacks + kPackWords * sizeof(uint32_t);
     const uint64_t counter_bytes = kArenaCells * kCellBytes;
     const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
@@ -34,7 +53,8 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     const bool ok = succeeded(cuCtxGetDevice(&device)) &&
                     succeeded(cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) &&
                     succeeded(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)) &&
-                    succeeded(cuMemAlloc_v2(&memory->state_, table_bytes)) && succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
+                    (memory->state_ = allocate_aligned(device, &memory->state_bytes_)) != 0 &&
+                    succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
                     succeeded(cuStreamCreate(&memory->page_stream_, CU_STREAM_NON_BLOCKING)) &&
                     succeeded(cuStreamCreate(&memory->drain_stream_, CU_STREAM_NON_BLOCKING)) &&
                     succeeded(cuMemHostAlloc(&pinned, pinned_bytes, CU_MEMHOSTALLOC_DEVICEMAP)) &&
@@ -52,11 +72,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     state.owners = owners.count();
     state.unknown = owners.slot(kOwnerUnknown);
     state.mark = launch_mark_of(gpu);
-    // Behind the page bytes.
-    const CUdeviceptr filter = memory->state_ + sizeof(ProbeState) + kPages;
-    state.packs = reinterpret_cast<const uint32_t*>(filter + sizeof(BlockFilter));
-    memory->owner_bytes_ = filter + sizeof(BlockFilter) + kPackWords * sizeof(uint32_t);
-    state.owner_bytes = reinterpret_cast<const uint8_t*>(memory->owner_bytes_);
+    const CUdeviceptr filter = memory->state_ + kBlockFilter;
     if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
     state.sample_size = std::max(sample_size, 1u);
     if (ring) {
@@ -66,17 +82,23 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
         state.ring_head = head;
         state.ring_units = kRingUnits;
         state.ring_log2 = static_cast<uint32_t>(__builtin_ctzll(kRingUnits));
-        state.ring_slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
-        if (state.ring_slack >= kRingUnits / 2) return nullptr;
+        const uint64_t slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
+        if (slack >= kRingUnits / 2) return nullptr;
+        state.ring_limit = kRingUnits - slack;
         memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);
     }
-    const bool filled = succeeded(cuMemsetD8Async(memory->state_, 0, table_bytes, memory->page_stream_)) &&
-                        succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
-                        succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
-                        succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
-                        succeeded(cuMemcpyHtoDAsync_v2(memory->owner_bytes_, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
-                        memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
+    const bool filled =
+        succeeded(cuMemsetD8Async(memory->state_, 0, memory->state_bytes_, memory->page_stream_)) &&
+        succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kOwnerBytes, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
+        memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
     return filled ? std::move(memory) : nullptr;
+}
+
+void ProbeMemory::unmap() {
+    if (cuMemUnmap(state_, state_bytes_) == CUDA_SUCCESS) cuMemAddressFree(state_, state_bytes_);
 }
 
 bool ProbeMemory::wait(CUstream stream, int milliseconds) {
@@ -98,7 +120,7 @@ bool ProbeMemory::set_pages(const MapChanges& changes) {
             byte = static_cast<uint8_t>(slots_.slot(*range.owner, range.object) + 1);
             // Before any page has it.
             const auto owner = static_cast<uint8_t>(slots_.owners().slot(*range.owner) + 1);
-            if (byte != owner) ok = succeeded(cuMemcpyHtoDAsync_v2(owner_bytes_ + byte, &owner, sizeof owner, page_stream_)) && ok;
+            if (byte != owner) ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + kOwnerBytes + byte, &owner, sizeof owner, page_stream_)) && ok;
         }
         const std::vector<uint8_t> bytes(std::min(range.count, kInlineCopyBytes), byte);
         for (uint64_t done = 0; done < range.count; done += bytes.size()) {
@@ -120,9 +142,8 @@ bool ProbeMemory::read(CUdeviceptr from, void* to, size_t bytes) {
 std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& description) {
     const auto words = static_cast<uint32_t>(description.size());
     if (words > kPackWords - pack_words_) return std::nullopt;
-    const CUdeviceptr packs = state_ + sizeof(ProbeState) + kPages + sizeof(BlockFilter);
-    const bool ok = succeeded(cuMemcpyHtoDAsync_v2(packs + pack_words_ * sizeof(uint32_t), description.data(), words * sizeof(uint32_t),
-                                                   page_stream_)) &&
+    const bool ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + kPacks + pack_words_ * sizeof(uint32_t), description.data(),
+                                                   words * sizeof(uint32_t), page_stream_)) &&
                     wait(page_stream_, kPageWaitMilliseconds);
     if (!ok) return std::nullopt;
     pack_words_ += words;

@@ -21,6 +21,9 @@ class ProbeMemory {
     static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
                                                const BlockFilter& blocks);
 
+    // Gives the page bytes' memory back, which would outlive the context. Nothing that is instrumented runs any more; context current.
+    void unmap();
+
     // What probes get as `state`.
     uint64_t state() const { return state_; }
     const SlotTable& slots() const { return slots_; }
@@ -59,6 +62,8 @@ class ProbeMemory {
     // The same, and zeroes them on the device.
     bool collect(const Counters& counters, std::vector<uint64_t>* values);
 
+    // Whether every access is to have a record: then the device does not count those that get none.
+    bool records_all() const { return ring_ && sample_size_ == 1; }
     RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
     // The draining thread's own stream.
     CUstream drain_stream() const { return drain_stream_; }
@@ -66,20 +71,22 @@ class ProbeMemory {
     static constexpr int kPageWaitMilliseconds = 2000;
 
   private:
-    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects) : gpu_(gpu), slots_(owners, objects), arena_(kArenaCells) {}
+    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size)
+        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(kArenaCells) {}
     bool wait(CUstream stream, int milliseconds);
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
 
     // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart.
     static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
     static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
-    static constexpr uint32_t kPackWords = 1 << 20;
+    static constexpr uint32_t kPackWords = 1 << kLog2PackWords;
     static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
 
     const uint8_t gpu_;
+    const uint32_t sample_size_;
     SlotTable slots_;
     CUdeviceptr state_ = 0;
-    CUdeviceptr owner_bytes_ = 0;
+    uint64_t state_bytes_ = 0;
     CUdeviceptr counters_ = 0;
     CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
     CUstream drain_stream_ = nullptr;  // used by the draining thread

@@ -1,8 +1,8 @@
 #include "probe_plan.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "pack_words.h"
@@ -69,7 +69,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
             continue;
         }
         const MemoryReference& reference = instructions[at].references[probe.reference];
-        if (!spans_pack(reference.immediate, reference.immediate)) {
+        if (!fits_pack(reference.immediate)) {
             calls.push_back({at, {i}});
             continue;
         }
@@ -80,20 +80,13 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     for (const Pack& pack : pack_accesses(effects, offsets, accesses, packing)) {
         // What the probe of a pack can be told is limited: any part of the pack can be called where all of it could.
         PlannedCall call;
-        std::map<int, std::pair<int, int>> pairs;  // register → lowest and highest immediate
+        std::set<int> pairs;
         for (const size_t access : pack.accesses) {
-            const Probe& probe = plan.probes[probes[access]];
-            const size_t distance = call.probes.empty() ? 0 : probe.site - plan.probes[call.probes.back()].site;
-            const int immediate = instructions[accesses[access].instruction].references[probe.reference].immediate;
-            const std::pair<int, int> alone(immediate, immediate);
-            auto [own, is_new] = pairs.try_emplace(accesses[access].reg, alone);
-            const std::pair<int, int> span(std::min(own->second.first, immediate), std::max(own->second.second, immediate));
-            if (pairs.size() > kMostPairs || distance > kMaxPackedDistance || !spans_pack(span.first, span.second)) {
+            pairs.insert(accesses[access].reg);
+            if (pairs.size() > kMostPairs) {
                 calls.push_back(call);
                 call = {};
-                pairs = {{accesses[access].reg, alone}};
-            } else {
-                own->second = span;
+                pairs = {accesses[access].reg};
             }
             call.instruction = pack.instruction;
             if (accesses[access].guarded()) {

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "opcode.h"
+#include "pack_words.h"
 #include "probe_logic.h"
 #include "probe_plan.h"
 #include "record_ring.h"
@@ -268,6 +269,24 @@ void packing() {
     CHECK_EQ(cell_of(pack_launch(0, 0, 0, 100), 4, 5, 4) + 1, cell_of(pack_launch(0, 0, 0, 100), 5, 5, 0));
     for (const uint64_t no_value : {kLaunchUncounted, ~uint64_t{0}, uint64_t{0x7f0012345678}}) CHECK(!is_launch(launch_mark(no_value)));
     CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
+    // What a pack is told: the place as it is, the margin never too small, and too large by less than two units of it.
+    for (const uint32_t place : {0u, 2u, 0x7fffeu, (1u << kLog2PackWords) - 2}) {
+        for (const uint32_t margin : {0u, 1u, 4u, 64u, 65u, 4096u, kMaxPackMargin}) {
+            const uint32_t word = pack_word(place, margin);
+            CHECK_EQ(packed_place(word), place);
+            CHECK(packed_margin(word) >= margin && packed_margin(word) < margin + 2 * (1u << kLog2MarginUnit));
+        }
+    }
+    for (const int32_t immediate : {0, 4, -4, static_cast<int32_t>(kMaxPackMargin), -static_cast<int32_t>(kMaxPackMargin)}) {
+        for (uint32_t pair = 0; pair < kMostPairs; ++pair) {
+            const uint32_t word = pack_access(immediate, pair, kPackedGuarded | kPackedNegated);
+            CHECK_EQ(packed_immediate(word), immediate);
+            CHECK_EQ(packed_pair(word), pair);
+            CHECK(packed_executes(word, false) && !packed_executes(word, true) && !(word & kPackedLast));
+        }
+    }
+    CHECK(packed_executes(pack_access(0, 0, kPackedGuarded), true) && !packed_executes(pack_access(0, 0, kPackedGuarded), false));
+    CHECK(packed_executes(pack_access(0, 0, kPackedLast), false));
     CHECK_EQ(site_width(pack_site(3, 5)), 32u);
 }
 
@@ -317,6 +336,30 @@ void plan() {
     // Without a known layout of tensor maps their copies are only counted.
     const ProbePlan cautious = plan_probes(code, false, 1);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
+}
+
+void packs() {
+    const auto load = [](uint32_t offset, int reg, int immediate, const std::string& guard = "") {
+        const std::string text = guard + "LDG.E R20, desc[UR4][R" + std::to_string(reg) + ".64+" + std::to_string(immediate) + "]";
+        return Instruction{offset, text, "LDG.E", true, {MemoryReference{true, false, reg, immediate}}, {}, {}};
+    };
+    const int far = static_cast<int>(kMaxPackMargin) + 1;
+    const std::vector<Instruction> code = {load(0x00, 2, 8),  load(0x10, 4, -100, "@!P1 "),
+                                           load(0x20, 2, 0),  load(0x30, 6, far),
+                                           load(0x40, 8, 16), load(0x50, 10, 0),
+                                           load(0x60, 12, 0), {0x70, "EXIT", "EXIT", false, {}, {}, {}}};
+    const ProbePlan plan = plan_probes(code, true, 16);
+    // One by itself that is too far from its registers; four pairs of registers fit in a call.
+    std::vector<std::vector<size_t>> calls;
+    for (const PlannedCall& call : plan.calls) calls.push_back(call.probes);
+    CHECK((calls == std::vector<std::vector<size_t>>{{3}, {0, 1, 2, 4, 5}, {6}}));
+    const PackWords words = pack_words(plan.calls[1], plan, code, 100);
+    CHECK((words.pairs == std::vector<int>{2, 4, 8, 10}));
+    CHECK_EQ(words.margin, 100u);
+    CHECK((words.description == std::vector<uint32_t>{pack_access(8, 0, 0), pack_site(100, 2),
+                                                      pack_access(-100, 1, kPackedGuarded | kPackedNegated), pack_site(101, 2),
+                                                      pack_access(0, 0, 0), pack_site(102, 2), pack_access(16, 2, 0), pack_site(104, 2),
+                                                      pack_access(0, 3, kPackedLast), pack_site(105, 2)}));
 }
 
 // The warp's end of the ring, as probe.cu does it.
@@ -415,6 +458,7 @@ int main() {
     sampling();
     packing();
     plan();
+    packs();
     ring();
     return test::summary("probe");
 }

@@ -53,7 +53,7 @@ def visible(request: pytest.FixtureRequest, machine: None) -> tuple[str, ...]:
     return uuids if request.param == "all" else uuids[:2]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pair(machine: None) -> tuple[str, ...]:
     """UUIDs of the first two GPUs."""
     return tuple(gpu.uuid for gpu in gpu_machine.gpus()[:2])

@@ -100,7 +100,8 @@ def test_launches_and_copies_have_their_callers(traces: tuple[Trace, Trace]) -> 
         next(frame for frame in own(trace, stack) if frame[0].startswith("launch")) for stack in launches["stack"]
     ]
     assert callers == [("launch_here", MARKED["here"])] * 3 + [("launch_there", MARKED["there"])] * 2
-    assert launches["stack"].nunique() == 2
+    # The compiler may have unrolled the loops: several places, two lines.
+    assert trace.stack_label(launches["stack"]).nunique() == 2
     (copy,) = trace.copies.loc[trace.copies["bytes"] == BYTES, "stack"]
     assert own(trace, copy)[0] == ("copy_over", MARKED["copy"])
 
