@@ -547,7 +547,7 @@ class Trace:
         ``total``: when all processes and devices together had most; process is then `snoopie.analysis.memory.ALL`.
         """
         objects, changes, _ = self._memory(device, process)
-        return memory.watermark(objects, changes, self.label, self._stack_label, total=total)
+        return memory.watermark(objects, changes, self.label, self.stack_label, total=total)
 
     def leaks(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
         """process device (label) state stack source call kind objects bytes: memory that no call had freed when the
@@ -557,7 +557,7 @@ class Trace:
         ended with its context, module static, held by a graph, held by a pool (bytes alone).
         """
         objects, _, use = self._memory(device, process)
-        return memory.leaks(objects, self.processes, use, self.label, self._stack_label)
+        return memory.leaks(objects, self.processes, use, self.label, self.stack_label)
 
     def memory_agreement(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
         """process device (label) time (host ns) used change own pool_reserved pool_used allocated allocated_by_all.
@@ -748,10 +748,6 @@ class Trace:
             memory.chosen(self._memory_changes, place, process),
             use.rename(columns={"owner": "gpu"}),
         )
-
-    def _stack_label(self, stack: int) -> str:
-        label = getattr(self, "stack_label", None)
-        return str(label(stack)) if label is not None else ""
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
         return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)

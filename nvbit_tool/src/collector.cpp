@@ -78,7 +78,7 @@ void Collector::open_trace() {
     collectives_ = std::make_unique<CollectiveWriter>(writer_.get());
     tell_collectives(collectives_.get());
     symmetric_objects_ =
-        std::make_unique<SymmetricObjects>(memory_.get(), [this] { return recording(); }, [this] { return maker("nvshmem_malloc"); });
+        std::make_unique<SymmetricObjects>(memory_.get(), [this] { return recording(); }, [this](const char* call) { return maker(call); });
     tell_symmetric_memory(symmetric_objects_.get());
     const OwnerLookup* owners = this;
     copies_ = std::make_unique<Copies>(

@@ -58,7 +58,7 @@ std::vector<uint64_t> at_other_pes(void* own, const void* nvshmem) {
 }
 
 template <class... Parameters>
-void* allocate(void* (*real)(Parameters...), size_t bytes, Parameters... parameters) {
+void* allocate(const char* call, void* (*real)(Parameters...), size_t bytes, Parameters... parameters) {
     if (!real) return nullptr;
     const bool outer = inside;
     inside = true;
@@ -66,7 +66,8 @@ void* allocate(void* (*real)(Parameters...), size_t bytes, Parameters... paramet
     SymmetricSink* const sink = told;
     if (own && !outer && sink) {
         attempt([&] {
-            const SymmetricMemory memory{reinterpret_cast<uint64_t>(own), bytes, at_other_pes(own, reinterpret_cast<const void*>(real))};
+            const SymmetricMemory memory{call, reinterpret_cast<uint64_t>(own), bytes,
+                                         at_other_pes(own, reinterpret_cast<const void*>(real))};
             sink->symmetric_allocated(memory);
         });
     }
@@ -97,11 +98,11 @@ using namespace snoopie;
 
 extern "C" {
 
-void* nvshmem_malloc(size_t size) { return allocate(REAL(nvshmem_malloc), size, size); }
+void* nvshmem_malloc(size_t size) { return allocate("nvshmem_malloc", REAL(nvshmem_malloc), size, size); }
 
-void* nvshmem_calloc(size_t count, size_t size) { return allocate(REAL(nvshmem_calloc), count * size, count, size); }
+void* nvshmem_calloc(size_t count, size_t size) { return allocate("nvshmem_calloc", REAL(nvshmem_calloc), count * size, count, size); }
 
-void* nvshmem_align(size_t alignment, size_t size) { return allocate(REAL(nvshmem_align), size, alignment, size); }
+void* nvshmem_align(size_t alignment, size_t size) { return allocate("nvshmem_align", REAL(nvshmem_align), size, alignment, size); }
 
 void nvshmem_free(void* own) { release(REAL(nvshmem_free), own); }
 

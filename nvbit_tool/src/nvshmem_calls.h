@@ -12,6 +12,7 @@ namespace snoopie {
 
 // Where a process finds one allocation, which every PE has at the same place of its heap.
 struct SymmetricMemory {
+    const char* call = "";  // that made it
     uint64_t own = 0;
     uint64_t bytes = 0;
     std::vector<uint64_t> others;  // of the PEs whose memory it reaches

@@ -4,7 +4,7 @@ namespace snoopie {
 
 void SymmetricObjects::symmetric_allocated(const SymmetricMemory& memory) {
     if (!recording_()) return;
-    const Maker by = maker_();
+    const Maker by = maker_of_(memory.call);
     std::vector<uint32_t> objects = {part(memory.own, memory.bytes, by)};
     for (const uint64_t other : memory.others) objects.push_back(part(other, memory.bytes, by));
     std::unique_lock lock(mutex_);

@@ -14,9 +14,9 @@ namespace snoopie {
 
 class SymmetricObjects : public SymmetricSink {
   public:
-    // `recording`: whether there still is a trace; `maker`: of the calling thread.
-    SymmetricObjects(Memory* memory, std::function<bool()> recording, std::function<Maker()> maker)
-        : memory_(memory), recording_(std::move(recording)), maker_(std::move(maker)) {}
+    // `recording`: whether there still is a trace; `maker_of`: of the calling thread, in a call of this name.
+    SymmetricObjects(Memory* memory, std::function<bool()> recording, std::function<Maker(const char* call)> maker_of)
+        : memory_(memory), recording_(std::move(recording)), maker_of_(std::move(maker_of)) {}
 
     void symmetric_allocated(const SymmetricMemory& memory) override;
     void symmetric_freed(uint64_t own) override;
@@ -26,7 +26,7 @@ class SymmetricObjects : public SymmetricSink {
 
     Memory* const memory_;
     const std::function<bool()> recording_;
-    const std::function<Maker()> maker_;
+    const std::function<Maker(const char* call)> maker_of_;
     std::mutex mutex_;
     std::map<uint64_t, std::vector<uint32_t>> objects_;  // by own address
 };

@@ -39,6 +39,8 @@ _BY_KIND = [*_PLACE, "kind"]
 _VALUES = ["bytes", "objects"]
 
 Label = Callable[[int], str]
+# Of a column of stacks.
+StackLabel = Callable[[Iterable[int]], "pd.Series[str]"]
 Times = NDArray[np.int64]
 
 
@@ -135,7 +137,7 @@ def peaks(changes: pd.DataFrame) -> pd.DataFrame:
 
 
 def watermark(
-    objects: pd.DataFrame, changes: pd.DataFrame, label: Label, stack_label: Label, *, total: bool = False
+    objects: pd.DataFrame, changes: pd.DataFrame, label: Label, stack_label: StackLabel, *, total: bool = False
 ) -> pd.DataFrame:
     """process device (label) time peak (bytes) stack source (of the stack) call kind objects bytes: what there was at
     the peak of each process and device by who had made it, most bytes first.
@@ -175,7 +177,7 @@ def _by_stack(objects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def leaks(
-    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: Label
+    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel
 ) -> pd.DataFrame:
     """process device (label) state (one of STATES) stack source (of the stack) call kind objects bytes: what no call
     had freed when the program began to exit, by who had made it; by state, then most bytes first.
@@ -301,6 +303,6 @@ def _with_device(table: pd.DataFrame, label: Label) -> pd.DataFrame:
     return table.assign(device=pd.Series(names, table.index, dtype="str"))
 
 
-def _with_source(table: pd.DataFrame, stack_label: Label) -> pd.DataFrame:
-    known = {stack: stack_label(stack) if stack else "" for stack in set(table["stack"].tolist())}
-    return table.assign(source=pd.Series([known[stack] for stack in table["stack"]], table.index, dtype="str"))
+def _with_source(table: pd.DataFrame, stack_label: StackLabel) -> pd.DataFrame:
+    labels = stack_label(table["stack"])
+    return table.assign(source=pd.Series(labels.to_numpy(), table.index, dtype="str"))

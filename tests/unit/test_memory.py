@@ -173,6 +173,23 @@ def test_leaks(tmp_path: Path) -> None:
     assert trace.objects["freed"][leak] == 0
 
 
+def test_leaks_are_by_stack(tmp_path: Path) -> None:
+    builder = TraceBuilder(1)
+    module = builder.add("modules", path=builder.string("/home/u/app"))
+    for line in (7, 9):
+        frame = builder.add("frames", module=module, address=line)
+        stack = builder.add("stacks", frame=frame)
+        names = {"function": builder.string("forget()"), "file": builder.string("/home/u/app.cu")}
+        builder.add("symbols", frame=frame, line=line, **names)
+        for _ in range(line):
+            builder.allocation("device", 1, 0, 10, stack=stack)
+    builder.allocation("device", 1, 0, 10)
+    trace = load(tmp_path, builder)
+    by_stack = [["app.cu:9 forget", 9], ["app.cu:7 forget", 7], ["", 1]]
+    assert plain(trace.leaks(), "source", "objects") == by_stack
+    assert plain(trace.memory_watermark(), "source", "bytes") == by_stack
+
+
 def test_module_statics_are_no_leaks(tmp_path: Path) -> None:
     builder = TraceBuilder(1)
     builder.header["object_kinds"] = [*builder.header["object_kinds"], "device static"]
