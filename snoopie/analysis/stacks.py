@@ -15,7 +15,7 @@ from snoopie.trace.tables import Ints
 # Files of libraries, by a part of their path.
 _LIBRARIES = re.compile(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^/usr/(?:local/)?include/|/gcc/[^/]+/[\d.]+/|"
-    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|^\./|^<"
+    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
 )
 # Modules that calls pass through on their way to the driver.
 _MODULES = re.compile(

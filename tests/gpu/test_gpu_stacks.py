@@ -117,7 +117,8 @@ def test_a_forked_child_has_its_own_trace(traces: tuple[Trace, Trace]) -> None:
 
 def test_what_was_never_freed(traces: tuple[Trace, Trace]) -> None:
     for trace, sizes in zip(traces, ([BYTES, 2 * BYTES], [7 * BYTES]), strict=True):
-        kept = trace.objects[(trace.objects["freed"] == 0) & (trace.objects["kind"] == "device")]
+        leaks = trace.leaks()
+        kept = leaks[(leaks["state"] == "never freed") & (leaks["kind"] == "device")]
         assert sorted(kept["bytes"].tolist()) == sizes
 
 
