@@ -683,7 +683,8 @@ class Trace:
 
     @cached_property
     def _stack_labels(self) -> pd.Series:
-        return stacks.labels(self.stacks, self._frame_places)
+        kernels = self.functions.loc[self.functions["kernel"], "name"]
+        return stacks.labels(self.stacks, self._frame_places, kernels)
 
     def _sums(self, *keys: str) -> pd.DataFrame:
         """The traffic with at least these keys: the counts as they are, or summed by the workers of a cluster."""

@@ -79,9 +79,12 @@ def stack(places: pd.DataFrame, chain: Sequence[int]) -> pd.DataFrame:
     return few.iloc[[row for frame in chain for row in rows[frame]]].reset_index(drop=True)
 
 
-def labels(stacks: pd.DataFrame, places: pd.DataFrame) -> pd.Series:
-    """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost that is none of CUDA's."""
-    text, rank = _frame_labels(places)
+def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = ()) -> pd.Series:
+    """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost that is none of CUDA's.
+
+    Functions of the names of ``kernels`` are what the compiler calls to launch them, and nobody's own.
+    """
+    text, rank = _frame_labels(places, set(kernels))
     at = text.index.get_indexer(pd.Index(stacks["frame"]))
     # Ids begin at 1: a caller of 0 is not found, and is -1.
     best = _innermost(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
@@ -95,11 +98,15 @@ def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
     return pd.Series(found, index=wanted.index, dtype="str")
 
 
-def _frame_labels(places: pd.DataFrame) -> tuple[pd.Series, Ints]:
+def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, Ints]:
     """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
     file, function, module = (places[name] for name in ("file", "function", "module"))
     name = module.str.split("/").str[-1]
-    runtime = function.str.match(_RUNTIME).to_numpy(bool) | name.str.match(r"libcuda|libnccl").to_numpy(bool)
+    runtime = (
+        function.isin(kernels).to_numpy(bool)
+        | function.str.match(_RUNTIME).to_numpy(bool)
+        | name.str.match(r"libcuda|libnccl").to_numpy(bool)
+    )
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
     own = (file != "").to_numpy() & ~runtime & ~library
     rank = np.where(own, 2, np.where(runtime, 0, 1))

@@ -208,7 +208,8 @@ def every(width: int) -> Callable[[int], int]:
 def with_objects(trace: Trace) -> pd.DataFrame:
     """The recorded lanes, with `object`: the one that held the address when the kernel was launched."""
     rows = trace.lane_accesses().sort_values("launch", kind="stable")
-    objects = trace.objects.sort_values("address")
+    # Of two that a graph has at one address, the later.
+    objects = trace.objects.sort_values(["address", "allocated"])
     holders: list[int] = []
     for number, part in rows.groupby("launch"):
         launched = trace.launches.loc[number]
