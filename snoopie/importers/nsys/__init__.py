@@ -6,9 +6,6 @@ that names the option of nsys which records it.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,6 +17,7 @@ from snoopie.importers import Imported, Progress
 from snoopie.importers.nsys import activity, calls, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
 from snoopie.importers.nsys.report import LIMIT, Devices, Report, program, read_devices, read_report
+from snoopie.importers.output import trace_paths, write_all
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_nsys"]
@@ -43,11 +41,16 @@ def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Pr
     database = Database(source, progress)
     try:
         processes = _processes(database)
-        paths = _paths(source, output, processes)
-        existing = next((path for path in paths if path.exists()), None)
-        if existing and not force:
-            raise SnoopieError(f"{existing} exists already", "name another with -o, or overwrite with --force")
-        return _import(database, processes, paths)
+        paths = trace_paths(source, output, [str(process & ID_MASK) for process in processes])
+        report, chains = read_report(database), stacks.Chains(database)
+        notices: list[str] = []
+
+        def write(number: int, path: Path) -> None:
+            own = _write(path, database, report, chains, processes[number], len(processes) == 1)
+            notices.extend(text for text in own if text not in notices)
+
+        write_all(paths, write, force=force, sources=[source])
+        return Imported(paths, notices)
     finally:
         database.close()
 
@@ -67,45 +70,6 @@ def _processes(database: Database) -> list[int]:
     if len(processes) > _MOST_PROCESSES:
         raise SnoopieError(f"{database.path} claims to be of {len(processes)} processes", "export the report again")
     return processes
-
-
-def _paths(source: Path, output: Path, processes: Sequence[int]) -> list[Path]:
-    if output.is_dir():
-        output = output / f"{source.stem}.zst"
-    if len(processes) == 1:
-        return [output]
-    stem = output.with_suffix("") if output.suffix == ".zst" else output
-    names: list[str] = []
-    for process in processes:
-        # Processes of several machines can have the same number.
-        name = f"{stem.name}.{process & ID_MASK}"
-        names.append(name if name not in names else f"{name}-{len(names)}")
-    return [stem.with_name(f"{name}.zst") for name in names]
-
-
-def _import(database: Database, processes: Sequence[int], paths: Sequence[Path]) -> Imported:
-    folder = paths[0].parent
-    report = read_report(database)
-    chains = stacks.Chains(database)
-    notices: list[str] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the renames stay within one file system.
-        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-import-", dir=folder))
-        try:
-            for process, path in zip(processes, paths, strict=True):
-                only = len(processes) == 1
-                own = _write(unfinished / path.name, database, report, chains, process, only)
-                notices += [text for text in own if text not in notices]
-            for path in paths:
-                os.replace(unfinished / path.name, path)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    except OSError as error:
-        raise SnoopieError(
-            f"{folder} cannot be written ({error.strerror})", "name another place with -o, or free space"
-        ) from error
-    return Imported(list(paths), notices)
 
 
 def _write(
@@ -145,7 +109,7 @@ def _write(
     }
     tool = {"version": snoopie.__version__, "imported_from": report.tool}
     head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
-                  settings={"imported from": database.path.name})  # fmt: skip
+                  settings={"imported from": database.path.name, "copy_times": "device"})  # fmt: skip
     with TraceWriter(path, head) as writer:
         strings = database.strings(np.unique(made.name).tolist())
         names = _interned(writer, made.name, lambda number: calls.call_name(strings[number]))
