@@ -469,7 +469,7 @@ class Trace:
 
     def without_device_times(self) -> list[str]:
         """What `resources` cannot have, in plain sentences."""
-        instrumented = any("imported_from" not in process.header.tool for process in self._tables.sources)
+        instrumented = bool((self.processes["imported_from"] == "").any())
         untimed = len(self.copies) - int(self._copies_on_gpu.sum())
         return resources.left_out(self.launches, self.spans, untimed, instrumented)
 

@@ -146,5 +146,5 @@ def _notices(logs: _Logs) -> list[str]:
     if logs.calls and not logs.sums:
         sentences.append("There is no metrics.log: the sums are those of the calls in timeline.log.")
     if logs.other:
-        sentences.append(f"{logs.other:,} lines make no sense and are left out.")
+        sentences.append(f"Lines that make no sense and are left out: {logs.other:,}.")
     return sentences

@@ -89,14 +89,14 @@ def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
         )
     if tool != "rtg_tracer":
         sentences.append(f"{tool} has no calls of the host, and no thread blocks of kernels.")
-    if local := sum(copy.source == copy.destination == copy.agent for copy in copies):
-        sentences.append(f"{local:,} of {len(copies):,} copies are within the memory of one GPU.")
-    if unseen := sum(not kernel.end for kernel in recording.kernels):
-        sentences.append(f"{unseen:,} kernels were dispatched whose end on the GPU is not in the text.")
-    if recording.barriers:
-        sentences.append(f"{recording.barriers:,} barriers on GPUs are left out: they move nothing.")
-    if recording.marks:
-        sentences.append(f"{recording.marks:,} marks and ranges of roctx are among the calls, as roctx.")
-    if other:
-        sentences.append(f"{other:,} lines are no records of {tool}, or damaged, and are left out.")
+    for what, number in (
+        ("Copies within the memory of one GPU", sum(copy.source == copy.destination == copy.agent for copy in copies)),
+        ("Kernels that were dispatched and whose end on the GPU is not in the text",
+         sum(not kernel.end for kernel in recording.kernels)),
+        ("Barriers on GPUs, left out because they move nothing", recording.barriers),
+        ("Marks and ranges of roctx, among the calls as roctx", recording.marks),
+        (f"Lines that are no records of {tool}, or damaged, and are left out", other),
+    ):  # fmt: skip
+        if number:
+            sentences.append(f"{what}: {number:,}.")
     return sentences

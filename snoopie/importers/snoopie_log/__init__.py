@@ -115,18 +115,12 @@ def _lacks(log: Log, places: Places) -> list[str]:
 
 def _oddities(log: Log, places: Places, ambiguous: int) -> list[str]:
     sentences = [log.cut] if log.cut else []
-    if wrong := log.wrong + places.wrong:
-        sentences.append(
-            f"{wrong:,} line of the log makes no sense and is left out."
-            if wrong == 1
-            else f"{wrong:,} lines of the log make no sense and are left out."
-        )
-    if log.local:
-        sentences.append(f"{log.local:,} lane accesses of GPUs to their own memory are left out: they cross nothing.")
-    if log.local_copies:
-        sentences.append(f"{log.local_copies:,} copies within one memory are left out: they cross nothing.")
-    if ambiguous:
-        sentences.append(
-            f"{ambiguous:,} addresses were allocated more than once; what was accessed there is shown at the last."
-        )
+    for what, number in (
+        ("Lines that make no sense and are left out", log.wrong + places.wrong),
+        ("Lane accesses of GPUs to their own memory, left out because they cross nothing", log.local),
+        ("Copies within one memory, left out because they cross nothing", log.local_copies),
+        ("Addresses that were allocated more than once, shown as what was allocated there last", ambiguous),
+    ):
+        if number:
+            sentences.append(f"{what}: {number:,}.")
     return sentences
