@@ -14,6 +14,7 @@ import numpy as np
 import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import LIMIT, check_sums
 from snoopie.importers.call_tables import write_call_tables
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.importers.text import TextFile
@@ -29,7 +30,6 @@ _KINDS = {
     kind: DIRECTIONS.index(name)
     for kind, name in enumerate(("host to host", "host to device", "device to host", "device to device"))
 }
-_LIMIT = 1 << 61
 _NS = 1000
 _EVERY = 1 << 16
 
@@ -66,6 +66,9 @@ def import_alnair(
         raise NotATraceError(
             f"{source} has no line of Alnair's logs", "give its metrics.log or timeline.log, or the folder with both"
         )
+    sums = logs.sums.values()
+    check_sums(source, [[call[3] for call in logs.calls], [_NS * call[2] for call in logs.calls]])
+    check_sums(source, [[count for count, _ in sums], [_NS * burst for _, burst in sums]])
     paths = trace_paths(source, output, ["0"])
     notices = _notices(logs)
     write_all(paths, lambda _, path: _write(path, source.name, logs, notices), force=force, sources=files)
@@ -76,7 +79,7 @@ def _read(text: TextFile, logs: _Logs, progress: Progress) -> None:
     for number, line in enumerate(text.lines(), start=1):
         if call := _CALL.fullmatch(line):
             name, start, burst, size, kind = call.groups()
-            if 0 < int(start) < _LIMIT and int(burst) < _LIMIT // _NS // 4:
+            if 0 < int(start) < LIMIT and int(burst) < LIMIT // _NS:
                 logs.calls.append((name, int(start), int(burst), int(size), _KINDS.get(int(kind), 0) if kind else 0))
             else:
                 logs.other += 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import snoopie
 from snoopie.api import Trace
-from snoopie.errors import NotATraceError
+from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers.alnair import import_alnair
 
 METRICS = "name:mem_used,count:452984832\nname:cuLaunchKernel,count:523848,burst:1436854\n"
@@ -70,5 +70,9 @@ def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(f"name:cuMemAlloc, start:{START}, burst:1, bytes:{10**18 - 1}\n" * 3)
+    with pytest.raises(SnoopieError, match="more than any machine can do"):
+        import_alnair(path, tmp_path / "t.zst")
     with pytest.raises(NotATraceError, match="no line of Alnair's logs"):
         import_alnair(tmp_path, tmp_path / "t.zst")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import snoopie
 from snoopie import cli
 from snoopie.api import Trace
-from snoopie.errors import NotATraceError, TruncatedError, UsageError
+from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
 from snoopie.importers import text
 from snoopie.importers.snoopie_log import import_snoopie_log
 from snoopie.importers.snoopie_log.opcode import decode
@@ -213,8 +213,8 @@ def test_sums_are_those_of_single_lines(tmp_path: Path, data: st.DataObject) -> 
 
 HOSTILE = st.one_of(
     st.text(max_size=60),
-    st.lists(st.sampled_from(["STG.E", "0x7f", "-1", "0", "99999999999999999999", "1e9", "", '"', "op_code", "é"]),
-             min_size=7, max_size=12).map(",".join),
+    st.lists(st.sampled_from(["STG.E", "0x7f", "-1", "4,5", "9" * 20, "0", "1e9", "", '"', "op_code", "é", "cuMemcpy"]),
+             min_size=4, max_size=12).map(",".join),
 )  # fmt: skip
 
 
@@ -278,6 +278,8 @@ def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         with pytest.raises(NotATraceError, match=message):
             import_snoopie_log(source, tmp_path / "out.zst")
+    with pytest.raises(SnoopieError, match="more than any machine can do"):
+        import_snoopie_log(write(tmp_path, [copy(0, 1, 9 * 10**17)] * 3, pid=4), tmp_path / "out.zst")
     log = write(tmp_path, [REAL], pid=3)
     with pytest.raises(UsageError, match="is the file to import"):
         import_snoopie_log(log, log, force=True)

@@ -14,9 +14,10 @@ import numpy as np
 import snoopie
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import check_sums
 from snoopie.importers.nsys import activity, calls, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
-from snoopie.importers.nsys.report import LIMIT, Devices, Report, program, read_devices, read_report
+from snoopie.importers.nsys.report import Devices, Report, program, read_devices, read_report
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.trace.writer import TraceWriter, header
 
@@ -83,7 +84,7 @@ def _write(
     sets = activity.read_sets(database, made, process, only)
     events, wrong_events = memory.read_memory(database, made, process, only)
     wrong += kernels.wrong + copies.wrong + sets.wrong + wrong_events
-    _check_sums(database, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
+    check_sums(database.path, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
 
     devices = read_devices(database, report, process, [kernels.device, copies.device, sets.device, events.device])
     ends = activity.ends_of(copies, devices)
@@ -149,13 +150,6 @@ def _range(times: Sequence[Ints], host: Callable[[Ints], Ints]) -> tuple[int, in
     known = [values for values in times if len(values)]
     edges = np.array([*(values.min() for values in known), *(values.max() for values in known)], np.int64)
     return (int(host(edges).min()), int(host(edges).max())) if len(edges) else (0, 0)
-
-
-def _check_sums(database: Database, amounts: Sequence[Ints]) -> None:
-    if any(float(values.clip(min=0).sum(dtype=np.float64)) >= LIMIT for values in amounts):
-        raise SnoopieError(
-            f"the amounts in {database.path} add up to more than any machine can do", "export the report again"
-        )
 
 
 def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:

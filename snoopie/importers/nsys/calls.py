@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.call_tables import write_call_tables
 from snoopie.importers.nsys.database import ID_MASK, MISSING, Database, Ints
-from snoopie.importers.nsys.report import LIMIT
 from snoopie.trace.writer import UNKNOWN, TraceWriter
 
 TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"

@@ -10,6 +10,7 @@ import numpy as np
 import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
 from snoopie.importers.rocm.recording import Recording, agents, write_recording
@@ -46,6 +47,10 @@ def _import(text: TextFile, output: Path, force: bool, progress: Progress, tool:
     recordings, other = read(text, progress)
     if not recordings:
         raise NotATraceError(f"{text.path} has no line of {tool}", "give the text that it printed")
+    for recording in recordings.values():
+        copies = recording.copies
+        check_sums(text.path, [[copy.bytes for copy in copies], [copy.end - copy.start for copy in copies]])
+        check_sums(text.path, [[call.end - call.start for call in recording.calls]])
     processes = sorted(recordings)
     paths = trace_paths(text.path, output, [str(process) for process in processes])
     notices: list[str] = []

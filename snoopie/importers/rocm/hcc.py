@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from snoopie.importers import Progress
-from snoopie.importers.rocm.recording import LIMIT, Copy, Kernel, Recording
+from snoopie.importers.amounts import LIMIT
+from snoopie.importers.rocm.recording import Copy, Kernel, Recording
 from snoopie.importers.text import TextFile
 
 _RECORD = re.compile(

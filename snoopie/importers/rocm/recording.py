@@ -11,8 +11,6 @@ from snoopie.errors import SnoopieError
 from snoopie.importers.call_tables import write_call_tables
 from snoopie.trace.writer import HOST, MOST_GPUS, UNKNOWN, TraceWriter
 
-# Times of a real recording are far below.
-LIMIT = 1 << 61
 Shape = tuple[int, int, int]
 
 

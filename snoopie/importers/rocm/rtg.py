@@ -10,7 +10,8 @@ import re
 from collections import defaultdict
 
 from snoopie.importers import Progress
-from snoopie.importers.rocm.recording import LIMIT, Call, Copy, Kernel, Recording, Shape, handle
+from snoopie.importers.amounts import LIMIT
+from snoopie.importers.rocm.recording import Call, Copy, Kernel, Recording, Shape, handle
 from snoopie.importers.text import TextFile
 
 _TRIPLE = r"\{\s*(\d{1,10})\s*,\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\}"

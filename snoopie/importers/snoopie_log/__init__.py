@@ -13,6 +13,7 @@ import numpy as np
 import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
 from snoopie.importers.snoopie_log.places import Places, read_places
@@ -69,6 +70,7 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         raise NotATraceError(
             f"{source} has no line of a log of Snoopie", "give a snoopie_log_<pid>.zst, or the folder that has them"
         )
+    check_sums(source, [np.concatenate([np.zeros(1), *(part["bytes"] for part in log.copies)])])
     places, cut = read_places(source.parent, pid, allow_truncated)
     devices = max([log.devices, *(place.device + 1 for place in places.ranges if 0 <= place.device < GPUS)])
     about = {

@@ -50,7 +50,9 @@ class Lines:
     def addresses(self, field: int) -> tuple[NDArray[np.uint64], Flags]:
         """The numbers that a field spells 0x…, and where there is one; 0 elsewhere."""
         begin, end = self.begins[:, field], self.ends[:, field]
-        spelled = (end - begin > 2) & (self.data[begin] == ord("0")) & (self.data[begin + 1] | 32 == ord("x"))
+        # Behind the end of the last line there is nothing.
+        second = self.data[np.minimum(begin + 1, len(self.data) - 1)]
+        spelled = (end - begin > 2) & (self.data[begin] == ord("0")) & (second | 32 == ord("x"))
         values, good = self._digits(begin + 2, np.maximum(end, begin + 2), 16, _HEX_DIGITS)
         return np.where(spelled, values, 0), good & spelled
 

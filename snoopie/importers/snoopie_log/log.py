@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.importers import Progress
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fields
 from snoopie.importers.snoopie_log.opcode import Opcode, decode
 from snoopie.importers.text import TextFile
@@ -181,7 +182,7 @@ class _Reader:
         ends = {name: numbers[column][rows] for name, column in _ENDS.items()}
         self._see(*ends.values())
         size = numbers["mem_range"][rows]
-        sane = (size >= 0) & (size < 1 << 61)
+        sane = (size >= 0) & (size < LIMIT)
         self.log.wrong += int((~sane).sum())
         call = [_number(self._calls, self.log.calls, texts[number]) for number in opcode[rows].tolist()]
         table = pd.DataFrame(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.text import TextFile
 
 # Of a deeper stack the outermost frames are left out.
@@ -85,7 +86,7 @@ def _find(folder: Path, stem: str) -> Path | None:
 
 def _range(places: Places, line: str, _: bool) -> None:
     base, size, site, device = line.split(",")
-    places.ranges.append(Range(_number(base, 16, _U64), _number(size, 10, 1 << 61), int(device), int(site)))
+    places.ranges.append(Range(_number(base, 16, _U64), _number(size, 10, LIMIT), _device(device), _number(site)))
 
 
 def _object(places: Places, line: str, _: bool) -> None:
@@ -138,6 +139,11 @@ def _number(text: str, base: int = 10, limit: int = _U32) -> int:
     if not 0 <= value < limit:
         raise ValueError(f"{text} is out of range")
     return value
+
+
+def _device(text: str) -> int:
+    """A number of a device, of which those below 0 are of the host or unknown."""
+    return -_number(text.strip()[1:]) if text.strip().startswith("-") else _number(text)
 
 
 def _line_number(text: str) -> int:
