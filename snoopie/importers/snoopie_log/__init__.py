@@ -108,6 +108,10 @@ def _lacks(log: Log, places: Places) -> list[str]:
     ]
     if "codeline_log" in places.absent:
         sentences.append("There is no codeline_log beside the log: files of source lines are unknown.")
+    if places.ranges:
+        sentences.append(
+            "Such a log does not say when memory was allocated or freed: objects are shown as never freed."
+        )
     if "address_range_log" in places.absent:
         sentences.append("There is no address_range_log beside the log: objects are unknown.")
     if min(log.generations, default=11) < 10 and log.copies:

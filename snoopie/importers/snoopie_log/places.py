@@ -26,9 +26,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a call was made; address, line 0 and texts "" are unknown."""
+    """Where a call was made, by the number that the log has for the place; line 0 and texts "" are unknown."""
 
-    address: int = 0
+    address: int
     function: str = ""
     file: str = ""
     line: int = 0
@@ -115,7 +115,8 @@ def _code_line(places: Places, line: str, legacy: bool) -> None:
 def _caller(places: Places, line: str, _: bool) -> None:
     site, rest = line.split(",", 1)
     file, number = rest.rsplit(",", 1)
-    places.callers[_number(site, 10, _U64)] = Frame(0, "", _unquoted(file), _line_number(number))
+    place = _number(site, 10, _U64)
+    places.callers[place] = Frame(place, "", _unquoted(file), _line_number(number))
 
 
 def _context(places: Places, line: str, _: bool) -> None:

@@ -25,7 +25,7 @@ def write_tables(writer: TraceWriter, log: Log, places: Places) -> tuple[dict[st
     """Writes all tables but notices; returns the footer's totals, and how many addresses have several objects."""
     stacks = _Stacks(writer)
     allocated = stacks.write(places.allocated, lambda pc: places.allocators.get(pc, Frame(pc)))
-    contexts = stacks.write(places.contexts, lambda site: places.callers.get(site, Frame()))
+    contexts = stacks.write(places.contexts, lambda site: places.callers.get(site, Frame(site)))
     sites = _write_sites(writer, log, places)
     objects, ambiguous = _write_objects(writer, log, places, allocated)
     writer.write(
@@ -137,7 +137,7 @@ def _write_objects(writer: TraceWriter, log: Log, places: Places, stacks: Mappin
 def _call(places: Places, site: int) -> str:
     """The innermost frame of an allocation, if it is a call of CUDA."""
     stack = places.allocated.get(site, ())
-    function = places.allocators.get(stack[0], Frame()).function if stack else ""
+    function = places.allocators.get(stack[0], Frame(0)).function if stack else ""
     return function.partition("(")[0] if function.startswith("cu") else ""
 
 
