@@ -23,6 +23,7 @@ from snoopie.analysis import (
     objects,
     pairs,
     places,
+    resources,
     reuse,
     selection,
     source,
@@ -453,6 +454,25 @@ class Trace:
         """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
         return traffic.by_launch(self._sums("launch"), self._tables.launches)
 
+    def resources(self) -> pd.DataFrame:
+        """resource records start end (ns) busy (ns) busy_share gaps gap (ns): each GPU with its kernels, and all copies
+        ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the first start
+        of all to the last end.
+        """
+        return resources.resources(self._timed)
+
+    def by_resource(self) -> pd.DataFrame:
+        """resource kind (kernel, copy, gap) name share calls total average least most (ns): what each of `resources`
+        did, most time first, and its idle gaps by their length.
+        """
+        return resources.by_resource(self._timed)
+
+    def without_device_times(self) -> list[str]:
+        """What `resources` cannot have, in plain sentences."""
+        instrumented = bool((self.processes["imported_from"] == "").any())
+        untimed = len(self.copies) - int(self._copies_on_gpu.sum())
+        return resources.left_out(self.launches, self.spans, untimed, instrumented)
+
     def by_object(self) -> pd.DataFrame:
         """object owner (label) kind size (bytes) call stack allocated freed (host ns), values, exact, copied_in
         copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of which no object is known.
@@ -749,6 +769,16 @@ class Trace:
             memory.chosen(self._memory_changes, place, process),
             use.rename(columns={"owner": "gpu"}),
         )
+
+    @cached_property
+    def _timed(self) -> pd.DataFrame:
+        return resources.records(self.spans, self.launches, self.copies[self._copies_on_gpu], self.label)
+
+    @property
+    def _copies_on_gpu(self) -> pd.Series[bool]:
+        """Of which copies the times are those on the GPU, as other tools record them."""
+        on_gpu = [process.header.settings.get("copy_times") == "device" for process in self._tables.sources]
+        return self.copies["process"].isin([number for number, known in enumerate(on_gpu) if known])
 
     def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
         return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)

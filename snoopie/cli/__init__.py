@@ -21,6 +21,7 @@ COMMANDS = {
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
     "memory": "where the memory went: usage over time, what was there at the peak, leaks",
+    "summary": "how busy GPUs and copies were, with what, and the gaps between",
     "view": "open traces in the app",
     "export": "write every table as Parquet or CSV",
     "import": "write what another tool recorded as traces",

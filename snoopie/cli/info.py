@@ -50,8 +50,8 @@ def _processes(trace: Trace) -> pd.DataFrame:
     table = trace.processes.copy()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
     table["ran"] = [
-        units.duration(end - start) if end else "until its end was lost"
-        for start, end in zip(table["start_ns"], table["end_ns"], strict=True)
+        ("until its end was lost" if not complete else units.duration(end - start) if start else units.NOTHING)
+        for start, end, complete in zip(table["start_ns"], table["end_ns"], table["complete"], strict=True)
     ]
     table["process"] = table.index
     ranks = [name for name in ("rank", "local_rank", "ranks") if (table[name] >= 0).any()]
@@ -61,6 +61,9 @@ def _processes(trace: Trace) -> pd.DataFrame:
 
 
 def _date(ns: int) -> str:
+    # An imported recording may not say when it was.
+    if not ns:
+        return units.NOTHING
     try:
         return datetime.datetime.fromtimestamp(ns // 10**9).astimezone().isoformat(" ")
     except (OverflowError, OSError, ValueError):

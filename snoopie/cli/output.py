@@ -36,6 +36,10 @@ _AMOUNTS: dict[str, Callable[[float], str]] = {
     "p90_ns": units.duration,
     "p99_ns": units.duration,
     "bandwidth": units.bandwidth,
+    "total_us": lambda value: f"{value:,.3f}",
+    "average_us": lambda value: f"{value:,.3f}",
+    "least_us": lambda value: f"{value:,.3f}",
+    "most_us": lambda value: f"{value:,.3f}",
     "wire_bytes": units.bytes,
     "memory": units.bytes,
     "share": units.percent,
@@ -59,6 +63,10 @@ _HEADINGS = {
     "p90_ns": "90 % within",
     "p99_ns": "99 % within",
     "local_rank": "local rank",
+    "total_us": "time (us)",
+    "average_us": "avg",
+    "least_us": "min",
+    "most_us": "max",
 }
 # Of a path the end says most.
 _KEEP_END = frozenset({"source"})

@@ -307,7 +307,7 @@ def _check_start(name: str, data: memoryview) -> None:
     if start.startswith(b"\x1f\x8b"):
         kind = "a gzip file, not a Snoopie trace"
     elif start.startswith(_ZSTD_MAGIC):
-        kind = "a zstd file, but not a Snoopie trace (logs of Snoopie of 2023–2024 are not read)"
+        kind = "a zstd file, but not a Snoopie trace (of a log of 2023–2024, `snoopie import snoopie-log` makes one)"
     raise NotATraceError(f"{name} is {kind}", "give a file that `snoopie run` or mem_multigpu.so wrote")
 
 

@@ -1,7 +1,6 @@
 """Tables → a trace file, as docs/trace-format.md describes it: for what other tools recorded.
 
-The declaration of the tables is schema.json, which is that of the collector. Columns of differences are only in the
-tables of single accesses, which no other tool has; these tables are not declared here and cannot be written.
+The declaration of the tables is schema.json, which is that of the collector.
 """
 
 from __future__ import annotations
@@ -43,12 +42,8 @@ _ENTRY = struct.Struct("<4sIIIQQQI")
 
 @cache
 def declaration() -> tuple[dict[str, Any], ...]:
-    """The tables that can be written, as a header declares them."""
-    tables = json.loads(files("snoopie.trace").joinpath("schema.json").read_text("utf-8"))
-    with_differences = {
-        table["name"] for table in tables for column in table["columns"] if column["type"].startswith("delta")
-    }
-    return tuple(table for table in tables if table["name"] not in {"patterns", *with_differences})
+    """The tables, as a header declares them."""
+    return tuple(json.loads(files("snoopie.trace").joinpath("schema.json").read_text("utf-8")))
 
 
 def header(
@@ -136,7 +131,9 @@ class TraceWriter:
     def write(self, table: str, **columns: ArrayLike) -> None:
         """Writes rows: a value or an array of them for each column, 0 or "" in those that are not named.
 
-        ValueError for a column that the table lacks, arrays of different lengths, or a number that does not fit.
+        A column of 32 values a row takes an array of rows × 32. Columns of differences become small where neighbours
+        are alike. ValueError for a column that the table lacks, arrays of different lengths, or a number that does not
+        fit.
         """
         declared = self._tables[table]["columns"]
         if unknown := set(columns) - {column["name"] for column in declared}:
@@ -196,6 +193,28 @@ class _Numbers:
         yield self._values[start:end].tobytes()
 
 
+class _Differences:
+    """A column of differences: of each block the lowest value, then byte after byte of all differences."""
+
+    def __init__(self, name: str, values: NDArray[Any], size: int) -> None:
+        self._name, self._values, self._size = name, values, size
+
+    def sizes(self) -> NDArray[np.int64]:
+        return np.full(len(self._values), self._size * self._values[:1].size, np.int64)
+
+    def content(self, start: int, end: int) -> Iterator[bytes]:
+        values = self._values[start:end].ravel()
+        lowest = values.min()
+        if int(values.max()) - int(lowest) >= 1 << 8 * self._size:
+            raise ValueError(f"values of {self._name} in one block are too far apart")
+        differences = np.diff(values, prepend=lowest).astype(f"<u{self._size}")
+        # Twice the difference, and its sign as the lowest bit: what is negative is turned over.
+        sign = differences >> differences.dtype.type(8 * self._size - 1)
+        folded = (differences << differences.dtype.type(1)) ^ (~sign + differences.dtype.type(1))
+        yield lowest.tobytes()
+        yield np.ascontiguousarray(folded.view(np.uint8).reshape(-1, self._size).T).tobytes()
+
+
 class _Texts:
     """A column of strings: the lengths, then the bytes."""
 
@@ -210,21 +229,32 @@ class _Texts:
         yield from self._texts[start:end]
 
 
-def _encoded(table: str, column: Mapping[str, Any], values: NDArray[Any] | None, rows: int) -> _Numbers | _Texts:
+_Encoded = _Numbers | _Differences | _Texts
+
+
+def _encoded(table: str, column: Mapping[str, Any], values: NDArray[Any] | None, rows: int) -> _Encoded:
     if column["type"] == "utf8":
         texts = np.full(rows, "", object) if values is None else np.broadcast_to(values, rows)
         return _Texts(str(text) for text in texts)
-    kind = np.dtype("<" + column["type"])
+    element, _, width = column["type"].rstrip("]").partition("[")
+    shape = (rows, int(width)) if width else (rows,)
+    name = f"{table}.{column['name']}"
+    if not element.startswith("delta"):
+        return _Numbers(_numbers(name, np.dtype("<" + element), values, shape))
+    return _Differences(name, _numbers(name, np.dtype("<u8"), values, shape), int(element.removeprefix("delta")))
+
+
+def _numbers(name: str, kind: np.dtype[Any], values: NDArray[Any] | None, shape: tuple[int, ...]) -> NDArray[Any]:
     if values is None:
-        return _Numbers(np.zeros(rows, kind))
+        return np.zeros(shape, kind)
     if values.dtype != kind and values.size:
         limits = np.iinfo(kind)
         if values.dtype.kind not in "ui" or int(values.min()) < limits.min or int(values.max()) > limits.max:
-            raise ValueError(f"{table}.{column['name']} is not all of type {column['type']}")
-    return _Numbers(np.ascontiguousarray(np.broadcast_to(values, rows), kind))
+            raise ValueError(f"{name} is not all of type {kind.str[1:]}")
+    return np.ascontiguousarray(np.broadcast_to(values, shape), kind)
 
 
-def _parts(encoded: Sequence[_Numbers | _Texts], rows: int) -> Iterator[tuple[int, int]]:
+def _parts(encoded: Sequence[_Encoded], rows: int) -> Iterator[tuple[int, int]]:
     """The first row and that after the last of each block."""
     ends = np.cumsum(sum((column.sizes() for column in encoded), np.zeros(rows, np.int64)))
     start = 0

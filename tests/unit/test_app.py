@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.cli.import_ import KINDS
 from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import HOST, TraceBuilder
@@ -65,6 +66,22 @@ def test_every_view_of_an_imported_trace(monkeypatch: pytest.MonkeyPatch, tmp_pa
     export.kernel("step(int)", 800, 900, call)
     imported = import_nsys(export.write(tmp_path / "report.sqlite"), tmp_path / "out.zst")
     assert not view(monkeypatch, name, *imported.paths).exception
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_of_imported_texts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    log = "STG.E,0x00007fa571b00504,10240,1,0,125,1586,1,1,0x00007fa571a00000,4\n"
+    copy = "cuMemcpyDtoDAsync_v2,0x00007fa571b00504,-1,0,1,-1,-1,1,-1,0x0000000000000000,64\n"
+    texts = {
+        "snoopie-log": log + copy,
+        "rtg": "HSA: pid:1 tid:2 dispatch queue:0 agent:1 signal:3 name:'k' start:1000 stop:3000 id:0\n",
+        "alnair": "name:cuMemAlloc, start:1663174512512732618, burst:1192, bytes:2097152, kind:-1\n",
+    }
+    for kind, text in texts.items():
+        source = tmp_path / f"{kind}.txt"
+        source.write_text(text)
+        imported = KINDS[kind].importer(source, tmp_path / f"{kind}.zst", force=False, progress=lambda *_: None)
+        assert not view(monkeypatch, name, *imported.paths).exception
 
 
 def test_overview(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

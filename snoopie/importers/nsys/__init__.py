@@ -6,9 +6,6 @@ that names the option of nsys which records it.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,9 +14,11 @@ import numpy as np
 import snoopie
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import check_sums
 from snoopie.importers.nsys import activity, calls, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
-from snoopie.importers.nsys.report import LIMIT, Devices, Report, program, read_devices, read_report
+from snoopie.importers.nsys.report import Devices, Report, program, read_devices, read_report
+from snoopie.importers.output import trace_paths, write_all
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_nsys"]
@@ -43,11 +42,16 @@ def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Pr
     database = Database(source, progress)
     try:
         processes = _processes(database)
-        paths = _paths(source, output, processes)
-        existing = next((path for path in paths if path.exists()), None)
-        if existing and not force:
-            raise SnoopieError(f"{existing} exists already", "name another with -o, or overwrite with --force")
-        return _import(database, processes, paths)
+        paths = trace_paths(source, output, [str(process & ID_MASK) for process in processes])
+        report, chains = read_report(database), stacks.Chains(database)
+        notices: list[str] = []
+
+        def write(number: int, path: Path) -> None:
+            own = _write(path, database, report, chains, processes[number], len(processes) == 1)
+            notices.extend(text for text in own if text not in notices)
+
+        write_all(paths, write, force=force, sources=[source])
+        return Imported(paths, notices)
     finally:
         database.close()
 
@@ -69,45 +73,6 @@ def _processes(database: Database) -> list[int]:
     return processes
 
 
-def _paths(source: Path, output: Path, processes: Sequence[int]) -> list[Path]:
-    if output.is_dir():
-        output = output / f"{source.stem}.zst"
-    if len(processes) == 1:
-        return [output]
-    stem = output.with_suffix("") if output.suffix == ".zst" else output
-    names: list[str] = []
-    for process in processes:
-        # Processes of several machines can have the same number.
-        name = f"{stem.name}.{process & ID_MASK}"
-        names.append(name if name not in names else f"{name}-{len(names)}")
-    return [stem.with_name(f"{name}.zst") for name in names]
-
-
-def _import(database: Database, processes: Sequence[int], paths: Sequence[Path]) -> Imported:
-    folder = paths[0].parent
-    report = read_report(database)
-    chains = stacks.Chains(database)
-    notices: list[str] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the renames stay within one file system.
-        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-import-", dir=folder))
-        try:
-            for process, path in zip(processes, paths, strict=True):
-                only = len(processes) == 1
-                own = _write(unfinished / path.name, database, report, chains, process, only)
-                notices += [text for text in own if text not in notices]
-            for path in paths:
-                os.replace(unfinished / path.name, path)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    except OSError as error:
-        raise SnoopieError(
-            f"{folder} cannot be written ({error.strerror})", "name another place with -o, or free space"
-        ) from error
-    return Imported(list(paths), notices)
-
-
 def _write(
     path: Path, database: Database, report: Report, chains: stacks.Chains, process: int, only: bool
 ) -> list[str]:
@@ -119,7 +84,7 @@ def _write(
     sets = activity.read_sets(database, made, process, only)
     events, wrong_events = memory.read_memory(database, made, process, only)
     wrong += kernels.wrong + copies.wrong + sets.wrong + wrong_events
-    _check_sums(database, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
+    check_sums(database.path, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
 
     devices = read_devices(database, report, process, [kernels.device, copies.device, sets.device, events.device])
     ends = activity.ends_of(copies, devices)
@@ -145,7 +110,7 @@ def _write(
     }
     tool = {"version": snoopie.__version__, "imported_from": report.tool}
     head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
-                  settings={"imported from": database.path.name})  # fmt: skip
+                  settings={"imported from": database.path.name, "copy_times": "device"})  # fmt: skip
     with TraceWriter(path, head) as writer:
         strings = database.strings(np.unique(made.name).tolist())
         names = _interned(writer, made.name, lambda number: calls.call_name(strings[number]))
@@ -185,13 +150,6 @@ def _range(times: Sequence[Ints], host: Callable[[Ints], Ints]) -> tuple[int, in
     known = [values for values in times if len(values)]
     edges = np.array([*(values.min() for values in known), *(values.max() for values in known)], np.int64)
     return (int(host(edges).min()), int(host(edges).max())) if len(edges) else (0, 0)
-
-
-def _check_sums(database: Database, amounts: Sequence[Ints]) -> None:
-    if any(float(values.clip(min=0).sum(dtype=np.float64)) >= LIMIT for values in amounts):
-        raise SnoopieError(
-            f"the amounts in {database.path} add up to more than any machine can do", "export the report again"
-        )
 
 
 def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
 from snoopie.importers.nsys.database import MISSING, Database, Ints
-from snoopie.importers.nsys.report import LIMIT, Devices
+from snoopie.importers.nsys.report import Devices
 from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.importers.amounts import LIMIT
+from snoopie.importers.call_tables import write_call_tables
 from snoopie.importers.nsys.database import ID_MASK, MISSING, Database, Ints
-from snoopie.importers.nsys.report import LIMIT
 from snoopie.trace.writer import UNKNOWN, TraceWriter
 
 TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -145,41 +146,16 @@ def write_calls(writer: TraceWriter, calls: Calls, names: NDArray[np.uint32], ho
     """Writes calls and their sums; ``names`` are the strings of the trace, ``host`` makes host times."""
     if not len(calls):
         return
-    spent = calls.end - calls.start
     start = host(calls.start)
-    writer.write(
-        "calls", id=np.arange(1, len(calls) + 1), call=names, kernel=calls.kernel, thread=calls.thread,
-        gpu=calls.device, direction=calls.direction, start=start, end=start + spent, code=calls.code, bytes=calls.bytes,
-    )  # fmt: skip
-    failed = calls.code != 0
-    table = pd.DataFrame(
+    write_call_tables(
+        writer,
         {
             "call": names, "kernel": calls.kernel, "thread": calls.thread, "gpu": calls.device,
-            "direction": calls.direction, "calls": 1, "errors": failed.astype(np.int64), "spent": spent,
-            "bytes": np.where(failed, 0, calls.bytes), "code": calls.code,
-            "log2": np.frexp(np.maximum(spent, 1).astype(np.float64))[1].astype(np.int64) - 1,
-        }
+            "direction": calls.direction, "start": start, "end": start + calls.end - calls.start, "code": calls.code,
+            "bytes": calls.bytes,
+        },
+        _meaning,
     )  # fmt: skip
-    keys = ["call", "kernel", "thread", "gpu", "direction"]
-    sums = table.groupby(keys, sort=False).agg(
-        calls=("calls", "sum"),
-        errors=("errors", "sum"),
-        total=("spent", "sum"),
-        least=("spent", "min"),
-        most=("spent", "max"),
-        bytes=("bytes", "sum"),
-    )
-    writer.write("call_totals", time=(start + spent).max(), **_columns(sums))
-    times = table.groupby(["call", "thread", "gpu", "log2"], sort=False).agg(calls=("calls", "sum"))
-    writer.write("call_times", **_columns(times))
-    errors = table[failed].groupby(["call", "thread", "gpu", "code"], sort=False).agg(calls=("calls", "sum"))
-    meanings = writer.intern_all(_meaning(int(code)) for code in errors.index.get_level_values("code"))
-    writer.write("call_errors", name=meanings, **_columns(errors))
-
-
-def _columns(table: pd.DataFrame) -> dict[str, NDArray[np.int64]]:
-    flat = table.reset_index()
-    return {str(name): flat[name].to_numpy(np.int64) for name in flat.columns}
 
 
 def _meaning(code: int) -> str:

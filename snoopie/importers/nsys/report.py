@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.database import ID_BITS, ID_MASK, MISSING, Database, Ints
 from snoopie.trace.writer import MOST_GPUS, UNKNOWN
 
-# Times and amounts of a real report are far below; sums of some of these stay within 64 bits.
-LIMIT = 1 << 61
 _UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 
 

@@ -1,0 +1,85 @@
+"""snoopie summary: how busy each GPU and the copies were, and with what."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import pandas as pd
+
+from snoopie.analysis import units
+from snoopie.api import Trace
+from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.output import clean, in_shell_words, print_next, print_table
+
+DESCRIPTION = (
+    "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the "
+    "time from the first of all to the last."
+)
+_TIMES = ("total", "average", "least", "most")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_traces(parser)
+    parser.add_argument("--top", metavar="N", type=_natural, default=20, help="rows of each, 0 for all (default: 20)")
+    parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows, times in ns")
+
+
+def _natural(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
+    return int(text)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    trace = load_traces(arguments)
+    if arguments.json:
+        json.dump(as_json(trace), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        print()
+        return 0
+    busy, rows = trace.resources(), trace.by_resource()
+    for resource in busy.itertuples():
+        about = f"busy {units.percent(float(str(resource.busy_share)))}, {units.duration(float(str(resource.busy)))}"
+        own = rows[rows["resource"] == resource.resource]
+        shown = own.head(arguments.top) if arguments.top else own
+        print(f"{clean(resource.resource)}: {about}, {len(shown)} of {len(own)} rows")
+        print_table(_in_microseconds(shown))
+        print()
+    if busy.empty:
+        print("The trace has no times on GPUs, so there is nothing to sum up.")
+    for sentence in trace.without_device_times():
+        print(in_shell_words(sentence))
+    sys.stdout.flush()
+    print_next("view", *again(arguments), *arguments.traces)
+    return 0
+
+
+def _in_microseconds(rows: pd.DataFrame) -> pd.DataFrame:
+    times = {f"{name}_us": rows[name] / 1000 for name in _TIMES}
+    return pd.DataFrame({"share": rows["share"], "total_us": times.pop("total_us"), "calls": rows["calls"], **times,
+                         "name": rows["name"]})  # fmt: skip
+
+
+def as_json(trace: Trace) -> dict[str, Any]:
+    """What --json prints: each resource with its rows, times in ns."""
+    rows = trace.by_resource()
+    return {
+        "resources": [
+            {
+                **_plain(resource),
+                "rows": [
+                    _plain(row)
+                    for row in rows[rows["resource"] == resource["resource"]]
+                    .drop(columns="resource")
+                    .to_dict("records")
+                ],
+            }
+            for resource in trace.resources().to_dict("records")
+        ],
+        "notes": trace.without_device_times(),
+    }
+
+
+def _plain(row: dict[Any, Any]) -> dict[str, Any]:
+    # numpy's numbers are no numbers to json
+    return {str(name): value.item() if hasattr(value, "item") else value for name, value in row.items()}

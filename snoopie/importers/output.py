@@ -1,0 +1,62 @@
+"""Where an importer's traces go: all of them get their names, or none does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from snoopie.errors import SnoopieError, UsageError
+
+
+def trace_paths(source: Path, output: Path, processes: Sequence[str]) -> list[Path]:
+    """The file of each process: ``output``, or with several output.PROCESS.zst; in a folder, the source's name."""
+    if output.is_dir():
+        output = output / f"{source_name(source)}.zst"
+    if len(processes) == 1:
+        return [output]
+    stem = output.with_suffix("") if output.suffix == ".zst" else output
+    names: list[str] = []
+    for process in processes:
+        # Processes of several machines can have the same number.
+        name = f"{stem.name}.{process}"
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return [stem.with_name(f"{name}.zst") for name in names]
+
+
+def source_name(source: Path) -> str:
+    """What traces of a file or folder are called."""
+    return source.resolve().name if source.is_dir() else source.stem
+
+
+def write_all(
+    paths: Sequence[Path], write: Callable[[int, Path], None], *, force: bool, sources: Iterable[Path] = ()
+) -> None:
+    """Has ``write(number, path)`` write each trace under another name, and names them when all are complete.
+
+    Raises SnoopieError if one exists (unless ``force``) or cannot be written, UsageError if it is one of ``sources``.
+    """
+    read = {os.path.realpath(source) for source in sources}
+    for path in paths:
+        if os.path.realpath(path) in read:
+            raise UsageError(f"{path} is the file to import", "name another place with -o")
+        if path.exists() and not force:
+            raise SnoopieError(f"{path} exists already", "name another with -o, or overwrite with --force")
+    folder = paths[0].parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # In the same folder, so that the renames stay within one file system.
+        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-import-", dir=folder))
+        try:
+            for number, path in enumerate(paths):
+                write(number, unfinished / path.name)
+            for path in paths:
+                os.replace(unfinished / path.name, path)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    except OSError as error:
+        raise SnoopieError(
+            f"{folder} cannot be written ({error.strerror})", "name another place with -o, or free space"
+        ) from error

@@ -1,0 +1,132 @@
+"""Logs of the first Snoopie (2023 and 2024), all generations → one trace a process.
+
+They have one line a lane access, sampled at a rate that nothing tells, and no kernels, launches or times.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+import snoopie
+from snoopie.errors import NotATraceError
+from snoopie.importers import Imported, Progress
+from snoopie.importers.amounts import check_sums
+from snoopie.importers.output import trace_paths, write_all
+from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
+from snoopie.importers.snoopie_log.places import Places, read_places
+from snoopie.importers.snoopie_log.tables import OBJECT_KINDS, write_tables
+from snoopie.importers.text import TextFile
+from snoopie.trace.writer import TraceWriter, header
+
+__all__ = ["import_snoopie_log"]
+
+_NAME = re.compile(r"snoopie_log_(\d+)\.\w+")
+_PID = re.compile(r"_(\d+)(?:\.[^.]*)?$")
+
+
+def import_snoopie_log(
+    source: Path, output: Path, *, force: bool = False, allow_truncated: bool = False,
+    progress: Progress = lambda *_: None,
+) -> Imported:  # fmt: skip
+    """Writes the trace of each snoopie_log_<pid> in a folder, or of one, with what the files beside it say.
+
+    ``output`` is the name of the trace, or, with several processes, of output.PID.zst. Nothing takes its name before
+    all are complete. Raises SnoopieError if one exists (unless ``force``) or cannot be written, and where a log cannot
+    be read; one that ends too early is read as far as it is whole with ``allow_truncated``.
+    """
+    logs = _logs(source)
+    paths = trace_paths(source, output, [_pid(path) for path in logs])
+    notices: list[str] = []
+
+    def write(number: int, path: Path) -> None:
+        own = _write(path, logs[number], allow_truncated, progress)
+        notices.extend(text for text in own if text not in notices)
+
+    write_all(paths, write, force=force, sources=logs)
+    return Imported(paths, notices)
+
+
+def _logs(source: Path) -> list[Path]:
+    if not source.is_dir():
+        return [source]
+    found = {match[1]: path for path in sorted(source.iterdir()) if (match := _NAME.fullmatch(path.name))}
+    if not found:
+        raise NotATraceError(f"{source} has no log (snoopie_log_<pid>.zst)", "give the folder in which the program ran")
+    return [found[pid] for pid in sorted(found, key=int)]
+
+
+def _pid(path: Path) -> str:
+    match = _PID.search(path.name)
+    return match[1] if match else path.stem
+
+
+def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) -> list[str]:
+    pid = _pid(source)
+    log = read_log(TextFile(source, allow_truncated), progress)
+    if not log.accesses and not log.copies:
+        raise NotATraceError(
+            f"{source} has no line of a log of Snoopie", "give a snoopie_log_<pid>.zst, or the folder that has them"
+        )
+    check_sums(source, [np.concatenate([np.zeros(1), *(part["bytes"] for part in log.copies)])])
+    places, cut = read_places(source.parent, pid, allow_truncated)
+    devices = max([log.devices, *(place.device + 1 for place in places.ranges if 0 <= place.device < GPUS)])
+    about = {
+        "host": "",
+        "pid": int(pid) if pid.isdigit() and len(pid) < 10 else 0,
+        "program": "",
+        "command": [],
+        "start_ns": 0,
+    }
+    head = header(
+        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023"},
+        process=about,
+        # Nothing says which GPUs these were.
+        gpus=[{"uuid": f"snoopie-log-{number}"} for number in range(devices)],
+        object_kinds=OBJECT_KINDS,
+        settings={"imported from": source.name},
+    )
+    with TraceWriter(path, head) as writer:
+        totals, ambiguous = write_tables(writer, log, places)
+        notices = [*cut, *_lacks(log, places), *_oddities(log, places, ambiguous)]
+        writer.write("notices", time=0, text=np.array(notices, object))
+        writer.finish(0, totals)
+    return notices
+
+
+def _lacks(log: Log, places: Places) -> list[str]:
+    sentences = [
+        "Such a log does not say how many accesses were sampled: if SAMPLE_SIZE was N, about N times as many were made "
+        "as are shown.",
+        "Such a log has one line a lane and no mark where an access ends: consecutive lines that are alike are counted "
+        "as one access of up to 32 lanes, so numbers of accesses and wire bytes are estimates.",
+        "Such a log has no kernels, launches, times, thread blocks or numbers of lanes: all accesses of a GPU from one "
+        "place in the program are one launch, and times are 0.",
+        "Such a log tells GPUs by the number that the process gave them: they are not recognised in other traces.",
+    ]
+    if "codeline_log" in places.absent:
+        sentences.append("There is no codeline_log beside the log: files of source lines are unknown.")
+    if places.ranges:
+        sentences.append(
+            "Such a log does not say when memory was allocated or freed: objects are shown as never freed."
+        )
+    if "address_range_log" in places.absent:
+        sentences.append("There is no address_range_log beside the log: objects are unknown.")
+    if min(log.generations, default=11) < 10 and log.copies:
+        sentences.append("The log is of a version that did not store the sizes of copies: they are 0.")
+    return sentences
+
+
+def _oddities(log: Log, places: Places, ambiguous: int) -> list[str]:
+    sentences = [log.cut] if log.cut else []
+    for what, number in (
+        ("Lines that make no sense and are left out", log.wrong + places.wrong),
+        ("Lane accesses of GPUs to their own memory, left out because they cross nothing", log.local),
+        ("Copies within one memory, left out because they cross nothing", log.local_copies),
+        ("Addresses that were allocated more than once, shown as what was allocated there last", ambiguous),
+    ):
+        if number:
+            sentences.append(f"{what}: {number:,}.")
+    return sentences

@@ -1,0 +1,324 @@
+"""The log itself: one line a lane, or a copy → accesses and copies.
+
+The lines of one access stand together, and nothing else says that they are one: consecutive lines that differ in
+nothing but the address are taken together, 32 at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.importers import Progress
+from snoopie.importers.amounts import LIMIT
+from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fields
+from snoopie.importers.snoopie_log.opcode import Opcode, decode
+from snoopie.importers.text import TextFile
+from snoopie.trace.writer import HOST, UNKNOWN
+
+_Key = TypeVar("_Key")
+
+LANES = 32
+# Numbers of devices from here on are no GPU's.
+GPUS = 64
+_SECTOR_BITS = 5
+_ON_HOST = (-1, 999)
+_HEADING = "op_code"
+_COPY = "cuMemcpy"
+
+# Each generation of the log added a column.
+_NEWEST = ("op_code", "addr", "thread_indx", "running_dev_id", "mem_dev_id", "code_linenum", "code_line_index",
+           "code_line_context", "code_line_estimated_status", "obj_offset", "mem_range")  # fmt: skip
+_ADDED = ("code_line_context", "mem_range", "obj_offset")
+_LAYOUTS = {
+    len(_NEWEST) - count: tuple(name for name in _NEWEST if name not in _ADDED[:count])
+    for count in range(len(_ADDED) + 1)
+}
+# What a line has that is of an older generation: no such number.
+_MISSING = {"code_line_context": -1, "mem_range": 0, "obj_offset": 0}
+_NEEDED = frozenset(_NEWEST) - {*_ADDED, "code_line_estimated_status"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A static instruction, as far as a log tells them apart: ``index`` is that of the file of its line."""
+
+    opcode: str
+    line: int
+    index: int
+
+
+@dataclass(slots=True)
+class Accesses:
+    """Accesses, a row each: ``site``, ``launch`` and ``base`` (of the range) are places in lists of `Log`.
+
+    ``first`` is the address of the first lane; ``even`` says that the others follow at equal distances, ``stride``;
+    where they do not, a row of ``scattered`` has the addresses of all.
+    """
+
+    columns: pd.DataFrame
+    first: NDArray[np.uint64]
+    even: Flags
+    scattered: NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class Log:
+    """What a log says. Launches are told apart by issuer and context, the only things that are known of them."""
+
+    sites: list[Site] = field(default_factory=list)
+    launches: list[tuple[int, int]] = field(default_factory=list)
+    bases: list[tuple[int, int]] = field(default_factory=list)
+    accesses: list[Accesses] = field(default_factory=list)
+    copies: list[pd.DataFrame] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    devices: int = 0
+    rows: int = 0
+    wrong: int = 0
+    local: int = 0
+    local_copies: int = 0
+    generations: set[int] = field(default_factory=set)
+    cut: str = ""
+
+
+def read_log(text: TextFile, progress: Progress) -> Log:
+    """Reads a log of any generation. Raises an error of the family where the file cannot be read."""
+    reader = _Reader()
+    for piece, last in _with_last(text.pieces()):
+        reader.take(piece, last)
+        progress(text.path.name, reader.log.rows)
+    reader.log.cut = text.cut
+    return reader.log
+
+
+def _with_last(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+    before = None
+    for piece in pieces:
+        if before is not None:
+            yield before, False
+        before = piece
+    if before is not None:
+        yield before, True
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.log = Log()
+        self._layouts = dict(_LAYOUTS)
+        self._sites: dict[Site, int] = {}
+        self._launches: dict[tuple[int, int], int] = {}
+        self._bases: dict[tuple[int, int], int] = {}
+        self._calls: dict[str, int] = {}
+        self._carry = b""
+
+    def take(self, piece: bytes, last: bool) -> None:
+        """Reads a piece; the access at its end is kept for the next one, which may have more of it."""
+        piece, self._carry = self._carry + piece, b""
+        self._layouts |= _layouts_named(piece)
+        groups, rest = lines_by_fields(piece)
+        for group in groups:
+            layout = self._layouts.get(group.fields)
+            if layout is None:
+                continue
+            rest -= len(group)
+            held = self._group(group, layout, last)
+            if held is not None:
+                self._carry = piece[int(group.begins[held, 0]) :]
+        self.log.rows += rest
+        self.log.wrong += rest
+
+    def _group(self, lines: Lines, layout: Sequence[str], last: bool) -> int | None:
+        """Reads lines of one layout; returns the first line that belongs to an access at the end of the piece."""
+        place = {name: number for number, name in enumerate(layout)}
+        texts, opcode, good = lines.texts(place["op_code"])
+        address, fine = lines.addresses(place["addr"])
+        good &= fine
+        numbers: dict[str, Ints] = {}
+        for name in _NEWEST[2:]:
+            if name not in place:
+                numbers[name] = np.full(len(lines), _MISSING.get(name, 0))
+            elif name == "obj_offset":
+                numbers[name], fine = _signed(lines.addresses(place[name]))
+                good &= fine
+            elif name != "code_line_estimated_status":
+                numbers[name], fine = lines.decimals(place[name])
+                good &= fine
+        heading = np.isin(opcode, [number for number, text in enumerate(texts) if text.strip() == _HEADING])
+        copy = np.isin(opcode, [number for number, text in enumerate(texts) if text.startswith(_COPY)]) & good
+        gpu = (numbers["running_dev_id"] >= 0) & (numbers["running_dev_id"] < GPUS)
+        access = good & ~copy & ~heading & gpu & (numbers["code_linenum"] < 1 << 32)
+        # The columns that all lines of one access have in common.
+        names = ("thread_indx", "running_dev_id", "mem_dev_id", "code_linenum", "code_line_index",
+                 "code_line_context", "obj_offset")  # fmt: skip
+        rows = np.flatnonzero(access)
+        table = pd.DataFrame({"opcode": opcode[rows], **{name: numbers[name][rows] for name in names}})
+        starts = _starts(table)
+        held = None
+        if not last and len(rows):
+            first = int(rows[starts[-1]])
+            # All lines from there to the end of the piece, none of them of another kind.
+            if lines.number[first] + len(rows) - starts[-1] == lines.total:
+                held, rows, table, starts = first, rows[: starts[-1]], table.iloc[: starts[-1]], starts[:-1]
+        until = len(lines) if held is None else held
+        self.log.rows += int((~heading[:until]).sum())
+        self.log.wrong += int((~(access | copy | heading))[:until].sum())
+        self.log.generations.add(lines.fields)
+        self._copies(texts, opcode, copy, address, numbers)
+        if len(rows):
+            self._accesses(texts, table, starts, address[rows])
+        return held
+
+    def _copies(
+        self, texts: Sequence[str], opcode: Ints, copy: Flags, address: NDArray[np.uint64], numbers: dict[str, Ints]
+    ) -> None:
+        rows = np.flatnonzero(copy)
+        if not len(rows):
+            return
+        ends = {name: numbers[column][rows] for name, column in _ENDS.items()}
+        self._see(*ends.values())
+        size = numbers["mem_range"][rows]
+        sane = (size >= 0) & (size < LIMIT)
+        self.log.wrong += int((~sane).sum())
+        call = [_number(self._calls, self.log.calls, texts[number]) for number in opcode[rows].tolist()]
+        table = pd.DataFrame(
+            {
+                "call": np.array(call, np.int64),
+                "destination_address": address[rows],
+                **{name: owners(devices) for name, devices in ends.items()},
+                "context": numbers["code_line_context"][rows],
+                "bytes": size,
+            }
+        )
+        self.log.copies.append(table[sane])
+
+    def _accesses(
+        self, texts: Sequence[str], table: pd.DataFrame, starts: Ints, address: NDArray[np.uint64]
+    ) -> None:  # fmt: skip
+        first = table.iloc[starts].reset_index(drop=True)
+        self._see(first["running_dev_id"].to_numpy(), first["mem_dev_id"].to_numpy())
+        owner = owners(first["mem_dev_id"].to_numpy())
+        known = np.array([decode(text) is not None for text in texts])
+        width = np.array([(decode(text) or Opcode("load", 1)).width for text in texts])
+        lanes = np.diff(starts, append=len(table))
+        columns = pd.DataFrame(
+            {
+                "site": self._numbered(
+                    first, ["opcode", "code_linenum", "code_line_index"],
+                    lambda key: _number(self._sites, self.log.sites, Site(texts[key[0]], key[1], key[2])),
+                ),
+                "launch": self._numbered(
+                    first, ["running_dev_id", "code_line_context"],
+                    lambda key: _number(self._launches, self.log.launches, (key[0], key[1])),
+                ),
+                "base": self._numbered(
+                    first, ["obj_offset", "mem_dev_id"],
+                    lambda key: _number(self._bases, self.log.bases, (key[0] % (1 << 64), key[1])),
+                ),
+                "issuer": first["running_dev_id"],
+                "owner": np.where(known[first["opcode"]], owner, UNKNOWN),
+                "measured": known[first["opcode"]],
+                "lanes": lanes,
+                "sectors": _sectors(address, starts, width[first["opcode"]]),
+            }
+        )  # fmt: skip
+        even, stride = _strides(address, starts, lanes)
+        columns["stride"] = stride
+        # What a GPU does in its own memory crosses nothing.
+        kept = owner != columns["issuer"].to_numpy()
+        self.log.local += int(lanes[~kept].sum())
+        rows = np.flatnonzero(kept & ~even & columns["measured"].to_numpy())
+        lane = np.minimum(np.arange(LANES), lanes[rows, None] - 1)
+        self.log.accesses.append(
+            Accesses(columns[kept], address[starts[kept]], even[kept], address[starts[rows, None] + lane])
+        )
+
+    def _numbered(
+        self, table: pd.DataFrame, names: Sequence[str], number: Callable[[tuple[int, ...]], int]
+    ) -> Ints:  # fmt: skip
+        """The number of each row's key, made for each distinct one."""
+        groups = table.groupby(list(names), sort=False)
+        place = groups.ngroup().to_numpy(np.int64)
+        distinct = table[~pd.Series(place).duplicated()][list(names)].to_numpy()
+        return np.array([number(tuple(key)) for key in distinct.tolist()], np.int64)[place]
+
+    def _see(self, *devices: Ints) -> None:
+        for values in devices:
+            gpus = values[(values >= 0) & (values < GPUS)]
+            self.log.devices = max(self.log.devices, int(gpus.max(initial=-1)) + 1)
+
+
+_ENDS = {"source": "running_dev_id", "destination": "mem_dev_id"}
+
+
+def owners(devices: Ints) -> Ints:
+    """The codes of owners for the log's numbers of devices."""
+    gpus = np.where((devices >= 0) & (devices < GPUS), devices, UNKNOWN)
+    return np.where(np.isin(devices, _ON_HOST), HOST, gpus)
+
+
+def _layouts_named(piece: bytes) -> dict[int, tuple[str, ...]]:
+    """The layouts that headers in a piece of text spell out, by their number of columns."""
+    found = {}
+    at = 0 if piece.startswith(_HEADING.encode()) else piece.find(b"\n" + _HEADING.encode()) + 1
+    if at or piece.startswith(_HEADING.encode()):
+        heading = piece[at : piece.find(b"\n", at)].decode("utf-8", "replace")
+        names = tuple(name.strip() for name in heading.split(","))
+        if names[0] == _HEADING and set(names) >= _NEEDED and len(set(names)) == len(names):
+            found[len(names)] = names
+    return found
+
+
+def _starts(table: pd.DataFrame) -> Ints:
+    """The first row of each access."""
+    change = np.zeros(len(table), np.bool_)
+    change[:1] = True
+    for name in table.columns:
+        values = table[name].to_numpy()
+        change[1:] |= values[1:] != values[:-1]
+    runs = np.flatnonzero(change)
+    within = np.arange(len(table)) - np.repeat(runs, np.diff(runs, append=len(table)))
+    return np.flatnonzero(within % LANES == 0)
+
+
+def _strides(address: NDArray[np.uint64], starts: Ints, lanes: Ints) -> tuple[Flags, Ints]:
+    """Whether the lanes of each access are evenly spaced, and how far apart; one lane alone is."""
+    step = np.diff(address, append=address[-1:]).view(np.int64)
+    stride: Ints = np.where(lanes > 1, step[starts], 0)
+    inside = np.ones(len(address), np.bool_)
+    inside[starts + lanes - 1] = False
+    odd = inside & (step != np.repeat(stride, lanes))
+    return ~np.logical_or.reduceat(odd, starts), stride
+
+
+def _sectors(address: NDArray[np.uint64], starts: Ints, width: Ints) -> Ints:
+    """The number of distinct sectors that each access touches."""
+    lanes = np.diff(starts, append=len(address))
+    bits = np.uint64(_SECTOR_BITS)
+    wide = np.repeat(width, lanes).astype(np.uint64)
+    first = address >> bits
+    # The last byte cannot lie behind the end of all addresses.
+    last = np.maximum(address + (wide - np.uint64(1)), address) >> bits
+    access = np.repeat(np.arange(len(starts)), lanes)
+    sector, access = np.concatenate([first, last]), np.concatenate([access, access])
+    order = np.lexsort((sector, access))
+    sector, access = sector[order], access[order]
+    fresh = np.ones(len(sector), np.bool_)
+    fresh[1:] = (sector[1:] != sector[:-1]) | (access[1:] != access[:-1])
+    return np.bincount(access[fresh], minlength=len(starts))
+
+
+def _signed(read: tuple[NDArray[np.uint64], Flags]) -> tuple[Ints, Flags]:
+    return read[0].view(np.int64), read[1]
+
+
+def _number(known: dict[_Key, int], every: list[_Key], key: _Key) -> int:
+    """The place of a key in a list, to which it is added when it is new."""
+    if key not in known:
+        known[key] = len(every)
+        every.append(key)
+    return known[key]

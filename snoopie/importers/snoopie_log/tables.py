@@ -1,0 +1,193 @@
+"""What a log and the files beside it say → the tables of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from snoopie.importers.snoopie_log.fields import Ints
+from snoopie.importers.snoopie_log.log import Accesses, Log, owners
+from snoopie.importers.snoopie_log.opcode import decode
+from snoopie.importers.snoopie_log.places import Frame, Places, Stack
+from snoopie.trace.writer import HOST, UNKNOWN, TraceWriter
+
+OBJECT_KINDS = ("device", "host", "unknown")
+KERNEL = "(unknown kernel)"
+_OPERATIONS = ("load", "store", "atomic", "reduction")
+_KEYS = ["launch", "site", "owner", "object"]
+_PATTERN = ["launch", "site", "issuer", "owner", "lanes", "stride"]
+_SUMS = ["accesses", "lanes", "sectors"]
+
+
+def write_tables(writer: TraceWriter, log: Log, places: Places) -> tuple[dict[str, int], int]:
+    """Writes all tables but notices; returns the footer's totals, and how many addresses have several objects."""
+    stacks = _Stacks(writer)
+    allocated = stacks.write(places.allocated, lambda pc: places.allocators.get(pc, Frame(pc)))
+    contexts = stacks.write(places.contexts, lambda site: places.callers.get(site, Frame(site)))
+    sites = _write_sites(writer, log, places)
+    objects, ambiguous = _write_objects(writer, log, places, allocated)
+    writer.write(
+        "launches", id=np.arange(1, len(log.launches) + 1), function=1,
+        gpu=np.array([issuer for issuer, _ in log.launches], np.int64),
+        stack=np.array([contexts.get(context, 0) for _, context in log.launches], np.int64),
+    )  # fmt: skip
+    accesses = _write_accesses(writer, log.accesses, sites, objects)
+    copy_bytes = _write_copies(writer, log, contexts)
+    return {
+        "accesses": accesses,
+        "copies": writer.rows("copies"),
+        "copy_bytes": copy_bytes,
+        "records_written": writer.rows("records") + writer.rows("scattered"),
+        "records_dropped": 0,
+    }, ambiguous
+
+
+class _Stacks:
+    """Frames and stacks; what stacks have in common is written once."""
+
+    def __init__(self, writer: TraceWriter) -> None:
+        self._writer = writer
+        self._frames: dict[Frame, int] = {}
+        self._stacks: dict[tuple[int, int], int] = {}
+
+    def write(self, stacks: Mapping[int, Stack], frame: Callable[[int], Frame]) -> dict[int, int]:
+        """Writes the stacks of some numbers; returns the id of each, 0 for an empty one."""
+        before, first = len(self._frames), len(self._stacks)
+        found = {}
+        for number, stack in stacks.items():
+            caller = 0
+            for place in reversed(stack):
+                key = self._frames.setdefault(frame(place), len(self._frames) + 1), caller
+                caller = self._stacks.setdefault(key, len(self._stacks) + 1)
+            found[number] = caller
+        self._write_frames(list(self._frames)[before:], before)
+        fresh = np.array(list(self._stacks)[first:], np.int64).reshape(-1, 2)
+        ids = np.arange(first + 1, len(self._stacks) + 1)
+        self._writer.write("stacks", id=ids, frame=fresh[:, 0], caller=fresh[:, 1])
+        return found
+
+    def _write_frames(self, frames: list[Frame], before: int) -> None:
+        writer = self._writer
+        ids = np.arange(before + 1, before + 1 + len(frames))
+        writer.write("frames", id=ids, address=np.array([frame.address for frame in frames], np.uint64))
+        named = np.array([bool(frame.function or frame.file or frame.line) for frame in frames], np.bool_)
+        known = [frame for frame in frames if frame.function or frame.file or frame.line]
+        writer.write(
+            "symbols", frame=ids[named], function=writer.intern_all(frame.function for frame in known),
+            file=writer.intern_all(frame.file for frame in known),
+            line=np.array([frame.line for frame in known], np.int64),
+        )  # fmt: skip
+
+
+def _write_sites(writer: TraceWriter, log: Log, places: Places) -> Ints:
+    """Writes lines and sites: one for each opcode and source line, whatever index the line has on each device.
+
+    Returns the id for each of the log's sites.
+    """
+    ids: list[int] = []
+    keys: dict[tuple[str, str, int], int] = {}
+    lines: dict[tuple[str, int], int] = {}
+    for site in log.sites:
+        file, line = places.lines.get(site.index, ("", 0))
+        line = site.line if site.line > 0 else line
+        if line:
+            lines.setdefault((file, line), len(lines) + 1)
+        ids.append(keys.setdefault((site.opcode, file, line), len(keys) + 1))
+    writer.write(
+        "lines", id=np.arange(1, len(lines) + 1), file=writer.intern_all(file for file, _ in lines),
+        line=np.array([line for _, line in lines], np.int64),
+    )  # fmt: skip
+    writer.write("functions", id=1, name=writer.intern(KERNEL), kernel=1, has_lines=int(bool(lines)),
+                 first_site=int(bool(keys)), sites=len(keys))  # fmt: skip
+    opcodes = [decode(opcode) for opcode, _, _ in keys]
+    names = writer.intern_all(opcode for opcode, _, _ in keys)
+    writer.write(
+        "sites", id=np.arange(1, len(keys) + 1), function=1, sass=names, opcode=names,
+        operation=np.array([_OPERATIONS.index(known.operation) if known else 0 for known in opcodes], np.int64),
+        width=np.array([known.width if known else 0 for known in opcodes], np.int64),
+        measured=np.array([known is not None for known in opcodes]).astype(np.uint8),
+        line=np.array([lines.get((file, line), 0) for _, file, line in keys], np.int64),
+    )  # fmt: skip
+    return np.array(ids, np.int64)
+
+
+def _write_objects(writer: TraceWriter, log: Log, places: Places, stacks: Mapping[int, int]) -> tuple[Ints, int]:
+    """Writes objects; returns the id for each of the log's bases, 0 for none, and how many could be several."""
+    ranges = places.ranges
+    owner = owners(np.array([place.device for place in ranges], np.int64))
+    kind = np.where(owner == HOST, OBJECT_KINDS.index("host"), OBJECT_KINDS.index("device"))
+    kind[owner == UNKNOWN] = OBJECT_KINDS.index("unknown")
+    writer.write(
+        "objects", id=np.arange(1, len(ranges) + 1), address=np.array([place.base for place in ranges], np.uint64),
+        bytes=np.array([place.bytes for place in ranges], np.int64), owner=owner, kind=kind,
+        stack=np.array([stacks.get(place.site, 0) for place in ranges], np.int64),
+        call=writer.intern_all(_call(places, place.site) for place in ranges),
+        name=writer.intern_all(places.names.get(place.site, "") for place in ranges),
+    )  # fmt: skip
+    found: dict[tuple[int, int], list[int]] = {}
+    for number, (place, code) in enumerate(zip(ranges, owner.tolist(), strict=True), start=1):
+        found.setdefault((place.base, code), []).append(number)
+    bases = owners(np.array([device for _, device in log.bases], np.int64)).tolist()
+    held = [found.get((base, code), [0]) for (base, _), code in zip(log.bases, bases, strict=True)]
+    return np.array([numbers[-1] for numbers in held], np.int64), sum(len(numbers) > 1 for numbers in held)
+
+
+def _call(places: Places, site: int) -> str:
+    """The innermost frame of an allocation, if it is a call of CUDA."""
+    stack = places.allocated.get(site, ())
+    function = places.allocators.get(stack[0], Frame(0)).function if stack else ""
+    return function.partition("(")[0] if function.startswith("cu") else ""
+
+
+def _write_accesses(writer: TraceWriter, parts: Sequence[Accesses], sites: Ints, objects: Ints) -> int:
+    """Writes counts, patterns and records; returns the number of accesses."""
+    if not parts:
+        return 0
+    table = pd.concat([part.columns for part in parts], ignore_index=True)
+    table["site"] = sites[table["site"]]
+    table["launch"] += 1
+    table["object"] = np.where(table["measured"], objects[table["base"]], 0)
+    counts = table.assign(accesses=1).groupby(_KEYS, sort=False)[_SUMS].sum().reset_index()
+    writer.write("counts", **{str(name): counts[name].to_numpy() for name in counts.columns})
+
+    measured = table["measured"].to_numpy()
+    even = np.concatenate([part.even for part in parts])[measured]
+    first = np.concatenate([part.first for part in parts])[measured]
+    table = table[measured].reset_index(drop=True)
+    table.loc[~even, "stride"] = 0
+    groups = table.groupby(_PATTERN, sort=False)
+    pattern = groups.ngroup().to_numpy() + 1
+    patterns = groups.head(1)
+    lanes = patterns["lanes"].to_numpy()
+    writer.write(
+        "patterns", id=np.arange(1, len(patterns) + 1), mask=(1 << lanes) - 1,
+        **{name: patterns[name].to_numpy() for name in _PATTERN if name != "lanes"},
+    )  # fmt: skip
+    order = np.lexsort((first[even], pattern[even]))
+    writer.write("records", pattern=pattern[even][order], base=first[even][order])
+    scattered = np.concatenate([part.scattered for part in parts])
+    order = np.argsort(pattern[~even], kind="stable")
+    writer.write("scattered", pattern=pattern[~even][order], addresses=scattered[order])
+    return len(measured)
+
+
+def _write_copies(writer: TraceWriter, log: Log, contexts: Mapping[int, int]) -> int:
+    """Writes the copies whose ends lie apart; returns the sum of their bytes."""
+    if not log.copies:
+        return 0
+    table = pd.concat(log.copies, ignore_index=True)
+    apart = (table["source"] != table["destination"]) | (table["source"] == UNKNOWN)
+    log.local_copies += int((~apart).sum())
+    table = table[apart]
+    source, destination = table["source"].to_numpy(), table["destination"].to_numpy()
+    # Between a GPU and the host it is the GPU that copies; between two GPUs it may be either.
+    gpu = np.where(source == HOST, destination, np.where(destination == HOST, source, UNKNOWN))
+    size = table["bytes"].to_numpy()
+    writer.write(
+        "copies", id=np.arange(1, len(table) + 1), kind=0, call=writer.intern_all(log.calls)[table["call"]],
+        source=source, destination=destination, destination_address=table["destination_address"].to_numpy(),
+        bytes=size, gpu=gpu, stack=np.array([contexts.get(context, 0) for context in table["context"]], np.int64),
+    )  # fmt: skip
+    return int(size.sum())

@@ -1,0 +1,97 @@
+"""Text files that other tools wrote, plain or compressed with zstd → pieces of whole lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import zstandard
+
+from snoopie.errors import CorruptError, NotATraceError, SnoopieError, TruncatedError
+
+# Bytes of text that are handed out at once, and the longest line that is not taken for something else than text.
+_PIECE = 32 << 20
+_LONGEST = 16 << 20
+_READ = 1 << 20
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x53\x2a\x4d\x18"
+
+
+@dataclass
+class TextFile:
+    """``cut``, after `pieces`: a sentence if the end of the file is missing, else ""."""
+
+    path: Path
+    allow_truncated: bool = False
+    cut: str = ""
+
+    def pieces(self) -> Iterator[bytes]:
+        """The text in pieces of whole lines, each line with its newline.
+
+        Raises an error of the family where the file cannot be read, and TruncatedError where a compressed file ends
+        too early; with ``allow_truncated`` what can be decompressed is read, up to its last whole line.
+        """
+        pending: list[bytes] = []
+        size = 0
+        for data in self._text():
+            end = data.rfind(b"\n") + 1
+            if end and size + end >= _PIECE:
+                yield b"".join([*pending, data[:end]])
+                pending, size = [data[end:]], len(data) - end
+                continue
+            pending.append(data)
+            size += len(data)
+            if size > _PIECE + _LONGEST:
+                raise SnoopieError(f"{self.path} has a line of {size:,} bytes", "give a file of text")
+        rest = b"".join(pending)
+        if self.cut:
+            # Of the last line, nobody knows what is missing.
+            rest = rest[: rest.rfind(b"\n") + 1]
+        elif rest and not rest.endswith(b"\n"):
+            rest += b"\n"
+        if rest:
+            yield rest
+
+    def lines(self) -> Iterator[str]:
+        """The lines without their ends; bytes that are not UTF-8 are spelled out."""
+        for piece in self.pieces():
+            yield from piece.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")[:-1]
+
+    def _text(self) -> Iterator[bytes]:
+        try:
+            with self.path.open("rb") as file:
+                start = file.read(12)
+                file.seek(0)
+                if start[:4] == _SKIPPABLE and start[8:12] == b"SNPB":
+                    raise NotATraceError(f"{self.path} is a trace already", f"open it: snoopie view {self.path}")
+                if start[:4] not in (_ZSTD, _SKIPPABLE):
+                    yield from iter(lambda: file.read(_READ), b"")
+                else:
+                    yield from self._decompressed(iter(lambda: file.read(_READ), b""))
+        except OSError as error:
+            raise NotATraceError(f"{self.path} cannot be read ({error.strerror})", "give the path of a file") from None
+
+    def _decompressed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+        read = lines = 0
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        for part in parts:
+            while part:
+                if frame.eof:
+                    frame = zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    text = frame.decompress(part)
+                except zstandard.ZstdError as error:
+                    self._end(CorruptError, f"is damaged after {lines:,} lines ({read:,} bytes) of text ({error})")
+                    return
+                part = frame.unused_data if frame.eof else b""
+                read += len(text)
+                lines += text.count(b"\n")
+                yield text
+        if not frame.eof:
+            self._end(TruncatedError, f"ends too early: it has {lines:,} whole lines ({read:,} bytes) of text")
+
+    def _end(self, error: type[SnoopieError], what: str) -> None:
+        if not self.allow_truncated:
+            raise error(f"{self.path} {what}", "import what is whole with --allow-truncated")
+        self.cut = f"{self.path.name} {what}; only that is in this trace."
