@@ -68,6 +68,9 @@ ANALYSES: dict[str, Work] = {
     "select, then by_line": lambda trace: trace.select(operations="load").by_line(),
 }
 RECORDS: dict[str, Work] = {
+    "by_object": lambda trace: trace.by_object(),
+    "reuse": lambda trace: trace.reuse(),
+    "object_offsets": lambda trace: trace.object_offsets(1),
     "record_blocks": lambda trace: sum(len(block) for block in trace.record_blocks()),
     "records": lambda trace: len(trace.records),
     "lane_access_blocks": lambda trace: sum(len(block) for block in trace.lane_access_blocks()),
@@ -185,7 +188,7 @@ def tables(sizes: Sequence[int], repeats: int, folder: Path) -> Iterator[str]:
     yield ""
     yield "| | milliseconds | M lane accesses/s | × one core | memory, MiB |"
     yield "|---|---:|---:|---:|---:|"
-    for name in ("load", "select, then summary", "record_blocks", "records", "lane_access_blocks"):
+    for name in ("load", "select, then summary", "by_object", "record_blocks", "records", "lane_access_blocks"):
         one, figure = (measured(name, paths[-1], repeats, number) for number in (1, 0))
         rate, faster = sizes[-1] / 1e6 / figure.median, one.median / figure.median
         yield f"| {name} | {figure.text} | {rate:,.0f} | {faster:.2f} | {figure.peak / MIB:,.0f} |"

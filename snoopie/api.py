@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from snoopie.analysis import (
@@ -32,6 +33,7 @@ from snoopie.analysis import (
     timeline,
     traffic,
     units,
+    variables,
 )
 from snoopie.analysis.copies import Order
 from snoopie.analysis.reading import Initiated, Reading, ends
@@ -474,15 +476,21 @@ class Trace:
         return resources.left_out(self.launches, self.spans, untimed, instrumented)
 
     def by_object(self) -> pd.DataFrame:
-        """object owner (label) kind size (bytes) call stack allocated freed (host ns), values, exact, copied_in
-        copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of which no object is known.
+        """object owner (label) kind name source size (bytes) call stack allocated freed (host ns), values, exact,
+        copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object.
+
+        ``name`` is the variable that receives the allocation, as far as the source's line shows one; ``source`` the
+        `stack_label` of who allocated it.
 
         ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
         then divided in proportion to the records, as wire_bytes always are among such objects.
         """
         table = objects.divided(self._sums("launch", "site", "owner", "object"), self._touched)
         copied = objects.copied(self._tables, self.copies)
-        return objects.by_object(table, copied, self.objects, self.label)
+        result = objects.by_object(table, copied, self.objects, self.label)
+        result.insert(3, "name", self._object_names.reindex(result["object"].to_numpy(), fill_value="").to_numpy())
+        result.insert(4, "source", self.stack_label(result["stack"]))
+        return result
 
     def object_offsets(self, object: int, bins: int = 256) -> pd.DataFrame:
         """offset (bytes from the object's beginning) issuer (label) operation accesses lanes bytes: what of one object
@@ -797,6 +805,16 @@ class Trace:
     @cached_property
     def _record_counts(self) -> pd.DataFrame:
         return accesses.merged(self._of_records(accesses.counted))
+
+    @cached_property
+    def _object_names(self) -> pd.Series[str]:
+        """object → its own name in the program, else the variable in the innermost line of its stack that has one."""
+        own = self.objects
+        made = own["stack"].to_numpy()
+        codes = {stack: self.stack(stack)["code"] for stack in np.unique(made[made > 0]).tolist()}
+        received = {stack: variables.named(code for code in lines if code) for stack, lines in codes.items()}
+        named = [name or received.get(stack, "") for name, stack in zip(own["name"], made.tolist(), strict=True)]
+        return pd.Series(named, index=own.index, dtype="str")
 
     @cached_property
     def _touched(self) -> pd.DataFrame:

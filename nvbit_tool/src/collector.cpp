@@ -503,7 +503,6 @@ void Collector::finish() {
 
 void Collector::close() {
     if (!writer_ || forked || !exit_ns_ || finished_.exchange(true)) return;
-    memory_events_->find_unseen_frees();
     memory_events_->end();
     memory_use_->stop();
     if (calls_) calls_->stop();

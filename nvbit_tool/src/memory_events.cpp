@@ -286,21 +286,6 @@ void MemoryEvents::add(CUdeviceptr address, size_t bytes, uint8_t owner, ObjectK
 
 Maker MemoryEvents::maker() const { return maker_of_(calling); }
 
-void MemoryEvents::find_unseen_frees() {
-    const OwnCalls own;
-    for (const Object& object : memory_->map().objects_in(0, ~uint64_t{0})) {
-        const bool by_address = object.kind == ObjectKind::device || object.kind == ObjectKind::managed || object.kind == ObjectKind::host;
-        if (!by_address || object.address == 0) continue;
-        CUdeviceptr start = 0;
-        const CUresult answer = cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, object.address);
-        if (answer == CUDA_ERROR_INVALID_VALUE) {
-            memory_->ended(object.id);
-        } else if (answer != CUDA_SUCCESS) {
-            return;  // the driver has ended, and has nothing to say
-        }
-    }
-}
-
 void MemoryEvents::program_exits() {
     pool_use_.look_now();
     exports_.close();

@@ -37,9 +37,6 @@ class MemoryEvents {
 
     // While the driver still answers.
     void program_exits();
-    // NVBit ends before the driver does: what static objects free then comes without an event, and the driver is asked for it at the very
-    // end.
-    void find_unseen_frees();
     void end() { exports_.close(); }
 
   private:

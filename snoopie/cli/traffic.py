@@ -30,7 +30,7 @@ _SHOWN = {
     "site": ["site", "source", "kernel", "operation", "width", "sass", *_AMOUNTS],
     "copy": ["source", "destination", "kind", "call", "copies", "bytes", "share", "host_ns"],
     "collective": ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *_AMOUNTS],
-    "object": ["object", "owner", "kind", "size", *_AMOUNTS, "copied_in", "copied_out"],
+    "object": ["object", "owner", "kind", "name", "source", "size", *_AMOUNTS, "copied_in", "copied_out"],
     "tensor": ["tensor", "gpu", "size", "source", "function", *_AMOUNTS, "copied_in", "copied_out"],
 }
 _NOTHING = {

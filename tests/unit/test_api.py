@@ -29,7 +29,7 @@ TABLES = {
     "start end group",
     "sets": "process gpus others label",
     "records": "launch site issuer owner process time block warp mask lanes shape base stride bytes",
-    "objects": "process address bytes owner kind allocated freed thread freed_by call stack inside",
+    "objects": "process address bytes owner kind allocated freed thread freed_by with_context call stack inside name",
     "notices": "process time text",
 }
 INDEXES = {

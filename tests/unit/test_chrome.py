@@ -195,7 +195,7 @@ def test_times_can_be_anything(tmp_path: Path) -> None:
         trace.copy(HOST, 1, 4, gpu=1, start=end, end=min(start, end))
         trace.collective(launch, "Send", 1, gpu=1, start=start, end=end)
         trace.add("memory_use", time=2 * end // 3, gpu=1, used=latest, own=1, pool_reserved=2, pool_used=3)
-        trace.add("frees", object=trace.add("objects", bytes=2**62, owner=1, time=end), time=start)
+        trace.add("frees", object=trace.add("objects", bytes=2**50, owner=1, time=end), time=start)
     _, events = told(snoopie.load(trace.write(tmp_path / "x.zst")), tmp_path / "x.json")
     assert len(of(events, "X", "kernel")) == 2 + 5
 

@@ -168,6 +168,26 @@ def test_copies_of_the_host_count_for_both_ends(tmp_path: Path) -> None:
     assert table["copied_in"].to_dict() == {1: 0, 2: 4096, 3: 0, 4: 0}
 
 
+def test_an_object_is_named_after_its_variable(tmp_path: Path) -> None:
+    trace = ring_builder()
+    module = trace.add("modules", path=trace.string("/home/u/ring"))
+    stack, codes = 0, ["buffers[gpu] = make(n);", "return allocate(n);", "CHECK(cudaMalloc(&made, n));"]
+    stacks = []
+    for number, code in enumerate(codes, 1):
+        frame = trace.add("frames", module=module, address=number)
+        stack = trace.add("stacks", frame=frame, caller=stack)
+        place = {"file": trace.string("/home/u/ring.cu"), "function": trace.string(f"f{number}()"), "line": number}
+        trace.add("symbols", frame=frame, code=trace.string(code), **place)
+        stacks.append(stack)
+    for row, own in zip(trace.rows["objects"], (stacks[2], stacks[1], 0, 0), strict=True):
+        row["stack"] = own
+    trace.rows["objects"][3]["name"] = trace.string("table")
+    named = load(trace, tmp_path).by_object().set_index("object")
+    # A line that only hands on what it got leaves the name to its caller.
+    assert named["name"].to_dict() == {1: "made", 2: "buffers[gpu]", 3: "", 4: "table"}
+    assert named["source"].to_dict() == {1: "ring.cu:3 f3", 2: "ring.cu:2 f2", 3: "", 4: ""}
+
+
 def test_unions() -> None:
     rows = pd.DataFrame(
         [(1, 10, 20), (2, 0, 5), (1, 15, 18), (1, 20, 30), (2, 7, 9), (1, 40, 41)], columns=["key", "start", "end"]
