@@ -17,6 +17,7 @@ from snoopie.analysis.objects import lanes_of, placed
 from snoopie.analysis.selection import Selection
 from snoopie.trace.container import Block
 from snoopie.trace.merge import Tables
+from snoopie.trace.tables import Ints
 
 _KEYS = ["object", "site", "issuer"]
 _ADDRESS_BITS = 47
@@ -51,10 +52,33 @@ def touched(tables: Tables, selected: Selection | None, process: int, block: Blo
 
 
 def _of(pieces: pd.DataFrame) -> Touched:
-    moved = pieces.groupby(_KEYS, sort=False)[["accesses", "bytes"]].sum().reset_index()
+    codes, rows = _grouped(pieces, _KEYS)
+    groups = pieces[_KEYS].iloc[rows].reset_index(drop=True)
+    # Sums of a block are far below 2^53, so as exact as whole numbers.
+    sums = {
+        name: np.bincount(codes, pieces[name].to_numpy(), len(rows)).astype(np.int64) for name in ("accesses", "bytes")
+    }
     start = pieces["first"].to_numpy().astype(np.int64)
     end = pieces["last"].to_numpy().astype(np.int64) + 1
-    return Touched(union(pieces[_KEYS].assign(start=start, end=end), _KEYS), moved)
+    return Touched(_union(codes, groups, start, end), groups.assign(**sums))
+
+
+def _grouped(table: pd.DataFrame, keys: Sequence[str]) -> tuple[Ints, Ints]:
+    """The number of each row's combination of keys, in the order of their first rows, and these rows."""
+    code: Ints = np.zeros(len(table), np.int64)
+    combinations = 1
+    for key in keys:
+        values = table[key].to_numpy()
+        lowest, span = int(values.min(initial=0)), int(values.max(initial=0)) - int(values.min(initial=0)) + 1
+        combinations *= span
+        if combinations >= 1 << 62:
+            code = table.groupby(list(keys), sort=False).ngroup().to_numpy(np.int64)
+            break
+        code = code * span + (values - lowest)
+    codes, distinct = pd.factorize(code)
+    rows = np.empty(len(distinct), np.int64)
+    rows[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes.astype(np.int64), rows
 
 
 def merged(parts: Iterable[Touched]) -> Touched:
@@ -71,19 +95,22 @@ def union(intervals: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Keys, start, end: the union of the intervals of each combination of keys, as few as can be, in order."""
     if intervals.empty:
         return intervals[[*keys, "start", "end"]]
-    groups = intervals.groupby(list(keys)).ngroup().to_numpy()
-    one_of = np.zeros(groups.max() + 1, np.int64)
-    one_of[groups] = np.arange(len(groups))
+    codes, rows = _grouped(intervals, keys)
+    groups = intervals[list(keys)].iloc[rows].reset_index(drop=True)
+    return _union(codes, groups, intervals["start"].to_numpy(), intervals["end"].to_numpy())
+
+
+def _union(codes: Ints, groups: pd.DataFrame, start: Ints, end: Ints) -> pd.DataFrame:
     # One number for group and address: intervals of different groups never meet.
-    offset = groups.astype(np.int64) << _ADDRESS_BITS
-    order = np.argsort(offset + intervals["start"].to_numpy(), kind="stable")
-    start = (offset + intervals["start"].to_numpy())[order]
-    end = np.maximum.accumulate((offset + intervals["end"].to_numpy())[order])
+    offset = codes << _ADDRESS_BITS
+    order = np.argsort(offset + start, kind="stable")
+    start = (offset + start)[order]
+    end = np.maximum.accumulate((offset + end)[order])
     first = np.concatenate([[True], start[1:] > end[:-1]])
     last = np.concatenate([first[1:], [True]])
-    rows = groups[order][first]
-    result = intervals[list(keys)].iloc[one_of[rows]].reset_index(drop=True)
-    shift = rows.astype(np.int64) << _ADDRESS_BITS
+    own = codes[order][first]
+    shift = own << _ADDRESS_BITS
+    result = groups.iloc[own].reset_index(drop=True)
     joined: pd.DataFrame = result.assign(start=start[first] - shift, end=end[last] - shift)
     return joined
 
