@@ -72,7 +72,7 @@ def _grouped(table: pd.DataFrame, keys: Sequence[str]) -> tuple[Ints, Ints]:
         lowest, span = int(values.min(initial=0)), int(values.max(initial=0)) - int(values.min(initial=0)) + 1
         combinations *= span
         if combinations >= 1 << 62:
-            code = table.groupby(list(keys), sort=False).ngroup().to_numpy(np.int64)
+            code = np.asarray(table.groupby(list(keys), sort=False).ngroup(), np.int64)
             break
         code = code * span + (values - lowest)
     codes, distinct = pd.factorize(code)
