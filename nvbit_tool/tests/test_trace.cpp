@@ -63,7 +63,7 @@ void rows_and_order() {
     CHECK_EQ(blocks[1].content, std::string("\1\0\0\0\2\0\0\0\3\0\0\0\3\0\0\0onetwo", 22));
     const Block& counts = blocks[2];
     CHECK_EQ(counts.rows, 2u);
-    CHECK_EQ(counts.raw_size, 2u * (4 + 4 + 1 + 3 * 8));
+    CHECK_EQ(counts.raw_size, 2u * (4 + 4 + 1 + 3 * 8 + 4));
     CHECK_EQ(get<uint32_t>(counts.content, 4), 3u);    // launch of the second row
     CHECK_EQ(counts.content[16], 1);                   // owner of the first
     CHECK_EQ(get<uint64_t>(counts.content, 18), 10u);  // accesses of the first
