@@ -45,7 +45,7 @@ uint32_t capture_through(uint32_t (*callback)()) {
 
 int end() {
     table->write_symbols(std::chrono::seconds(60), nullptr);
-    writer->finish(footer_json(0, Totals{}));
+    writer->finish(footer_json(0, 0, Totals{}));
     return writer->error().empty() ? 0 : -1;
 }
 }
