@@ -57,6 +57,8 @@ def show(matrix: pd.DataFrame, shown: Shown, key: str) -> None:
     # Made at once: each later change of a figure takes Plotly as long as making it.
     figure = go.Figure({"data": [heatmap], "layout": layout})
     st.plotly_chart(figure, key=key, width="stretch", config={"displaylogo": False})
+    # This picture loads Plotly: nothing else has to.
+    st.session_state["plotly_loads"] = True
 
 
 def load_plotly() -> None:
