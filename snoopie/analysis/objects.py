@@ -38,23 +38,20 @@ def touched(
     if some is None:
         return None
     whole, parts = placed(tables, some, lookups)
-    return merged([_summed(whole.assign(accesses=1)), _summed(_once_an_object(parts))])
+    return merged([whole.assign(accesses=1), once_an_object(parts)])
 
 
 def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The sums of what `touched` made of several blocks."""
     keys = [*_PLACE, "object"]
     none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*keys, *_RECORDED]})
-    return pd.concat([none, *tables], ignore_index=True).groupby(keys, sort=False)[_RECORDED].sum().reset_index()
+    every = pd.concat([none, *(table[none.columns] for table in tables)], ignore_index=True)
+    return every.groupby(keys, sort=False)[_RECORDED].sum().reset_index()
 
 
-def _summed(pieces: pd.DataFrame) -> pd.DataFrame:
-    return pieces.groupby([*_PLACE, "object"], sort=False)[_RECORDED].sum().reset_index()
-
-
-def _once_an_object(parts: pd.DataFrame) -> pd.DataFrame:
-    """Lane accesses, of which the first of each record on each object has the column accesses 1."""
-    return parts.assign(accesses=(~parts.duplicated(["record", "object"])).astype(np.int64), lanes=1)
+def once_an_object(parts: pd.DataFrame) -> pd.DataFrame:
+    """Lane accesses, of which the first of each record on each object has the column accesses 1, the others 0."""
+    return parts.assign(accesses=(~parts.duplicated(["record", "object"])).astype(np.int64))
 
 
 def placed(tables: Tables, block: RecordBlock, lookups: Lookups | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -146,15 +143,13 @@ def offsets(
     """offset site issuer accesses lanes bytes of the recorded accesses of one object in a block."""
     objects = tables.objects
     own = np.flatnonzero(objects.index.to_numpy() == object)
-    if not len(own):
+    if not len(own) or objects["process"].to_numpy()[own[0]] != tables.number(process):
         return None
     some = accesses.selected_block(tables, selected, process, block)
     if some is None:
         return None
     step = max(-(-int(objects["bytes"].to_numpy()[own[0]]) // bins), 1)
     start = objects["address"].to_numpy()[own[0]]
-    if objects["process"].to_numpy()[own[0]] != some.table["process"].iloc[0]:
-        return None
     whole, parts = placed(tables, some)
     whole, parts = whole[whole["object"] == object], parts[parts["object"] == object]
     first, last = (((whole[end].to_numpy() - start) // np.uint64(step)).astype(np.int64) for end in ("first", "last"))
@@ -225,16 +220,29 @@ def _rounded(shares: pd.DataFrame, own: pd.DataFrame, values: Sequence[str]) -> 
     return whole
 
 
+SUMS = [*traffic.VALUES, "wire_efficiency", "exact", "copied_in", "copied_out"]
+
+
+def ranked(divided_counts: pd.DataFrame, copied: pd.DataFrame) -> pd.DataFrame:
+    """object and SUMS of what `divided` and `copied` say: most bytes first, copies included."""
+    table = (
+        traffic.settled(divided_counts, ["object"]).merge(copied, on="object", how="outer").fillna(0).astype(np.int64)
+    )
+    inexact = divided_counts.loc[~divided_counts["exact"].to_numpy(bool), "object"].unique()
+    table["exact"] = ~np.isin(table["object"].to_numpy(), inexact)
+    table["wire_efficiency"] = traffic.efficiency(table)
+    moved = table["bytes"] + table["copied_in"] + table["copied_out"]
+    order = np.lexsort((table["object"].to_numpy(), -moved.to_numpy()))
+    return table.iloc[order].reset_index(drop=True)[["object", *SUMS]]
+
+
 def by_object(
     divided_counts: pd.DataFrame, copied: pd.DataFrame, objects: pd.DataFrame, label: Callable[[int], str]
 ) -> pd.DataFrame:
     """object owner (label) kind size (bytes) call stack allocated freed, traffic.VALUES, wire_efficiency, exact,
     copied_in copied_out (bytes by copies of the host). Most bytes first; object 0 is all that no object is known of.
     """
-    table = traffic.settled(divided_counts, ["object"])
-    inexact = divided_counts.loc[~divided_counts["exact"].to_numpy(bool), "object"].unique()
-    table = table.merge(copied, on="object", how="outer").fillna(0)
-    table = table.astype({name: np.int64 for name in table.columns})
+    table = ranked(divided_counts, copied)
     own = objects.reindex(table["object"].to_numpy())
     known = own["kind"].notna().to_numpy()
     table = table.assign(
@@ -247,14 +255,8 @@ def by_object(
         stack=own["stack"].fillna(0).astype(np.int64).to_numpy(),
         allocated=own["allocated"].fillna(0).astype(np.int64).to_numpy(),
         freed=own["freed"].fillna(0).astype(np.int64).to_numpy(),
-        exact=~np.isin(table["object"].to_numpy(), inexact),
     )
-    table["wire_efficiency"] = traffic.efficiency(table)
-    first = ["object", "owner", "kind", "size", "call", "stack", "allocated", "freed"]
-    table = table[[*first, *traffic.VALUES, "wire_efficiency", "exact", "copied_in", "copied_out"]]
-    moved = table["bytes"] + table["copied_in"] + table["copied_out"]
-    order = np.lexsort((table["object"].to_numpy(), -moved.to_numpy()))
-    return table.iloc[order].reset_index(drop=True)
+    return table[["object", "owner", "kind", "size", "call", "stack", "allocated", "freed", *SUMS]]
 
 
 def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None) -> pd.DataFrame:

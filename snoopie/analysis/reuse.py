@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis import accesses
-from snoopie.analysis.objects import lanes_of, placed
+from snoopie.analysis.objects import lanes_of, once_an_object, placed
 from snoopie.analysis.selection import Selection
 from snoopie.trace.container import Block
 from snoopie.trace.merge import Tables
@@ -40,7 +40,6 @@ def touched(tables: Tables, selected: Selection | None, process: int, block: Blo
     if some is None:
         return None
     whole, parts = placed(tables, some)
-    pieces = parts.assign(accesses=(~parts.duplicated(["record", "object"])).astype(np.int64))
     # Without a gap between its lanes an access is one interval.
     length = (whole["last"].to_numpy() - whole["first"].to_numpy()).astype(np.int64) + 1
     dense = length <= whole["bytes"].to_numpy()
@@ -48,7 +47,7 @@ def touched(tables: Tables, selected: Selection | None, process: int, block: Blo
     apart[whole["record"].to_numpy()[~dense]] = True
     lanes = lanes_of(tables, some, apart)
     lanes = lanes.assign(accesses=(~lanes.duplicated("record")).astype(np.int64))
-    return merged([_of(pd.concat([whole[dense].assign(accesses=1), pieces, lanes], ignore_index=True))])
+    return _of(pd.concat([whole[dense].assign(accesses=1), once_an_object(parts), lanes], ignore_index=True))
 
 
 def _of(pieces: pd.DataFrame) -> Touched:
@@ -88,7 +87,7 @@ def merged(parts: Iterable[Touched]) -> Touched:
     intervals = pd.concat([none[[*_KEYS, "start", "end"]], *(part.intervals for part in every)], ignore_index=True)
     moved = pd.concat([none[[*_KEYS, "accesses", "bytes"]], *(part.moved for part in every)], ignore_index=True)
     sums = moved.groupby(_KEYS, sort=False)[["accesses", "bytes"]].sum().reset_index()
-    return Touched(union(intervals, _KEYS) if len(every) != 1 else intervals, sums)
+    return Touched(union(intervals, _KEYS), sums)
 
 
 def union(intervals: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

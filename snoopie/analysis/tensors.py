@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import traffic
+from snoopie.analysis import objects
 from snoopie.analysis.lookup import Lookup
 from snoopie.trace.merge import UNKNOWN
 
@@ -20,18 +20,12 @@ def by_tensor(divided: pd.DataFrame, copied: pd.DataFrame, tensors: pd.DataFrame
     """tensor gpu size file line function allocated freed, traffic.VALUES, wire_efficiency, exact, copied_in copied_out;
     most bytes first. ``divided``: `objects.divided` with tensors for objects.
     """
-    table = traffic.settled(divided, ["object"]).merge(copied, on="object", how="outer").fillna(0).astype(np.int64)
-    inexact = divided.loc[~divided["exact"].to_numpy(bool), "object"].unique()
+    table = objects.ranked(divided, copied)
     own = tensors.reindex(table["object"].to_numpy())
     numbers = {"bytes": "size", "line": "line", "allocated": "allocated", "freed": "freed"}
     table = table.assign(
         gpu=own["gpu"].fillna(UNKNOWN).astype(np.int64).to_numpy(),
         **{name: own[column].fillna(0).astype(np.int64).to_numpy() for column, name in numbers.items()},
         **{name: own[name].fillna("").astype("str").to_numpy() for name in ("file", "function")},
-        exact=~np.isin(table["object"].to_numpy(), inexact),
     ).rename(columns={"object": "tensor"})
-    table["wire_efficiency"] = traffic.efficiency(table)
-    first = ["tensor", "gpu", "size", "file", "line", "function", "allocated", "freed"]
-    table = table[[*first, *traffic.VALUES, "wire_efficiency", "exact", "copied_in", "copied_out"]]
-    moved = table["bytes"] + table["copied_in"] + table["copied_out"]
-    return table.iloc[np.lexsort((table["tensor"].to_numpy(), -moved.to_numpy()))].reset_index(drop=True)
+    return table[["tensor", "gpu", "size", "file", "line", "function", "allocated", "freed", *objects.SUMS]]

@@ -126,6 +126,10 @@ class Tables:
         )
         return part
 
+    def number(self, process: int) -> int:
+        """The number among all processes of the one at a place in ``sources``."""
+        return self._first + process
+
     def _raw(self, table: str, column: str) -> NDArray[Any]:
         """A column of all processes, as it was written."""
         return np.concatenate([source.column(table, column) for source in self.sources])
@@ -697,7 +701,7 @@ class Tables:
             "site": sites.astype(ids),
             "issuer": self.owner(process, columns["issuer"]).astype(places),
             "owner": self.owner(process, columns["owner"]).astype(places),
-            "process": np.full(rows, self._first + process, np.int32),
+            "process": np.full(rows, self.number(process), np.int32),
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
