@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collector.h"
+#include "driver_end.h"
 #include "injection.h"
 #include "nvbit.h"
 #include "options.h"
@@ -44,6 +45,7 @@ __attribute__((constructor(101))) void at_load() {
 }
 
 void start() {
+    snoopie::driver_started();
     const auto settings = snoopie::read_options(getenv);
     if (const auto* error = std::get_if<snoopie::OptionError>(&settings)) {
         fflush(nullptr);
@@ -309,7 +311,11 @@ void guarded(Action action) {
 
 }  // namespace
 
-void nvbit_at_init() {}
+void nvbit_at_init() {
+    snoopie::before_driver_ends([] {
+        if (collector) guarded([] { collector->look_for_freed(); });
+    });
+}
 
 void nvbit_at_term() {
     if (collector) collector->finish();

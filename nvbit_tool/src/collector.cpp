@@ -138,7 +138,8 @@ void Collector::context_ready(CUcontext handle) {
 }
 
 void Collector::context_ending(CUcontext handle) {
-    if (!recording()) return;
+    // NVBit says so of every context when the program exits, where they live on: destructors still free in them.
+    if (!recording() || exit_ns_) return;
     std::unique_ptr<Context> context;
     bool last = false;
     {
@@ -499,6 +500,10 @@ void Collector::finish() {
                        std::to_string(totals.records_dropped) + " dropped";
     if (totals.launches_lost) line += "; " + plural(totals.launches_lost, "launch", "es") + " could not be measured";
     say(line + "; open it with: snoopie view " + path_);
+}
+
+void Collector::look_for_freed() {
+    if (exit_ns_ && recording()) memory_events_->look_for_freed();
 }
 
 void Collector::close() {

@@ -86,6 +86,8 @@ class Collector : private OwnerLookup {
     // The program begins to exit: collects what is left and prints the last line. The trace is whole from here on, but not closed: no
     // launch is looked at any more, other calls still are, so that what the program's last destructors free is known.
     void finish();
+    // NVBit's events end before destructors of the program's that the driver's end comes after. What these have freed, the driver says.
+    void look_for_freed();
     // Closes the trace. After it, and in a forked child, nothing is recorded.
     void close();
     // Something that should not happen has: nothing more is recorded. What is on the disk stays.

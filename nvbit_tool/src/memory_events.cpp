@@ -291,6 +291,15 @@ void MemoryEvents::program_exits() {
     exports_.close();
 }
 
+void MemoryEvents::look_for_freed() {
+    for (const Object& object : memory_->map().objects_in(0, UINT64_MAX)) {
+        const bool of_one_call = object.kind == ObjectKind::device || object.kind == ObjectKind::managed || object.kind == ObjectKind::host;
+        uint64_t start = 0;
+        if (of_one_call && cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, object.address) == CUDA_ERROR_INVALID_VALUE)
+            memory_->freed(memory_->freeing(object.address), AddressMap::Freed::now);
+    }
+}
+
 // --- Owners ---
 
 uint8_t MemoryEvents::owner_in(CUcontext context) const {

@@ -37,6 +37,8 @@ class MemoryEvents {
 
     // While the driver still answers.
     void program_exits();
+    // Asks the driver which objects are gone.
+    void look_for_freed();
     void end() { exports_.close(); }
 
   private:
