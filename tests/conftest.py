@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ring
+from tests.support import mixed, ring
 
 
 @pytest.fixture
@@ -22,3 +22,11 @@ def two_process_folder(tmp_path: Path) -> Path:
     folder.mkdir()
     ring.write_two_processes(folder)
     return folder
+
+
+@pytest.fixture
+def mixed_folder(tmp_path: Path) -> Path:
+    """The traces of two ranks with copies, NCCL and all kinds of owners, in a folder."""
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    return mixed.write_mixed(folder)

@@ -29,39 +29,54 @@ def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
     A bulk access is one row, as wide as all that it moved, of the lowest lane in its mask.
     """
     table = block.table
-    values = {name: table[name].to_numpy() for name in (*COLUMNS[:8], "mask", "lanes", "base")}
-    mask, base = values["mask"], values["base"]
+    values = {name: table[name].to_numpy() for name in (*COLUMNS[:8], "lanes")}
     if block.shape == "bulk":
         columns = {name: values[name] for name in COLUMNS[:8]}
-        lane, address, width = lowest_lane(mask), base, table["bytes"].to_numpy()
+        lane, address, width = (
+            lowest_lane(table["mask"].to_numpy()),
+            table["base"].to_numpy(),
+            table["bytes"].to_numpy(),
+        )
     else:
         times = values["lanes"]
         full = bool((times == LANES).all())
 
         def spread(each: NDArray[Any]) -> NDArray[Any]:
-            if not full:
-                return np.repeat(each, times)
-            # As fast, and without the lock.
-            lanes = np.empty((len(each), LANES), each.dtype)
-            lanes[:] = each[:, None]
-            return lanes.reshape(-1)
+            return _spread(each, None if full else times)
 
         columns = {name: spread(values[name]) for name in COLUMNS[:8]}
-        # The place of each active lane among 32 of each record.
-        bits = np.unpackbits(mask.astype("<u4", copy=False).view(np.uint8), bitorder="little")
-        active = np.flatnonzero(bits.view(np.bool_))
+        active, address = lane_addresses(block)
         lane, width = active & (LANES - 1), spread(widths)
-        if block.addresses is None:
-            # Address arithmetic is modulo 2^64, as on the device. Flat arrays: numpy is slow on rows of 32.
-            stride = table["stride"].to_numpy().view(np.uint64)
-            first = base - stride * lowest_lane(mask).view(np.uint64)
-            address = spread(stride)
-            address *= lane.view(np.uint64)
-            address += spread(first)
-        else:
-            address = block.addresses.reshape(-1)[active]
     columns |= {"lane": lane.astype(np.int32), "address": address, "width": width}
     return pd.DataFrame(columns, copy=False)
+
+
+def lane_addresses(block: RecordBlock) -> tuple[Ints, NDArray[np.uint64]]:
+    """Which lane accesses a block has that is not bulk, as 32 × record + lane, and their addresses."""
+    table = block.table
+    mask, times = table["mask"].to_numpy(), table["lanes"].to_numpy()
+    bits = np.unpackbits(mask.astype("<u4", copy=False).view(np.uint8), bitorder="little")
+    active: Ints = np.flatnonzero(bits.view(np.bool_))
+    if block.addresses is not None:
+        return active, block.addresses.reshape(-1)[active]
+    # Address arithmetic is modulo 2^64, as on the device. Flat arrays: numpy is slow on rows of 32.
+    counted = None if len(active) == LANES * len(table) else times
+    stride = table["stride"].to_numpy().view(np.uint64)
+    first = table["base"].to_numpy() - stride * lowest_lane(mask).view(np.uint64)
+    address = _spread(stride, counted)
+    address *= (active & (LANES - 1)).view(np.uint64)
+    address += _spread(first, counted)
+    return active, address
+
+
+def _spread(each: NDArray[Any], times: NDArray[Any] | None) -> NDArray[Any]:
+    """A value of each record for each of its lanes; ``times`` None: it has all."""
+    if times is not None:
+        return np.repeat(each, times)
+    # As fast, and without the lock.
+    lanes = np.empty((len(each), LANES), each.dtype)
+    lanes[:] = each[:, None]
+    return lanes.reshape(-1)
 
 
 def lane_accesses(tables: Tables, blocks: Iterable[RecordBlock]) -> Iterator[pd.DataFrame]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
+from snoopie.analysis.copies import ORDERS, Order
 from snoopie.errors import UsageError
 
 # What a row of sums can be told apart by, beside the call, the kernel and the direction.
@@ -99,6 +100,19 @@ def by_error(errors: pd.DataFrame, label: Callable[[int], str], keys: Sequence[s
     table = summarise_errors(errors, every)
     order = ["calls", *every, "code"]
     return _labelled(table.sort_values(order, ascending=[False, *[True] * (len(order) - 1)], ignore_index=True), label)
+
+
+def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+    """The first calls of that name, in that order: event process thread gpu (label) kernel direction start (ns after
+    the earliest of all) host_ns (time in the call) bytes code."""
+    if order not in ORDERS:
+        raise UsageError(f"calls have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+    earliest = calls["start"].min() if len(calls) else 0
+    table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event")
+    table = table.assign(start=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
+    table = table.sort_values([order, "event"], ascending=[order == "start", True], ignore_index=True).head(limit)
+    columns = "event process thread gpu kernel direction start host_ns bytes code"
+    return _labelled(table[columns.split()], label)
 
 
 def percentiles(times: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series[float]]:

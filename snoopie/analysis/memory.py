@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.analysis import memory_curve
 from snoopie.errors import UsageError
 from snoopie.trace.merge import HOST, UNKNOWN
 
@@ -67,6 +68,16 @@ def chosen(table: pd.DataFrame, place: int | None, process: int | None) -> pd.Da
     return table
 
 
+def within(objects: pd.DataFrame, between: tuple[int, int]) -> pd.DataFrame:
+    """The `live_times` of a time (host ns) alone: what there was before it begins with it, what outlives it stays."""
+    first, after = between
+    alive = (objects["allocated"] < after) & ((objects["freed"] == 0) | (objects["freed"] > first))
+    some = objects[alive]
+    return some.assign(
+        allocated=some["allocated"].clip(lower=first), freed=some["freed"].where(some["freed"] < after, 0)
+    )
+
+
 def place_of(gpus: pd.DataFrame, device: int | str) -> int:
     """The place that a user means by a number, a UUID, a label such as "GPU 0", or "host". UsageError for others."""
     text = str(device).strip()
@@ -117,6 +128,26 @@ def usage(changes: pd.DataFrame, label: Label) -> pd.DataFrame:
     table = running(changes, [*_BY_KIND, "counted"])
     table = table.sort_values(["time", *_BY_KIND], ignore_index=True)
     return _with_device(table, label)[["process", "device", "kind", "counted", "time", *_VALUES]]
+
+
+def by_kind(usage: pd.DataFrame) -> pd.DataFrame:
+    """process device kind counted peak (bytes) peak_time (host ns) left (bytes at the end) objects (then): the `usage`
+    of each process, device and kind; what counts first, highest peak first.
+    """
+    keys = ["process", "device", "kind", "counted"]
+    groups = usage.groupby(keys)
+    highest = usage.loc[groups["bytes"].idxmax()].set_index(keys)
+    last = groups[_VALUES].last().reindex(highest.index)
+    table = pd.DataFrame(
+        {
+            "peak": highest["bytes"],
+            "peak_time": highest["time"],
+            "left": last["bytes"],
+            "objects": last["objects"],
+        }
+    ).reset_index()
+    order = ["process", "device", "counted", "peak", "kind"]
+    return table.sort_values(order, ascending=[True, True, False, False, True], ignore_index=True)
 
 
 def at(times: Times, totals: pd.DataFrame) -> NDArray[np.int64]:
@@ -266,6 +297,13 @@ def agreement(changes: pd.DataFrame, use: pd.DataFrame, label: Label) -> pd.Data
     table = pd.concat(parts, ignore_index=True) if parts else none
     columns = ["used", "change", "own", "pool_reserved", "pool_used", "allocated", "allocated_by_all"]
     return _with_device(table, label)[["process", "device", "time", *columns]]
+
+
+def thinned(agreement: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most ``most`` + 2 samples of each process and device, those with the most in use."""
+    rows = agreement.groupby(["process", "device"], sort=False).indices.values()
+    kept = [own[memory_curve.highest(agreement["used"].to_numpy()[own], most)] for own in rows]
+    return agreement.iloc[np.concatenate([*kept, np.empty(0, np.int64)])].reset_index(drop=True)
 
 
 def logged(log: pd.DataFrame, gpus: pd.DataFrame, machine: Sequence[str], place: int | None) -> pd.DataFrame:

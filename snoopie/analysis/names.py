@@ -13,6 +13,11 @@ def short_name(name: str) -> str:
     return _spellings(name)[2]
 
 
+def bare_name(name: str) -> str:
+    """The short name without its template arguments: "void n::k<int>(float*)" → "n::k"."""
+    return _spellings(name)[3]
+
+
 def choose_kernels(wanted: Sequence[str], present: Iterable[str]) -> list[str]:
     """The kernels whose whole or short name is, or matches as in a shell, one of the wanted.
 

@@ -62,8 +62,8 @@ def placed(tables: Tables, block: RecordBlock, lookups: Lookups | None = None) -
     table = block.table
     launches = table["launch"].to_numpy().astype(np.int64)
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(launches)]
-    objects = _of_block(tables, table, lookups)
-    first, last = _extent(tables, block)
+    objects = of_block(tables, table, lookups)
+    first, last = extent(tables, block)
     object_ = objects.find(first, times)
     within = object_ == objects.find(last, times)
     whole = pd.DataFrame(
@@ -90,7 +90,7 @@ def lanes_of(
     some = block.part(rows)
     lanes = accesses.expand(some, tables.widths(some.table["site"].to_numpy()))
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(lanes["launch"].to_numpy().astype(np.int64))]
-    objects = _of_block(tables, block.table, lookups)
+    objects = of_block(tables, block.table, lookups)
     counted = np.ones(len(some.table), np.int64) if some.shape == "bulk" else some.table["lanes"].to_numpy()
     first = lanes["address"].to_numpy()
     return pd.DataFrame(
@@ -106,13 +106,13 @@ def lanes_of(
     )
 
 
-def _of_block(tables: Tables, table: pd.DataFrame, lookups: Lookups | None) -> Lookup:
-    # All rows of a block are of one process.
+def of_block(tables: Tables, table: pd.DataFrame, lookups: Lookups | None = None) -> Lookup:
+    """The objects, or what ``lookups`` has instead, of the process that a block's table is of."""
     every = ObjectLookups(tables) if lookups is None else lookups
     return every.get(int(table["process"].iloc[0]), NOTHING)
 
 
-def _extent(tables: Tables, block: RecordBlock) -> tuple[Addresses, Addresses]:
+def extent(tables: Tables, block: RecordBlock) -> tuple[Addresses, Addresses]:
     """The lowest and the highest address that each record touches."""
     table = block.table
     base, mask = table["base"].to_numpy(), table["mask"].to_numpy()
@@ -138,9 +138,16 @@ def _highest_lane(mask: NDArray[np.uint32]) -> Ints:
 
 
 def offsets(
-    tables: Tables, selected: Selection | None, process: int, block: Block, *, object: int, bins: int
+    tables: Tables,
+    selected: Selection | None,
+    process: int,
+    block: Block,
+    *,
+    object: int,
+    bins: int,
+    limits: tuple[int, int],
 ) -> pd.DataFrame | None:
-    """offset site issuer accesses lanes bytes of the recorded accesses of one object in a block."""
+    """offset site issuer accesses lanes bytes of the recorded accesses of a range of one object's bytes, in a block."""
     objects = tables.objects
     own = np.flatnonzero(objects.index.to_numpy() == object)
     if not len(own) or objects["process"].to_numpy()[own[0]] != tables.number(process):
@@ -148,19 +155,26 @@ def offsets(
     some = accesses.selected_block(tables, selected, process, block)
     if some is None:
         return None
-    step = max(-(-int(objects["bytes"].to_numpy()[own[0]]) // bins), 1)
-    start = objects["address"].to_numpy()[own[0]]
+    start, stop = limits
+    step = max(-(-(stop - start) // bins), 1)
+    address = objects["address"].to_numpy()[own[0]]
+
+    def places(column: pd.Series[int]) -> Ints:
+        found: Ints = ((column.to_numpy() - address).astype(np.int64) - start) // step
+        return found
+
     whole, parts = placed(tables, some)
     whole, parts = whole[whole["object"] == object], parts[parts["object"] == object]
-    first, last = (((whole[end].to_numpy() - start) // np.uint64(step)).astype(np.int64) for end in ("first", "last"))
+    first, last = places(whole["first"]), places(whole["last"])
     inside = first == last
     apart = np.zeros(len(some.table), np.bool_)
     apart[whole["record"].to_numpy()[~inside]] = True
     lanes = pd.concat([parts, lanes_of(tables, some, apart)], ignore_index=True)
-    place = ((lanes["first"].to_numpy() - start) // np.uint64(step)).astype(np.int64)
-    lanes = lanes.assign(offset=place * step)
-    lanes["accesses"] = (~lanes.duplicated(["record", "offset"])).astype(np.int64)
-    rows = pd.concat([whole[inside].assign(offset=first[inside] * step, accesses=1), lanes], ignore_index=True)
+    lanes = lanes.assign(place=places(lanes["first"]))
+    lanes["accesses"] = (~lanes.duplicated(["record", "place"])).astype(np.int64)
+    rows = pd.concat([whole[inside].assign(place=first[inside], accesses=1), lanes], ignore_index=True)
+    rows = rows[rows["place"].between(0, (stop - start - 1) // step)]
+    rows = rows.assign(offset=start + step * rows["place"])
     table: pd.DataFrame = rows.groupby(["offset", "site", "issuer"], sort=False)[_RECORDED].sum().reset_index()
     return table
 
@@ -257,6 +271,12 @@ def by_object(
         freed=own["freed"].fillna(0).astype(np.int64).to_numpy(),
     )
     return table[["object", "owner", "kind", "size", "call", "stack", "allocated", "freed", *SUMS]]
+
+
+def by_object_alone(divided_counts: pd.DataFrame, objects: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+    """`by_object` without copies."""
+    none = pd.DataFrame({name: np.empty(0, np.int64) for name in ("object", "copied_in", "copied_out")})
+    return by_object(divided_counts, none, objects, label).drop(columns=["copied_in", "copied_out"])
 
 
 def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None) -> pd.DataFrame:

@@ -3,49 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from snoopie.analysis import copies as _copies
 from snoopie.analysis import traffic as _traffic
-from snoopie.analysis.reading import INITIATED, Initiated, Reading
+from snoopie.analysis.reading import Initiated, Reading, checked, ends
 from snoopie.analysis.traffic import VALUES, Value
 from snoopie.errors import UsageError
-from snoopie.trace.merge import Tables
+from snoopie.trace.merge import HOST, UNKNOWN, Tables
 
 Label = Callable[[int], str]
+# What a cell of a matrix can be: a sum, or the share of wire bytes that was asked for.
+Cell = Value | Literal["wire_efficiency"]
+
+_FLOW = ("from", "to")
+_KINDS = {HOST: "host", UNKNOWN: "unknown"}
 
 
-def directed(traffic: pd.DataFrame, copies: pd.DataFrame, reading: Reading, initiated: Initiated) -> pd.DataFrame:
-    """One row a pair of places (issuer, owner or from, to), most bytes first.
+def directed(
+    traffic: pd.DataFrame, copies: pd.DataFrame, reading: Reading, initiated: Initiated, *keys: str
+) -> pd.DataFrame:
+    """One row a pair of places (keys, issuer, owner or from, to), most bytes first.
 
     ``device``: `traffic.VALUES`. ``host``: copies, bytes, host_ns. ``both``: bytes, and of these device_bytes and
     host_bytes.
     """
-    if initiated not in INITIATED:
-        raise UsageError(f"there is no side {initiated!r} that initiates", "use 'device', 'host' or 'both'")
+    checked(initiated)
     if initiated == "device":
-        pairs = _traffic.directed(traffic, reading)
+        pairs = _traffic.directed(traffic, reading, *keys)
     elif initiated == "host":
-        pairs = _copies.directed(copies, reading)
+        pairs = _copies.directed(copies, reading, *keys)
     else:
-        pairs = _added(_traffic.directed(traffic, reading), _copies.directed(copies, reading))
-    first, second = pairs.columns[:2]
-    return pairs.sort_values(["bytes", first, second], ascending=[False, True, True], ignore_index=True)
+        sides = _traffic.directed(traffic, reading, *keys), _copies.directed(copies, reading, *keys)
+        pairs = _added(*sides, [*keys, *ends(reading)])
+    order = [*ends(reading), *keys]
+    return pairs.sort_values(["bytes", *order], ascending=[False, *[True] * len(order)], ignore_index=True)
 
 
-def _added(device: pd.DataFrame, host: pd.DataFrame) -> pd.DataFrame:
-    ends = list(device.columns[:2])
+def _added(device: pd.DataFrame, host: pd.DataFrame, every: Sequence[str]) -> pd.DataFrame:
     sides = ["device_bytes", "host_bytes"]
     parts = [
-        part[[*ends, "bytes"]].rename(columns={"bytes": side}) for part, side in zip((device, host), sides, strict=True)
+        part[[*every, "bytes"]].rename(columns={"bytes": side})
+        for part, side in zip((device, host), sides, strict=True)
     ]
     # Sums of 64-bit integers: a join would go through floats where one side lacks a pair.
     parts = [part.assign(**{other: np.int64(0)}) for part, other in zip(parts, reversed(sides), strict=True)]
-    table = pd.concat([part[[*ends, *sides]] for part in parts], ignore_index=True)
-    table = table.groupby(ends, sort=False)[sides].sum().reset_index()
-    table.insert(2, "bytes", table["device_bytes"] + table["host_bytes"])
+    table = pd.concat([part[[*every, *sides]] for part in parts], ignore_index=True)
+    table = table.groupby(list(every), observed=True, sort=False)[sides].sum().reset_index()
+    table.insert(len(every), "bytes", table["device_bytes"] + table["host_bytes"])
     return table
 
 
@@ -54,9 +62,18 @@ def by_pair(pairs: pd.DataFrame, label: Label) -> pd.DataFrame:
     table = pairs.copy()
     if "wire_bytes" in table:
         table["wire_efficiency"] = _traffic.efficiency(table)
-    for key in table.columns[:2]:
+    for key in table.columns.intersection(["issuer", "owner", "from", "to"]):
         table[key] = pd.Series([label(place) for place in table[key]], dtype="str")
     return table
+
+
+def by_route(pairs: pd.DataFrame) -> pd.DataFrame:
+    """from, to (GPU, host, …: what kind of place), bytes, device_bytes, host_bytes, of `directed` as a flow of both
+    sides; most bytes first."""
+    ends = {end: ["GPU" if place >= 0 else _KINDS.get(place, "multicast") for place in pairs[end]] for end in _FLOW}
+    table = pairs.assign(**{end: pd.Series(kinds, pairs.index, dtype="str") for end, kinds in ends.items()})
+    sums = table.groupby([*_FLOW])[["bytes", "device_bytes", "host_bytes"]].sum().reset_index()
+    return sums.sort_values(["bytes", *_FLOW], ascending=[False, True, True], ignore_index=True)
 
 
 def nodes(tables: Tables, traffic: pd.DataFrame, initiated: Initiated) -> list[int]:
@@ -70,10 +87,22 @@ def nodes(tables: Tables, traffic: pd.DataFrame, initiated: Initiated) -> list[i
     return [*range(len(tables.gpus)), *sorted((place for place in present if place < 0), reverse=True)]
 
 
-def matrix(pairs: pd.DataFrame, places: Sequence[int], value: Value, label: Label) -> pd.DataFrame:
-    """A square over the places, zeros included: rows issuer or from, columns owner or to; int64, labels "GPU 0", …"""
-    if value not in VALUES:
-        raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}")
+def by_library(pairs: pd.DataFrame, label: Label) -> pd.DataFrame:
+    """`by_pair` of pairs with the key library, which comes after the two ends."""
+    table = by_pair(pairs, label)
+    table.insert(2, "library", table.pop("library").astype("str"))
+    return table
+
+
+def matrix(pairs: pd.DataFrame, places: Sequence[int], value: Cell, label: Label) -> pd.DataFrame:
+    """A square over the places: rows issuer or from, columns owner or to; labels "GPU 0", …
+
+    Sums are int64, zeros included. ``wire_efficiency`` is float64, NaN where nothing went over a wire.
+    """
+    if value not in (*VALUES, "wire_efficiency"):
+        raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}, wire_efficiency")
+    if value == "wire_efficiency" and "wire_bytes" in pairs:
+        pairs = pairs.assign(wire_efficiency=_traffic.efficiency(pairs))
     if value not in pairs:
         raise UsageError(
             f"copies that the host started have no {value}, only bytes", "ask for bytes, or for initiated='device'"
@@ -81,7 +110,8 @@ def matrix(pairs: pd.DataFrame, places: Sequence[int], value: Value, label: Labe
     first, second = pairs.columns[:2]
     labels = [label(place) for place in places]
     at = {place: row for row, place in enumerate(places)}
-    cells = np.zeros((len(places), len(places)), np.int64)
+    square = (len(places), len(places))
+    cells = np.full(square, np.nan) if value == "wire_efficiency" else np.zeros(square, np.int64)
     for row, column, amount in zip(pairs[first], pairs[second], pairs[value], strict=True):
         cells[at[row], at[column]] = amount
     return pd.DataFrame(cells, pd.Index(labels, name=first), pd.Index(labels, name=second))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from snoopie.errors import UsageError
 from snoopie.trace.merge import HOST, UNKNOWN, Tables
 
 
@@ -29,6 +30,19 @@ def places(tables: Tables) -> pd.DataFrame:
             ),
         }
     ).set_axis(pd.Index(numbers, name="place"))
+
+
+def named_place(places: pd.DataFrame, name: str) -> int:
+    """The place that a user means by a GPU's number or UUID, or by a label ("GPU 0", "host", "multicast 0").
+
+    UsageError for others.
+    """
+    text = name.strip()
+    short = [label.partition(" (")[0] for label in places["label"]]
+    for place, label, uuid, brief in zip(places.index.tolist(), places["label"], places["uuid"], short, strict=True):
+        if text in (label, brief) or (place >= 0 and text in (str(place), uuid)):
+            return int(place)
+    raise UsageError(f"there is no place {text}", f"the trace has {', '.join(short)}")
 
 
 def _kind(place: int) -> str:

@@ -20,3 +20,10 @@ def ends(reading: Reading) -> tuple[str, str]:
     if reading not in READINGS:
         raise UsageError(f"there is no reading {reading!r}", "use 'issued' or 'flow'")
     return ("issuer", "owner") if reading == "issued" else ("from", "to")
+
+
+def checked(initiated: Initiated) -> Initiated:
+    """The side; UsageError where there is none of the name."""
+    if initiated not in INITIATED:
+        raise UsageError(f"there is no side {initiated!r} that initiates", "use 'device', 'host' or 'both'")
+    return initiated

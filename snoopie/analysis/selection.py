@@ -1,25 +1,37 @@
-"""What a view of a trace keeps: masks over launches, sites, owners, copies and collectives."""
+"""What a view of a trace keeps: masks over launches, sites, copies and collectives; places, processes and a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.errors import UsageError
 from snoopie.trace.merge import HOST, UNKNOWN, Tables
+from snoopie.trace.tables import Ints
 
 Mask = NDArray[np.bool_]
 Names = str | Iterable[str] | None
 Places = int | str | Iterable[int | str] | None
+# From the first moment to before the second, host ns.
+Between = tuple[int, int]
+# By which arguments of `narrow` a trace divides what is no traffic; by others it cannot.
+LAUNCHES_BY = ("processes", "issuers", "kernels", "between", "launches")
+COPIES_BY = ("processes", "issuers", "owners", "between")
+COLLECTIVES_BY = LAUNCHES_BY
+UNMEASURED_BY = ("processes", "issuers", "kernels", "operations", "between", "launches", "files")
+CALLS_BY = ("processes", "issuers")
+SINGLE_CALLS_BY = ("processes", "issuers", "between")
+MEMORY_BY = ("processes", "owners", "between")
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Masks aligned with the rows of the tables of their names, and the kept owners (None: all).
+    """Masks aligned with the rows of the tables of their names, and what is kept of tables without one (None: all).
 
     ``named`` is True where launches were named one by one: then each stands for itself, and nothing is an estimate.
     """
@@ -30,6 +42,9 @@ class Selection:
     copies: Mask
     collectives: Mask
     named: bool = False
+    issuers: frozenset[int] | None = None
+    processes: frozenset[int] | None = None
+    between: Between | None = None
 
     def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
         """Which rows of a table with the columns launch, site, owner are kept."""
@@ -51,6 +66,24 @@ class Selection:
         """Which rows of a table with the column launch belong to launches that are kept."""
         return self.launches[tables.launch_places.of(table["launch"].to_numpy())]
 
+    def of_calls(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a table of driver calls, single ones (with start and end) or sums, that are kept."""
+        kept = _among(table["process"], self.processes) & _among(table["gpu"], self.issuers)
+        if self.between is not None and "start" in table:
+            kept &= under_way(table["start"].to_numpy(), table["end"].to_numpy(), self.between)
+        return table[kept]
+
+    def of_memory(self, table: pd.DataFrame, place: str = "owner") -> pd.DataFrame:
+        """The rows of a table with the column process and one of places that are kept, whatever their time."""
+        return table[_among(table["process"], self.processes) & _among(table[place], self.owners)]
+
+    def at_times(self, table: pd.DataFrame, column: str) -> pd.DataFrame:
+        """The rows of a table whose moment (host ns) is in the kept time."""
+        if self.between is None:
+            return table
+        moment = table[column].to_numpy()
+        return table[under_way(moment, moment, self.between)]
+
     def _weighted(self, kept: pd.DataFrame) -> pd.DataFrame:
         return kept.drop(columns="weight", errors="ignore") if self.named else kept
 
@@ -61,7 +94,7 @@ class Selection:
             mask[(table["process"] == process).to_numpy()]
             for mask, table in ((self.launches, tables.launches), (self.sites, tables.sites))
         )
-        return Selection(launches, sites, self.owners, none, none, self.named)
+        return replace(self, launches=launches, sites=sites, copies=none, collectives=none)
 
 
 def everything(tables: Tables) -> Selection:
@@ -82,37 +115,114 @@ def narrow(
     owners: Places = None,
     launches: int | Iterable[int] | None = None,
     files: Names = None,
+    processes: int | Iterable[int] | None = None,
+    between: Between | None = None,
+    when: pd.DataFrame | None = None,
 ) -> Selection:
-    """A selection that keeps what the given one keeps and the arguments name; None names all."""
-    launch_mask, site_mask, kept_owners = selection.launches.copy(), selection.sites.copy(), selection.owners
+    """A selection that keeps what the given one keeps and the arguments name; None names all.
+
+    ``when`` is the `timeline.timeline` of all launches, needed for ``between``.
+    """
+    launch_mask, site_mask = selection.launches.copy(), selection.sites.copy()
     copy_mask, collective_mask = selection.copies.copy(), selection.collectives.copy()
+    kept_issuers, kept_owners, kept_processes = selection.issuers, selection.owners, selection.processes
+    time = selection.between
     if any(of_kernels is not None for of_kernels in (kernels, operations, launches, files)):
         copy_mask[:] = False
     if kernels is not None:
         launch_mask &= _named(tables.launches["kernel"], kernels)
     if issuers is not None:
-        chosen = sorted(_places(tables, issuers))
-        launch_mask &= np.isin(tables.launches["gpu"].to_numpy(), chosen)
-        copy_mask &= np.isin(tables.copies["issuer"].to_numpy(), chosen)
-        collective_mask &= np.isin(tables.collectives["issuer"].to_numpy(), chosen)
+        chosen = _places(tables, issuers)
+        kept_issuers = _both(kept_issuers, chosen)
+        launch_mask &= _among(tables.launches["gpu"], chosen)
+        copy_mask &= _among(tables.copies["issuer"], chosen)
+        collective_mask &= _among(tables.collectives["issuer"], chosen)
+    if processes is not None:
+        numbers = frozenset([int(processes)] if isinstance(processes, (int, np.integer)) else map(int, processes))
+        kept_processes = _both(kept_processes, numbers)
+        launch_mask &= _among(tables.launches["process"], numbers)
+        site_mask &= _among(tables.sites["process"], numbers)
+        copy_mask &= _among(tables.copies["process"], numbers)
+        collective_mask &= _among(tables.collectives["process"], numbers)
     if launches is not None:
-        wanted = [launches] if isinstance(launches, (int, np.integer)) else list(launches)
-        launch_mask &= np.isin(tables.launches.index.to_numpy(), np.array(wanted, np.int64))
+        launch_mask &= _numbered(tables.launches.index.to_numpy(), launches)
+    if between is not None and when is not None:
+        time = _shared(time, between)
+        launch_mask &= under_way(when["start"].to_numpy(), when["end"].to_numpy(), between)
+        copy_mask &= under_way(tables.copies["start"].to_numpy(), tables.copies["end"].to_numpy(), between)
+        calls = tables.collectives
+        # What is carried out now may have been called before.
+        collective_mask &= under_way(calls["start"].to_numpy(), calls["end"].to_numpy(), between) | _carried_out(
+            tables, launch_mask
+        )
     if kernels is not None or launches is not None:
-        kept = tables.launches[launch_mask & (tables.launches["group"] > 0).to_numpy()]
-        carried_out = pd.MultiIndex.from_frame(kept[["group", "gpu"]])
-        collective_mask &= pd.MultiIndex.from_frame(tables.collectives[["group", "issuer"]]).isin(carried_out)
+        collective_mask &= _carried_out(tables, launch_mask)
     if operations is not None:
         site_mask &= _named(tables.sites["operation"], operations)
     if files is not None:
         site_mask &= _named(tables.sites["file"], files)
     if owners is not None:
         of_owners = _places(tables, owners)
-        kept_owners = of_owners if kept_owners is None else kept_owners & of_owners
+        kept_owners = _both(kept_owners, of_owners)
         ends = tables.copies[["source", "destination"]].to_numpy()
         copy_mask &= np.isin(ends, sorted(of_owners)).any(axis=1)
-    named = selection.named or launches is not None
-    return Selection(launch_mask, site_mask, kept_owners, copy_mask, collective_mask, named)
+    return Selection(
+        launch_mask,
+        site_mask,
+        kept_owners,
+        copy_mask,
+        collective_mask,
+        named=selection.named or launches is not None,
+        issuers=kept_issuers,
+        processes=kept_processes,
+        between=time,
+    )
+
+
+def under_way(start: Ints, end: Ints, between: Between) -> Mask:
+    """Which of some intervals have a moment in common with a time. One that lasts no time is the moment it began.
+
+    What has no time (0) is in none.
+    """
+    first, after = between
+    if first > after:
+        raise UsageError("a time ends before it begins", "give the earlier moment first")
+    kept: Mask = (start > 0) & (start < after) & ((end > first) | (start >= first)) & (first < after)
+    return kept
+
+
+def _shared(time: Between | None, other: Between) -> Between:
+    """The time that is in both, which can be none."""
+    if time is None:
+        return other
+    first = max(time[0], other[0])
+    return first, max(first, min(time[1], other[1]))
+
+
+def _both(kept: frozenset[int] | None, wanted: frozenset[int]) -> frozenset[int]:
+    return wanted if kept is None else kept & wanted
+
+
+def _among(column: pd.Series[int], kept: frozenset[int] | None) -> Mask:
+    if kept is None:
+        return np.ones(len(column), np.bool_)
+    return np.isin(column.to_numpy(), sorted(kept))
+
+
+def _numbered(ids: Ints, wanted: int | Iterable[int]) -> Mask:
+    if isinstance(wanted, range) and wanted.step == 1:
+        # Not number by number: a range can be as long as it likes.
+        within: Mask = (ids >= wanted.start) & (ids < wanted.stop)
+        return within
+    numbers = [wanted] if isinstance(wanted, (int, np.integer)) else list(wanted)
+    return np.isin(ids, np.array(numbers, np.int64))
+
+
+def _carried_out(tables: Tables, launches: Mask) -> Mask:
+    """Which collectives some of these launches carry out."""
+    kept = tables.launches[launches & (tables.launches["group"] > 0).to_numpy()]
+    groups = pd.MultiIndex.from_frame(kept[["group", "gpu"]])
+    return np.asarray(pd.MultiIndex.from_frame(tables.collectives[["group", "issuer"]]).isin(groups), np.bool_)
 
 
 def _named(column: pd.Series[str], names: Names) -> Mask:
@@ -130,12 +240,23 @@ def _matching(present: list[str], wanted: list[str]) -> set[str]:
     return chosen
 
 
+def place_of(tables: Tables, label: str) -> int:
+    """The place with this label. UsageError where none has it."""
+    if label not in (places := _by_label(tables)):
+        raise UsageError(f"there is no {label}", "take a label of trace.places")
+    return places[label]
+
+
+def _by_label(tables: Tables) -> dict[str, int]:
+    places = (*range(len(tables.gpus)), HOST, UNKNOWN, *tables.sets.index.tolist())
+    return {tables.label(place): place for place in places}
+
+
 def _places(tables: Tables, wanted: Places) -> frozenset[int]:
     if wanted is None:
         return frozenset()
     values = [wanted] if isinstance(wanted, (int, str, np.integer)) else list(wanted)
-    places = (*range(len(tables.gpus)), HOST, UNKNOWN, *tables.sets.index.tolist())
-    by_label = {tables.label(place): place for place in places}
+    by_label = _by_label(tables)
     # A label that nothing has selects nothing.
     return frozenset(
         place

@@ -1,6 +1,7 @@
 """Source lines: what the lines of a file moved, and where its text lies on this machine.
 
-A path from a trace is never opened by itself: only files inside the folders that the user named are found.
+A path from a trace is never opened by itself: only files inside the folders that the user named are found, by their
+name or by a mapping that says where what was built in one folder lies now.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +20,27 @@ from snoopie.errors import UsageError
 MAX_SOURCE = 8 << 20
 # A named folder may be a whole home: the search for a file's name looks at no more entries than this.
 _MAX_ENTRIES = 200_000
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """What was ``built`` below one folder (or is that one file), as the trace names it, lies ``here``."""
+
+    built: str
+    here: str
+
+    @classmethod
+    def parse(cls, text: str) -> Mapping:
+        """ "/a/b=/c/d", divided at the first "=". UsageError where a side is missing."""
+        built, _, here = text.partition("=")
+        if not built.strip() or not here.strip():
+            raise UsageError(
+                f"{text} does not map one folder to another", "write BUILT=HERE, such as /build/app=/home/me/app"
+            )
+        return cls(built.strip(), here.strip())
+
+    def __str__(self) -> str:
+        return f"{self.built}={self.here}"
 
 
 def file_lines(traffic: pd.DataFrame, file: str) -> pd.DataFrame:
@@ -45,15 +68,21 @@ def line_chain(lines: pd.DataFrame, line_id: int) -> list[tuple[str, int, str]]:
     return chain
 
 
-def find_source(file: str, folders: Iterable[str | Path]) -> Path | None:
-    """The file inside one of the folders whose path ends most like ``file``; None where there is none, or no best one.
+def find_source(file: str, folders: Iterable[str | Path], mappings: Iterable[Mapping] = ()) -> Path | None:
+    """The file that a mapping leads to, else the one inside one of the folders whose path ends most like ``file``; None
+    where there is none, or no best one.
 
-    The file's name must be equal. The result is resolved, lies inside the folder (links that lead out do not count), is
-    a regular file and has at most MAX_SOURCE bytes. Earlier folders win.
+    Of the mappings, the one of the longest folder goes first; of the folders, the first. The file's name must be equal,
+    unless a mapping names the file itself. The result is resolved, lies inside the folder or what the mapping leads to
+    (links that lead out do not count), is a regular file and has at most MAX_SOURCE bytes.
     """
     parts = _parts(file)
     if not parts:
         return None
+    for below, here in _mapped(file, parts, mappings):
+        found = _below(below, here)
+        if found is not None:
+            return found
     for folder in folders:
         found = _find_in(parts, Path(folder))
         if found is not None:
@@ -87,6 +116,28 @@ def _parts(file: str) -> list[str]:
         elif part not in ("", "."):
             parts.append(part)
     return [] if file.split("/")[-1] in ("..", ".") else parts
+
+
+def _mapped(file: str, parts: Sequence[str], mappings: Iterable[Mapping]) -> list[tuple[Sequence[str], Path]]:
+    """What is left of the path below each mapping that it lies in, and where that leads, the longest mapping first."""
+    fitting = []
+    for mapping in mappings:
+        built = _parts(mapping.built.rstrip("/"))
+        # The same words from the root and from where the compiler stood are different places.
+        same = file.startswith("/") == mapping.built.startswith("/")
+        if same and parts[: len(built)] == built:
+            fitting.append((built, mapping))
+    fitting.sort(key=lambda fit: -len(fit[0]))
+    return [(parts[len(built) :], Path(mapping.here).expanduser()) for built, mapping in fitting]
+
+
+def _below(parts: Sequence[str], here: Path) -> Path | None:
+    try:
+        root = here.resolve(strict=True)
+        path = root.joinpath(*parts)
+        return path.resolve() if _allowed(path, root) else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _find_in(parts: Sequence[str], folder: Path) -> Path | None:

@@ -7,7 +7,7 @@ Where only some launches were measured, amounts are those of the measured ones: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from snoopie.analysis import copies as _copies
 from snoopie.analysis import traffic as _traffic
-from snoopie.analysis.reading import INITIATED, Initiated, Reading, ends
+from snoopie.analysis.reading import Initiated, Reading, checked, ends
 from snoopie.errors import UsageError
 from snoopie.trace.tables import Ints
 
@@ -53,24 +53,23 @@ def moments(times: pd.Series[Any]) -> Ints:
     return clipped
 
 
-def traffic_over_time(
-    traffic: pd.DataFrame,
-    copies: pd.DataFrame,
-    when: pd.DataFrame,
-    bins: int,
-    reading: Reading,
-    initiated: Initiated,
-) -> pd.DataFrame:
-    """issuer, owner (or from, to), start, end (of the bin), bytes: the bins in which a pair of places had traffic.
+def period(spans: Iterable[tuple[pd.Series[Any], pd.Series[Any]]]) -> tuple[int, int]:
+    """The shortest time that holds some starts and ends, to after the last of them; those that are 0 are none."""
+    times = [moments(column) for span in spans for column in span]
+    known = [column[column > 0] for column in times]
+    firsts, lasts = [int(some.min()) for some in known if len(some)], [int(some.max()) for some in known if len(some)]
+    return (min(firsts), max(lasts) + 1) if firsts else (0, 0)
 
-    The bins are equally wide, at most ``bins``, from the first traffic to the last. The sum of a pair's bytes is exact.
+
+def moves(
+    traffic: pd.DataFrame, copies: pd.DataFrame, when: pd.DataFrame, reading: Reading, initiated: Initiated
+) -> pd.DataFrame:
+    """issuer, owner (or from, to), start, end, bytes: what moved from when to when, a row a launch or copy and pair.
+
     ``traffic`` has the bytes by launch, issuer, owner and operation; ``when`` is the `timeline`.
     """
-    if not 1 <= bins <= MOST_BINS:
-        raise UsageError(f"time cannot be divided into {bins} bins", f"use 1 to {MOST_BINS}")
-    if initiated not in INITIATED:
-        raise UsageError(f"there is no side {initiated!r} that initiates", "use 'device', 'host' or 'both'")
-    pair = list(ends(reading))
+    checked(initiated)
+    columns = [*ends(reading), "start", "end", "bytes"]
     parts = []
     if initiated != "host":
         moved = by_launch(traffic, reading)
@@ -80,19 +79,48 @@ def traffic_over_time(
         begun = moments(copies["start"])
         timed = copies.assign(start=begun, end=np.maximum(begun, moments(copies["end"])))
         parts.append(_copies.directed(timed, reading, "start", "end"))
-    every = pd.concat([part[[*pair, "start", "end", "bytes"]] for part in parts], ignore_index=True)
-    if every.empty:
-        return every.assign(bytes=every["bytes"].astype("int64"))
-    start, end = every["start"].to_numpy(), every["end"].to_numpy()
-    first, last = int(start.min()), int(end.max())
-    width = max(-(-(last + 1 - first) // bins), _NARROWEST)
-    groups, places = pd.factorize(pd.MultiIndex.from_frame(every[pair]))
-    cells = _spread(start - first, end - first, every["bytes"].to_numpy(), width, bins, groups, len(places))
+    table = pd.concat([part[columns] for part in parts], ignore_index=True)
+    return table.astype({"bytes": np.int64})
+
+
+def over_time(moves: pd.DataFrame, bins: int, first: int | None = None, last: int | None = None) -> pd.DataFrame:
+    """issuer, owner (or from, to), start, end (of the bin), bytes: the bins in which a pair of places had traffic.
+
+    The bins are equally wide, at most ``bins``, from ``first`` until before ``last``, or from the first of the `moves`
+    to the last. The sum of a pair's bytes is exact; of what goes on beyond the time, the share within counts.
+    """
+    if not 1 <= bins <= MOST_BINS:
+        raise UsageError(f"time cannot be divided into {bins} bins", f"use 1 to {MOST_BINS}")
+    pair = list(moves.columns[:2])
+    start, end = moves["start"].to_numpy(), moves["end"].to_numpy()
+    first = int(start.min(initial=_LATEST)) if first is None else first
+    last = int(end.max(initial=0)) + 1 if last is None else last
+    kept = (start < last) & (np.maximum(end, start + 1) > first)
+    start, end, moves = start[kept], end[kept], moves[kept]
+    if moves.empty:
+        return moves.reset_index(drop=True)
+    amounts = moves["bytes"].to_numpy()
+    amounts = _until(amounts, start, end, last) - _until(amounts, start, end, first)
+    start, end = np.maximum(start, first), np.minimum(end, last)
+    width = max(-(-(last - first) // bins), _NARROWEST)
+    # Places are small numbers: both ends in one, because that is sooner told apart than two.
+    near, far = (moves[end].to_numpy() for end in pair)
+    base, count = int(far.min()), int(far.max()) - int(far.min()) + 1
+    groups, present = pd.factorize(near * count + (far - base))
+    cells = _spread(start - first, end - first, amounts, width, bins, groups, len(present))
     group, place = np.nonzero(cells)
-    table = pd.DataFrame(list(places), columns=pair, dtype=np.int64).iloc[group].reset_index(drop=True)
     begin = first + place * width
+    table = pd.DataFrame(dict(zip(pair, np.divmod(present[group], count), strict=True)), dtype=np.int64)
+    table[pair[1]] += base
     table = table.assign(start=begin, end=begin + width, bytes=cells[group, place])
     return table.sort_values([*pair, "start"], ignore_index=True)
+
+
+def _until(amounts: Ints, start: Ints, end: Ints, time: int) -> Ints:
+    """How much of amounts that lie evenly from start to end, or at once at the start, lies before a time: whole."""
+    share = np.clip((time - start) / np.maximum(end - start, 1), 0.0, 1.0)
+    part: Ints = np.minimum(np.rint(amounts * share).astype(np.int64), amounts)
+    return np.where(time >= np.maximum(end, start + 1), amounts, part)
 
 
 def by_launch(traffic: pd.DataFrame, reading: Reading) -> pd.DataFrame:

@@ -119,16 +119,37 @@ def directed(traffic: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFram
 
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
     """kernel, launches (those with traffic), measured (of these), VALUES, wire_efficiency."""
-    launches = traffic[["kernel", "launch", *_weight(traffic)]].drop_duplicates().assign(launches=1)
-    measured = launches["kernel"].value_counts()
-    table = settled(traffic, ["kernel"]).merge(settled(launches, ["kernel"], ["launches"]), on="kernel", how="left")
-    table.insert(1, "launches", table.pop("launches"))
-    table.insert(2, "measured", table["kernel"].map(measured).astype("int64"))
-    return ranked(table, ["kernel"])
+    return _with_launches(traffic, ["kernel"])
+
+
+def by_stack(traffic: pd.DataFrame) -> pd.DataFrame:
+    """stack (of the call that launched), kernel, launches (with traffic), measured (of these), VALUES, wire_efficiency.
+
+    ``traffic`` has the column stack too.
+    """
+    return _with_launches(traffic, ["stack", "kernel"])
+
+
+def _with_launches(traffic: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """`ranked`, with how many launches each row is of, and how many of these were measured, after the keys."""
+    launches = traffic[[*keys, "launch", *_weight(traffic)]].drop_duplicates().assign(launches=1, measured=1)
+    every = settled(launches, keys, ["launches"])
+    measured = launches.groupby(keys, observed=True, sort=False)["measured"].sum().reset_index()
+    table = settled(traffic, keys).merge(every, on=keys, how="left").merge(measured, on=keys, how="left")
+    return ranked(table[[*keys, "launches", "measured", *VALUES]], keys)
 
 
 def _weight(table: pd.DataFrame) -> list[str]:
     return ["weight"] if "weight" in table else []
+
+
+def by_file(traffic: pd.DataFrame) -> pd.DataFrame:
+    """file ("" where unknown), lines (those with traffic), VALUES, wire_efficiency."""
+    lines = traffic[["file", "line"]].drop_duplicates().assign(lines=1)
+    table = settled(traffic, ["file"]).merge(
+        lines.groupby("file", observed=True)["lines"].sum().reset_index(), on="file"
+    )
+    return ranked(table[["file", "lines", *VALUES]], ["file"])
 
 
 def by_line(traffic: pd.DataFrame) -> pd.DataFrame:

@@ -6,10 +6,16 @@ import math
 from collections.abc import Iterable
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_RATES = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s")
 _DECIMAL = ("", "K", "M", "G", "T", "P", "E")
 # Size of a unit in ns, the unit, how many of it make the next.
 _TIMES = ((1, "ns", 1000), (10**3, "µs", 1000), (10**6, "ms", 1000), (10**9, "s", 60))
 NOTHING = "–"
+
+
+def plural(number: int, one: str, many: str) -> str:
+    """A number with the word for what it counts."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def bytes(value: float) -> str:
@@ -22,9 +28,19 @@ def bandwidth(value: float) -> str:
     return f"{bytes(value)}/s" if math.isfinite(value) else NOTHING
 
 
+def rate(value: float) -> str:
+    """Bytes a second in powers of ten, as makers of links give them: 450e9 → "450 GB/s"."""
+    return _scaled(value, 1000, _RATES)
+
+
 def count(value: float) -> str:
     """A number of things: 12_345_678 → "12.3 M"."""
     return _scaled(value, 1000, _DECIMAL)
+
+
+def scale(largest: float, *, binary: bool) -> tuple[int, str]:
+    """The unit in which numbers up to the largest are short, and how many make one: bytes (binary) or things."""
+    return _unit(largest, *((1024, _BINARY) if binary else (1000, _DECIMAL)))
 
 
 def percent(fraction: float) -> str:
@@ -61,12 +77,17 @@ def numbers(values: Iterable[int]) -> str:
 def _scaled(value: float, base: int, units: tuple[str, ...]) -> str:
     if not math.isfinite(value):
         return NOTHING
+    size, unit = _unit(value, base, units)
+    return f"{_short(value / size)} {unit}".rstrip()
+
+
+def _unit(value: float, base: int, units: tuple[str, ...]) -> tuple[int, str]:
     power = 0
     # 999.96 would be shown as 1000.0: such a value belongs to the next unit.
     while power + 1 < len(units) and round(abs(value), 1) >= base:
         value /= base
         power += 1
-    return f"{_short(value)} {units[power]}".rstrip()
+    return base**power, units[power]
 
 
 def _short(value: float) -> str:

@@ -137,6 +137,26 @@ def test_by_error(trace: snoopie.Trace) -> None:
     ]
 
 
+def test_single_calls(tmp_path: Path) -> None:
+    built = TraceBuilder(2)
+    for number, (call, start, end, size) in enumerate(
+        [("cuMemAlloc_v2", 0, 90, 64), ("cuLaunchKernel", 100, 130, 0), ("cuMemAlloc_v2", 200, 240, 128)]
+    ):
+        built.add(
+            "calls", call=built.string(call), thread=MAIN, gpu=1, start=START_NS + 5 + start, end=START_NS + 5 + end,
+            bytes=size, code=number,
+        )  # fmt: skip
+    trace = snoopie.load(built.write(tmp_path / "x.zst"))
+    columns = "event", "gpu", "start", "host_ns", "bytes", "code"
+    longest = [[1, "GPU 1", 0, 90, 64, 0], [3, "GPU 1", 200, 40, 128, 2]]
+    assert rows(trace.single_calls("cuMemAlloc_v2"), *columns) == longest
+    assert rows(trace.single_calls("cuMemAlloc_v2", "bytes"), *columns) == longest[::-1]
+    assert rows(trace.single_calls("cuMemAlloc_v2", "start", 1), *columns) == longest[:1]
+    assert trace.single_calls("cuMemFree_v2").empty
+    with pytest.raises(UsageError, match="calls have no order 'x'"):
+        trace.single_calls("cuMemAlloc_v2", "x")  # type: ignore[arg-type]
+
+
 def test_a_trace_without_calls(tmp_path: Path) -> None:
     for version in (1, 2, 3):
         trace = snoopie.load(TraceBuilder(1, version=version).write(tmp_path / f"{version}.zst"))

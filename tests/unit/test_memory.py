@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.image
+import numpy as np
 import pandas as pd
 import pytest
 
 import snoopie
 from snoopie import cli
-from snoopie.analysis import memory
+from snoopie.analysis import memory, memory_curve
 from snoopie.errors import SnoopieError, UsageError
 from tests.support.encoder import HOST, START_NS, TraceBuilder
 
@@ -61,6 +62,72 @@ def test_usage_is_running_totals_by_device_and_kind(builder: TraceBuilder, tmp_p
     ]
     assert plain(usage[usage["device"] == "host"], "kind", "bytes") == [["host", 50], ["host", 0]]
     assert usage["time"].is_monotonic_increasing
+
+
+def test_curve_of_all_that_counts(builder: TraceBuilder, tmp_path: Path) -> None:
+    trace = load(tmp_path, builder)
+    curve = trace.memory_curve("GPU 0")
+    assert curve.assign(time=curve["time"] - START_NS).to_numpy().tolist() == [
+        [10, 100, 0],
+        [20, 300, 0],
+        [30, 300, 300],
+        [35, 300, 0],
+        [40, 300, 0],
+        [50, 100, 0],
+        [90, 0, 0],
+        [2_000_000_000, 0, 0],
+    ]
+    assert list(curve.columns) == ["time", "device", "pool"]
+    # All devices and processes together: the host's 50 too.
+    every = trace.memory_curve()
+    assert every[["device", "pool", "host"]].sum(axis=1).max() == 650
+    few = trace.memory_curve("GPU 0", points=2)
+    assert (few["time"] - START_NS).tolist() == [10, 30, 40, 2_000_000_000]
+
+
+def test_few_points_keep_the_peak() -> None:
+    size = np.random.default_rng(1).integers(0, 1000, 100_000)
+    size[54_321] = 5000
+    usage = pd.DataFrame({"kind": "device", "time": np.arange(len(size)), "bytes": size})
+    curve = memory_curve.curve(usage, len(size), 500)
+    assert len(curve) <= 502
+    assert curve.loc[curve["device"].idxmax()].tolist() == [54_321, 5000]
+    assert (curve["device"] == size[np.minimum(curve["time"], len(size) - 1)]).all()
+    assert memory_curve.highest(np.array([3, 3, 1, 2, 9, 9]), 2).tolist() == [0, 4, 5]
+
+
+def test_kinds_without_a_colour_of_their_own_are_one(tmp_path: Path) -> None:
+    usage = pd.DataFrame({"kind": ["x", "y", "x"], "time": [1, 2, 3], "bytes": [10, 5, 0]})
+    assert memory_curve.curve(usage, 4, 10).to_numpy().tolist() == [[1, 10], [2, 15], [3, 5], [4, 5]]
+
+
+def test_few_samples_of_each_device(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for moment in range(100):
+        builder.memory_use(0, moment, 1000 - moment)
+        builder.memory_use(1, moment, moment)
+    trace = load(tmp_path, builder)
+    assert len(trace.memory_agreement()) == 200
+    few = trace.memory_agreement(points=2)
+    assert plain(few.assign(time=few["time"] - START_NS), "device", "time", "used", "change") == [
+        ["GPU 0", 0, 1000, 0],
+        ["GPU 0", 50, 950, -50],
+        ["GPU 0", 99, 901, -99],
+        ["GPU 1", 0, 0, 0],
+        ["GPU 1", 49, 49, 49],
+        ["GPU 1", 99, 99, 99],
+    ]
+
+
+def test_by_kind(builder: TraceBuilder, tmp_path: Path) -> None:
+    builder.allocation("device", 7, 1, 60)
+    table = load(tmp_path, builder).memory_by_kind()
+    assert plain(table.assign(peak_time=table["peak_time"] - START_NS), *table.columns) == [
+        [0, "GPU 0", "device", True, 300, 20, 0, 0],
+        [0, "GPU 0", "pool", True, 300, 30, 0, 0],
+        [0, "GPU 1", "device", True, 7, 60, 7, 1],
+        [0, "host", "host", True, 50, 15, 0, 0],
+    ]
 
 
 def test_parts_of_a_table_add_up(builder: TraceBuilder, tmp_path: Path) -> None:
@@ -329,7 +396,7 @@ def test_picture_shows_the_colours_of_the_kinds(path: Path, tmp_path: Path, caps
     ("words", "sentence"),
     [
         (["--plot", "memory.txt"], "a picture is not written as memory.txt"),
-        (["--plot", "/nowhere/memory.png"], "cannot be written"),
+        (["--plot", "/dev/null/memory.png"], "cannot be written"),
         (["--nvidia-smi", "log"], "--nvidia-smi is for the picture"),
         (["--device", "GPU-1"], "there is no device GPU-1"),
         (["--process", "2"], "there is no process 2"),

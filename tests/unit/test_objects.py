@@ -10,7 +10,6 @@ import pytest
 
 import snoopie
 from snoopie.analysis.lookup import Lookup
-from snoopie.analysis.reuse import union
 from snoopie.errors import UsageError
 from tests.support.encoder import START_NS, TraceBuilder
 from tests.support.ring import ring_builder
@@ -186,19 +185,3 @@ def test_an_object_is_named_after_its_variable(tmp_path: Path) -> None:
     # A line that only hands on what it got leaves the name to its caller.
     assert named["name"].to_dict() == {1: "made", 2: "buffers[gpu]", 3: "", 4: "table"}
     assert named["source"].to_dict() == {1: "ring.cu:3 f3", 2: "ring.cu:2 f2", 3: "", 4: ""}
-
-
-def test_unions() -> None:
-    rows = pd.DataFrame(
-        [(1, 10, 20), (2, 0, 5), (1, 15, 18), (1, 20, 30), (2, 7, 9), (1, 40, 41)], columns=["key", "start", "end"]
-    )
-    assert union(rows, ["key"]).values.tolist() == [[1, 10, 30], [1, 40, 41], [2, 0, 5], [2, 7, 9]]
-    rng = np.random.default_rng(1)
-    start = rng.integers(0, 1000, 300)
-    many = pd.DataFrame({"key": rng.integers(0, 4, 300), "start": start, "end": start + rng.integers(1, 20, 300)})
-    merged = union(many, ["key"])
-    for key in range(4):
-        expected = {byte for _, a, b in many[many["key"] == key].itertuples(index=False) for byte in range(a, b)}
-        own = merged[merged["key"] == key]
-        assert int((own["end"] - own["start"]).sum()) == len(expected)
-        assert (own["start"].to_numpy()[1:] > own["end"].to_numpy()[:-1]).all()

@@ -159,7 +159,7 @@ def test_the_app_marks_estimates(monkeypatch: pytest.MonkeyPatch, path: Path, ri
     assert not app.exception
     assert all(metrics(app)[name].startswith("≈ ") for name in ("Bytes", "Wire bytes", "Accesses", "Wire efficiency"))
     assert metrics(app)["Launches"] == "13"
-    for name in ("overview", "graph", "matrix", "kernels", "sites", "source"):
+    for name in ("overview", "communication", "kernels", "sites", "source"):
         app = view(monkeypatch, name, path)
         assert not app.exception
         assert any(caption.value.startswith("≈ Estimated") for caption in app.caption), name

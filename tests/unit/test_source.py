@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import snoopie
-from snoopie.analysis.source import MAX_SOURCE, find_source, read_source
+from snoopie.analysis.source import MAX_SOURCE, Mapping, find_source, read_source
 from snoopie.errors import UsageError
 from tests.support import ring
 
@@ -119,3 +119,78 @@ def test_chain_of_an_inlined_line(ring_path: Path) -> None:
     assert trace.line_chain(0) == []
     with pytest.raises(UsageError, match="99"):
         trace.line_chain(99)
+
+
+def mapping(built: str, here: Path | str) -> Mapping:
+    return Mapping(built, str(here))
+
+
+def test_what_was_built_elsewhere_lies_here(folder: Path, tmp_path: Path) -> None:
+    to_folder = mapping("/home/u/ring", folder)
+    assert find_source(ring.RING_CU, [], [to_folder]) == folder / "src/ring.cu"
+    assert find_source(ring.SHIFT_H, [], [mapping("/home/u/ring/", folder)]) == folder / "include/shift.h"
+    assert find_source("/home/u/x/../ring/./src//ring.cu", [], [to_folder]) == folder / "src/ring.cu"
+    # Another name, another file of that name, or a part of a folder's name is not what was built there.
+    for file in ("/home/u/ring2/src/ring.cu", "/home/ring/src/ring.cu", "home/u/ring/src/ring.cu", "/home/u/ring"):
+        assert find_source(file, [], [to_folder]) is None
+    # A mapping goes before the folders, of several the longest before others, and one that leads nowhere is passed by.
+    other = ring.write_sources(tmp_path / "other")
+    several = [to_folder, mapping("/home/u/ring/src", other / "src"), mapping("/home/u/ring/src/ring.cu", "/absent")]
+    assert find_source(ring.RING_CU, [folder], several) == other / "src/ring.cu"
+    assert find_source(ring.SHIFT_H, [other], several) == folder / "include/shift.h"
+    assert find_source("elsewhere/shift.h", [other], several) == other / "include/shift.h"
+
+
+def test_mappings_of_one_file_and_of_relative_paths(folder: Path) -> None:
+    one = mapping("/build/generated/ring_17.cu", folder / "src/ring.cu")
+    assert find_source("/build/generated/ring_17.cu", [], [one]) == folder / "src/ring.cu"
+    assert find_source("/build/generated/ring_17.cu/x", [], [one]) is None
+    assert find_source("src/ring.cu", [], [mapping("src", folder / "src")]) == folder / "src/ring.cu"
+    assert find_source("./src/ring.cu", [], [mapping(".", folder)]) == folder / "src/ring.cu"
+    assert find_source("/src/ring.cu", [], [mapping(".", folder)]) is None
+    assert find_source("/src/ring.cu", [], [mapping("/", folder)]) == folder / "src/ring.cu"
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/a/b/../../etc/passwd",
+        "/a/b/../secret.cu",
+        "/a/b/src/../../secret.cu",
+        "/a/b/../../../../../../../etc/passwd",
+        "/etc/passwd",
+        "/a/b//etc/passwd",
+        "/a/b",
+        "/a/b/",
+        "/a/b/src",
+        "/a/b/.",
+        "/a/b/x/..",
+        "/a/b/\0",
+        "/a/b/secret.cu\0.cu",
+        "/a/b/out/secret.cu",
+        "/a/b/linked.cu",
+        "/a/b/pipe.cu",
+        "/a/b/large.cu",
+    ],
+)
+def test_a_mapping_opens_nothing_outside_its_folder(folder: Path, file: str) -> None:
+    (folder / "out").symlink_to(folder.parent)
+    (folder / "linked.cu").symlink_to(folder.parent / "secret.cu")
+    os.mkfifo(folder / "pipe.cu")
+    (folder / "large.cu").write_bytes(bytes(MAX_SOURCE + 1))
+    assert find_source(file, [], [mapping("/a/b", folder)]) is None
+    assert find_source(file, [], [mapping("/a/b", folder / "absent"), mapping("/a/b", "\0")]) is None
+
+
+def test_a_link_that_the_user_names_may_lead_anywhere(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    assert find_source("/a/src/ring.cu", [], [mapping("/a", tmp_path / "link")]) == folder / "src/ring.cu"
+
+
+def test_mappings_as_they_are_written() -> None:
+    assert Mapping.parse("/a/b=/c/d") == Mapping("/a/b", "/c/d")
+    assert Mapping.parse(" /a = /c=d ") == Mapping("/a", "/c=d")
+    assert str(Mapping("/a/b", "/c/d")) == "/a/b=/c/d"
+    for text in ("", "=", "/a", "/a=", "=/c", " = "):
+        with pytest.raises(UsageError, match="BUILT=HERE"):
+            Mapping.parse(text)

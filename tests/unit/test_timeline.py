@@ -74,6 +74,28 @@ def test_flow_and_copies(trace: snoopie.Trace) -> None:
     assert cells(trace.traffic_over_time(1, "issued", "host")) == [("GPU 1", "host", 39_000, 41_001, 1001)]
 
 
+def test_traffic_of_a_part_of_time(trace: snoopie.Trace) -> None:
+    # 40000 bytes in 10 µs: 4 a ns. The atomics at 30 µs are no longer in it.
+    assert cells(trace.traffic_over_time(2, first=AT + 5000, last=AT + 9000)) == [
+        ("GPU 0", "GPU 1", 5000, 7000, 8000),
+        ("GPU 0", "GPU 1", 7000, 9000, 8000),
+    ]
+    assert cells(trace.traffic_over_time(1, first=AT + 9999, last=AT + 30_001)) == [
+        ("GPU 0", "GPU 1", 9999, 30_001, 12)
+    ]
+    assert trace.traffic_over_time(5, first=AT + 10_000, last=AT + 30_000).empty
+    assert cells(trace.traffic_over_time(1, "flow", "host", AT + 40_000, AT + 50_000)) == [
+        ("host", "GPU 1", 40_000, 50_000, 501)
+    ]
+
+
+@pytest.mark.parametrize("cut", [1, 333, 5000, 9999, 30_000, 30_001, 40_001])
+def test_parts_of_time_add_up(trace: snoopie.Trace, cut: int) -> None:
+    parts = [(AT, AT + cut), (AT + cut, AT + 41_000)]
+    tables = [trace.traffic_over_time(7, "flow", "both", *part) for part in parts]
+    assert sum(table["bytes"].sum() for table in tables) == 40_000 + 2 * 8 + 1001
+
+
 @pytest.mark.parametrize("initiated", ["device", "host", "both"])
 @pytest.mark.parametrize("reading", ["issued", "flow"])
 def test_nothing_is_lost_in_the_bins(trace: snoopie.Trace, initiated: str, reading: str) -> None:

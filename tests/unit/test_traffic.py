@@ -67,9 +67,20 @@ def test_matrix_of_other_values(trace: snoopie.Trace) -> None:
         assert trace.matrix(value).to_numpy().sum() == ring.TOTALS[value]
 
 
+def test_efficiency_of_each_pair(trace: snoopie.Trace) -> None:
+    matrix = trace.matrix("wire_efficiency")
+    assert matrix.loc["GPU 0", "GPU 1"] == 10240 / 24576
+    # 16 loads touch 32 sectors each, and data comes back: 8192 + 2048 bytes at GPU 0's neighbour are two flows.
+    flow = trace.matrix("wire_efficiency", "flow")
+    assert (flow.loc["GPU 1", "GPU 2"], flow.loc["GPU 2", "GPU 1"]) == (1.0, 0.125)
+    assert (matrix.notna() == (trace.matrix() > 0)).all(axis=None)
+    with pytest.raises(UsageError, match="have no wire_efficiency"):
+        trace.matrix("wire_efficiency", initiated="both")
+
+
 def test_unknown_values_and_readings(trace: snoopie.Trace) -> None:
     with pytest.raises(UsageError, match="wire_efficiency"):
-        trace.matrix("wire_efficiency")  # type: ignore[arg-type]
+        trace.matrix("sector")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="flown"):
         trace.by_pair("flown")  # type: ignore[arg-type]
 
