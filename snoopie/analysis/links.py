@@ -1,0 +1,49 @@
+"""How the GPUs are linked, in words, as far as the driver says."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+# Native atomics between GPUs are a matter of NVLink; over PCIe the driver reports none.
+NVLINK, PCIE, NONE, UNKNOWN = "NVLink", "PCIe", "no access", "unknown"
+
+
+def matrix(gpus: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
+    """A square over all GPUs, rows issuer, columns owner: NVLINK, PCIE, NONE (the driver says that the one cannot reach
+    the other's memory), UNKNOWN (no process saw both), and "" for a GPU itself."""
+    labels = list(gpus["label"])
+    known = {
+        (issuer, owner): _kind(access, atomics)
+        for issuer, owner, access, atomics in zip(
+            links["issuer"], links["owner"], links["access"], links["native_atomics"], strict=True
+        )
+    }
+    cells = [
+        ["" if issuer == owner else known.get((issuer, owner), UNKNOWN) for owner in gpus.index]
+        for issuer in gpus.index
+    ]
+    return pd.DataFrame(cells, pd.Index(labels, name="issuer"), pd.Index(labels, name="owner"), dtype="str")
+
+
+def _kind(access: bool, atomics: bool) -> str:
+    if not access:
+        return NONE
+    return NVLINK if atomics else PCIE
+
+
+def in_words(gpus: pd.DataFrame, between: pd.DataFrame) -> list[str]:
+    """The GPUs by kind, and how every two of them are linked, in sentences. ``between`` is the `matrix`."""
+    sentences = []
+    for (name, nvlinks), some in gpus.groupby(["name", "nvlinks"], sort=False):
+        own = f", {nvlinks} NVLink{'' if nvlinks == 1 else 's'} each" if int(str(nvlinks)) > 0 else ""
+        sentences.append(f"{len(some)} × {name or 'GPU of unknown kind'}{own}.")
+    kinds = [kind for kind in (NVLINK, PCIE, NONE, UNKNOWN) if (between == kind).any(axis=None)]
+    if len(kinds) == 1:
+        whole = {
+            NVLINK: "Every two reach each other over NVLink.",
+            PCIE: "Every two reach each other, without NVLink.",
+            NONE: "None reaches the memory of another.",
+            UNKNOWN: "How they are linked is not in the trace.",
+        }
+        sentences.append(whole[kinds[0]])
+    return sentences
