@@ -1,0 +1,53 @@
+"""A GPU whose memory takes far more of the remote accesses than the others'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from snoopie.analysis import traffic, units
+from snoopie.analysis.findings.facts import Facts
+from snoopie.analysis.findings.finding import Evidence, Finding, Rule
+from snoopie.analysis.findings.thresholds import HOT, LEAST_CROSSED, LEAST_OWNERS, in_words
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    between = facts.by_site[(facts.by_site["owner"] >= 0) & (facts.by_site["issuer"] >= 0)]
+    at = traffic.settled(between, ["owner"], ["wire_bytes"]).set_index("owner")["wire_bytes"]
+    taking_part = set(between["issuer"]) | set(at.index)
+    if not LEAST_OWNERS.crossed(len(taking_part)):
+        return
+    total = int(at.sum())
+    for owner, bytes in at.items():
+        ratio = bytes * len(taking_part) / max(total, 1)
+        if LEAST_CROSSED.crossed(bytes) and HOT.crossed(ratio):
+            label = facts.label(int(str(owner)))
+            yield Finding(
+                title=(
+                    f"The memory of {label} takes {units.percent(bytes / total)} of all accesses between GPUs, by wire "
+                    f"bytes: {in_words(ratio, 'times')} the mean of {len(taking_part)} GPUs"
+                ),
+                numbers={
+                    HOT.number: ratio,
+                    LEAST_CROSSED.number: int(bytes),
+                    LEAST_OWNERS.number: len(taking_part),
+                },
+                bytes=int(bytes),
+                share=bytes / total,
+                evidence=Evidence("communication", {"value": "wire_bytes"}),
+                owner=label,
+            )
+
+
+RULE = Rule(
+    name="hot-owner",
+    title="Hot owners",
+    about=(
+        "The accesses of kernels go mostly to the memory of one GPU, whose links then are the narrow place for all. "
+        "The mean is over the GPUs that issue accesses to others or own what they touch."
+    ),
+    thresholds=(HOT, LEAST_OWNERS, LEAST_CROSSED),
+    remedy="Spread what the others use over the GPUs, or give each a copy of what they only read.",
+    basis="counts",
+    find=_find,
+    compares=True,
+)

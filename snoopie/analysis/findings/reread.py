@@ -1,0 +1,54 @@
+"""Loads that bring the same remote data again and again within a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from snoopie.analysis.findings import repeated
+from snoopie.analysis.findings.facts import PLACE, Facts, rows
+from snoopie.analysis.findings.finding import Finding, Rule
+from snoopie.analysis.findings.lines import on_line
+from snoopie.analysis.findings.thresholds import LEAST_SHARE, LEAST_WIRE, READS, in_words
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    table = facts.large_lines(["load"], "wire_bytes", LEAST_WIRE, LEAST_SHARE)
+    # The records are gone through only where something can be found.
+    if table.empty:
+        return
+    for row in rows(table.merge(repeated.of_lines(facts, ["load"]), on=PLACE)):
+        if READS.crossed(row["sectors_again"]):
+            says = (
+                "loads the same data again and again: each sector at least "
+                f"{in_words(row['sectors_again'], READS.unit)} in a launch, on average"
+                f"{repeated.among_recorded(row['recorded'])}"
+            )
+            numbers = {
+                READS.number: row["sectors_again"],
+                LEAST_WIRE.number: row["wire_bytes"],
+                "distinct bytes": row["distinct"],
+                "launches": row["launches"],
+                LEAST_SHARE.number: row["share"],
+                "share of accesses recorded": row["recorded"],
+            }
+            yield on_line(row, says, numbers, row["wire_bytes"], row["share"])
+
+
+RULE = Rule(
+    name="repeated-loads",
+    title="Remote data read again and again",
+    about=(
+        "Each launch loads the same sectors of other memory several times. Sectors are compared, so lanes of a warp "
+        "that read one word together count once; only reads within a launch are, because between launches the data may "
+        "have changed. The number is a lower bound: the wire bytes of the line over the distinct sectors that all "
+        "launches touched, times the launches. What the L1 cache had still is counted, though not moved. Needs "
+        "recorded accesses."
+    ),
+    thresholds=(READS, LEAST_WIRE, LEAST_SHARE),
+    remedy=(
+        "Load it once into shared or local memory and read it there; a flag that is polled belongs into the memory of "
+        "the GPU that polls it."
+    ),
+    basis="records",
+    find=_find,
+)
