@@ -1,0 +1,83 @@
+"""The whole page, and its file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from snoopie.api import Trace
+from snoopie.files import whole_file
+from snoopie.report import sections
+from snoopie.report.parts import MOST_LETTERS, cut
+
+_HERE = Path(__file__).parent
+
+# Is told which section is being made.
+Progress = Callable[[str], None]
+
+
+def write(
+    trace: Trace,
+    path: Path,
+    sources: Sequence[Path] = (),
+    *,
+    title: str = "",
+    force: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write the report as one HTML file. Source is quoted from the folders ``sources`` alone.
+
+    SnoopieError if the file exists already (unless ``force``) or cannot be written.
+    """
+    with whole_file(path, force=force) as unfinished:
+        unfinished.write_text(render(trace, sources, title=title, progress=progress), encoding="utf-8")
+
+
+def render(trace: Trace, sources: Sequence[Path] = (), *, title: str = "", progress: Progress | None = None) -> str:
+    """The report as HTML."""
+    made = []
+    for maker in sections.ALL:
+        if progress is not None:
+            progress(maker.__name__)
+        made.append(maker(trace, sources))
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("page.html").render(
+        title=cut(title or _title(trace)),
+        about=_about(trace),
+        sections=[section for section in made if section.parts],
+        absent=[section for section in made if not section.parts],
+        style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+    )
+
+
+def _title(trace: Trace) -> str:
+    programs = list(dict.fromkeys(trace.processes["program"]))
+    return f"Traffic of {', '.join(programs[:3])}{', …' if programs[3:] else ''}"
+
+
+def _about(trace: Trace) -> list[str]:
+    """One line each: the command, when and where it ran."""
+    processes = trace.processes
+    commands = list(dict.fromkeys(processes["command"]))
+    hosts = list(dict.fromkeys(processes["host"]))
+    number = f"{len(processes)} process{'' if len(processes) == 1 else 'es'}"
+    started = _date(int(processes["start_ns"].min()))
+    ran = f"{number} on {', '.join(hosts[:8])}{', …' if hosts[8:] else ''}{f', started {started}' if started else ''}"
+    more = f" (and {len(commands) - 1} other commands)" if len(commands) > 1 else ""
+    return [f"{cut(commands[0], 3 * MOST_LETTERS)}{more}", cut(ran)]
+
+
+def _date(ns: int) -> str:
+    # An imported recording may not say when it was.
+    if not ns:
+        return ""
+    try:
+        return datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return ""

@@ -1,0 +1,30 @@
+"""What a report tells, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from snoopie.api import Trace
+from snoopie.report.parts import Section
+from snoopie.report.sections import about, calls, code, communication, findings, memory
+
+# Makes a section of a trace; the folders are those that hold the program's source.
+Maker = Callable[[Trace, Sequence[Path]], Section]
+
+ALL: tuple[Maker, ...] = (
+    about.totals,
+    about.losses,
+    findings.findings,
+    communication.pairs,
+    communication.timeline,
+    code.lines,
+    code.kernels,
+    memory.objects,
+    communication.collectives,
+    communication.copies,
+    memory.usage,
+    memory.leaks,
+    calls.calls,
+    about.machine,
+)

@@ -1,0 +1,25 @@
+"""The program's driver calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from snoopie.api import Trace
+from snoopie.report.parts import Part, Section, table
+
+
+def calls(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Driver calls"
+    by_call = trace.by_call()
+    if by_call.empty:
+        return Section("calls", title, absent="driver calls were not recorded")
+    where = "snoopie calls lists them all"
+    shown = ["call", "calls", "errors", "host_ns", "mean_ns", "p99_ns", "max_ns", "bytes"]
+    parts: list[Part] = [table(by_call, shown, "By call, longest in the calls first", where)]
+    failed = trace.by_error()
+    if len(failed):
+        parts.append(
+            table(failed.astype({"code": "str"}), ["call", "code", "name", "calls"], "Calls that failed", where)
+        )
+    return Section("calls", title, parts)

@@ -1,0 +1,99 @@
+"""Kernels and source lines, with the text around the lines that moved most where its folder was named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from snoopie.analysis import source, units
+from snoopie.api import Trace
+from snoopie.errors import SnoopieError
+from snoopie.figures.lines import NO_LINE
+from snoopie.figures.widths import PAGE
+from snoopie.report.parts import MOST_LETTERS, TRAFFIC, Listing, Part, Section, SourceLine, Text, cut, drawing, table
+
+# So many of the lines that moved most are shown in their files, with so many lines around each.
+_EXCERPTS, _AROUND = 12, 4
+
+
+def kernels(trace: Trace, _: Sequence[Path]) -> Section:
+    moved = trace.by_kernel()
+    if moved.empty:
+        return Section("kernels", "Kernels", absent="no kernel reached memory outside its GPU")
+    measured = ["measured"] if trace.estimated else []
+    where = "snoopie stats --by kernel lists them all"
+    return Section("kernels", "Kernels", [table(moved, ["kernel", "launches", *measured, *TRAFFIC], where=where)])
+
+
+def lines(trace: Trace, sources: Sequence[Path]) -> Section:
+    title = "Source lines"
+    moved = trace.by_line()
+    if moved.empty:
+        return Section("lines", title, absent="no line reached memory outside its GPU")
+    parts: list[Part] = [
+        drawing(
+            trace.plot_lines(width=PAGE),
+            "The lines that moved most: bytes asked for, inside of the wire bytes; beside them, the wire efficiency.",
+        ),
+    ]
+    parts += _excerpts(moved, sources)
+    named = [f"{file}:{line}" if line else NO_LINE for file, line in zip(moved["file"], moved["line"], strict=True)]
+    shown = ["source", "kernel", *TRAFFIC]
+    parts.append(table(moved.assign(source=named), shown, "By line", "snoopie stats --by line lists them all"))
+    return Section("lines", title, parts)
+
+
+def _excerpts(moved: pd.DataFrame, sources: Sequence[Path]) -> list[Part]:
+    known = moved[moved["line"] > 0]
+    if not sources or known.empty:
+        return []
+    parts: list[Part] = []
+    missing = []
+    for file, own in known.head(_EXCERPTS).groupby("file", sort=False):
+        text = _text(str(file), sources)
+        if text is None:
+            missing.append(cut(Path(str(file)).name))
+        elif listing := _listing(str(file), text, own, known[known["file"] == file]):
+            parts.append(listing)
+    if missing:
+        parts.append(Text(f"Not in the source folders that were named: {', '.join(missing)}."))
+    return parts
+
+
+def _text(file: str, sources: Sequence[Path]) -> list[str] | None:
+    path = source.find_source(file, sources)
+    if path is None:
+        return None
+    try:
+        return source.read_source(path).splitlines()
+    except SnoopieError:
+        return None
+
+
+def _listing(file: str, text: list[str], chosen: pd.DataFrame, moved: pd.DataFrame) -> Listing | None:
+    """The chosen lines of a file and those around them, each with what it moved."""
+    amounts = dict(zip(moved["line"].tolist(), moved["bytes"].tolist(), strict=True))
+    largest = max(*amounts.values(), 1)
+    near = {
+        number
+        for line in chosen["line"].tolist()
+        for number in range(max(line - _AROUND, 1), min(line + _AROUND, len(text)) + 1)
+    }
+    lines = [
+        SourceLine(
+            number,
+            _code(text[number - 1]),
+            units.bytes(amounts[number]) if number in amounts else "",
+            100 * amounts.get(number, 0) / largest,
+        )
+        for number in sorted(near)
+    ]
+    return Listing(cut(file, keep_end=True), lines) if lines else None
+
+
+def _code(line: str) -> str:
+    """A line as it stands, with its indentation, not wider than the page."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4)[: MOST_LETTERS + 1])
+    return plain if len(plain) <= MOST_LETTERS else plain[: MOST_LETTERS - 1] + "…"

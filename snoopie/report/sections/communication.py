@@ -1,0 +1,63 @@
+"""Who reached whom, when, by which collectives and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from snoopie.api import Trace
+from snoopie.figures.widths import PAGE
+from snoopie.report.parts import TRAFFIC, Part, Section, drawing, table
+
+_WIDTH = 4.8  # inches
+
+
+def pairs(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Who reached whom"
+    moved = trace.by_pair()
+    if moved.empty:
+        return Section("pairs", title, absent="no kernel reached memory outside its GPU")
+    parts: list[Part] = [
+        drawing(trace.plot_matrix(width=_WIDTH), "Bytes by issuer (who executed the access) and owner of the memory."),
+        table(moved, ["issuer", "owner", *TRAFFIC], "Issued: by whom, on whose memory", "snoopie stats lists them all"),
+        table(
+            trace.by_pair(reading="flow"),
+            ["from", "to", *TRAFFIC],
+            "Flow: from where to where data went; an atomic counts once each way",
+            "snoopie stats --flow lists them all",
+        ),
+    ]
+    return Section("pairs", title, parts)
+
+
+def timeline(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Over time"
+    if trace.traffic_over_time(1, initiated="both").empty:
+        return Section("timeline", title, absent="nothing that moved has a time")
+    caption = "What moved when, by kernels and by copies of the host; above it, when they ran."
+    return Section("timeline", title, [drawing(trace.plot_timeline(bins=300, width=PAGE), caption)])
+
+
+def collectives(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Collectives"
+    if trace.collectives.empty:
+        return Section("collectives", title, absent="no call of NCCL was recorded")
+    shown = ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *TRAFFIC]
+    caption = "Calls of NCCL, with the traffic of the kernels that carried them out"
+    where = "snoopie stats --by collective lists them all"
+    return Section("collectives", title, [table(trace.by_collective(), shown, caption, where)])
+
+
+def copies(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Copies by the host"
+    if trace.copies.empty:
+        return Section("copies", title, absent="no copy between GPUs, or between host and GPU, was recorded")
+    shown = ["source", "destination", "kind", "call", "copies", "bytes", "host_ns"]
+    parts: list[Part] = [
+        drawing(
+            trace.plot_matrix(reading="flow", initiated="host", width=_WIDTH),
+            "Bytes that the host's copies moved, from where to where.",
+        ),
+        table(trace.by_copy(), shown, "By ends and call", "snoopie stats --by copy lists them all"),
+    ]
+    return Section("copies", title, parts)

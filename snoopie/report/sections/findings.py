@@ -1,0 +1,40 @@
+"""What to look at first, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from snoopie.analysis import units
+from snoopie.analysis.findings.numbers import said
+from snoopie.api import Trace
+from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, Finding, Findings, Part, Section, Text, cut
+
+TITLE = "Findings"
+
+
+def findings(trace: Trace, _: Sequence[Path]) -> Section:
+    found = trace.findings()
+    if found.empty:
+        return Section("findings", TITLE, [Text("No rule found anything that makes the traffic dear.")])
+    parts: list[Part] = [Findings([_finding(row) for row in found.head(MOST_ROWS).to_dict("records")])]
+    if len(found) > MOST_ROWS:
+        parts.append(Text(f"{len(found) - MOST_ROWS} more: snoopie findings lists them all."))
+    return Section("findings", TITLE, parts)
+
+
+def _finding(row: dict[Any, Any]) -> Finding:
+    about = "≈ " if row["estimated"] else ""
+    places = " → ".join(end for end in (row["issuer"], row["owner"]) if end)
+    line = f"{row['file']}:{row['line']}" if row["line"] else ""
+    moved = f"{about}{units.bytes(row['bytes'])}"
+    where = [cut(line, keep_end=True), cut(row["kernel"]), cut(places), moved]
+    return Finding(
+        severity=row["severity"],
+        title=cut(about + row["title"], 2 * MOST_LETTERS),
+        where="; ".join(part for part in where if part),
+        numbers=cut("; ".join(said(row["numbers"])), 2 * MOST_LETTERS),
+        threshold=cut(row["threshold"]),
+        remedy=cut(row["remedy"], 4 * MOST_LETTERS),
+    )

@@ -1,0 +1,88 @@
+"""What memory was touched, how much there was over time and at its peak, what was never freed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from snoopie.analysis import memory as analysis
+from snoopie.analysis import units
+from snoopie.api import Trace
+from snoopie.figures import memory as chart
+from snoopie.figures.widths import PAGE
+from snoopie.report.parts import Part, Section, Text, drawing, table
+
+# More charts than this are drawn as one of all together; moments of each, so that it stays small.
+_CHARTS, _MOMENTS = 6, 500
+_PEAKS = 8
+
+
+def objects(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Objects"
+    touched = trace.by_object()
+    touched = touched[(touched[["bytes", "accesses", "copied_in", "copied_out"]] > 0).any(axis=1)]
+    if not (touched["object"] > 0).any():
+        return Section("objects", title, absent="no allocation was touched, or allocations were not recorded")
+    touched = touched.assign(object=touched["object"].astype("str"))
+    parts: list[Part] = [
+        table(
+            touched,
+            ["object", "owner", "kind", "name", "source", "size", "bytes", "accesses", "copied_in", "copied_out"],
+            "Allocations by what GPUs moved to and from them; copies are those of the host",
+            "snoopie stats --by object lists them all",
+        )
+    ]
+    if not touched["exact"].all():
+        parts.append(Text("Objects that share pages are told apart by the recorded accesses, in proportion."))
+    return Section("objects", title, parts)
+
+
+def usage(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Memory over time"
+    used = trace.memory_usage()
+    charts = chart.panels(used, trace.memory_agreement(), trace.processes)
+    if not charts:
+        return Section("memory", title, absent="no allocation was recorded")
+    if len(charts) > _CHARTS:
+        charts = chart.total(used, trace.processes)
+    start = int(trace.processes["start_ns"].min())
+    drawn = chart.draw(charts, start, width=PAGE, most=_MOMENTS)
+    parts: list[Part] = [drawing(drawn, "What was allocated, by kind; the line is what the driver reported.")]
+    peaks = trace.memory_watermark().groupby(["peak", "process", "device"], sort=False)
+    for (_whose, process, device), live in list(peaks)[:_PEAKS]:
+        peak = int(live["peak"].iloc[0])
+        whose = f"process {process} on {device}" if len(trace.processes) > 1 else str(device)
+        after = units.duration(int(live["time"].iloc[0]) - start)
+        parts.append(
+            table(
+                live,
+                ["source", "call", "kind", "objects", "bytes"],
+                f"Peak of {whose}: {units.bytes(peak)} after {after}",
+                "snoopie memory --watermark --json lists them all",
+            )
+        )
+    if len(peaks) > _PEAKS:
+        parts.append(Text(f"{len(peaks) - _PEAKS} more peaks: snoopie memory --watermark lists them."))
+    return Section("memory", title, parts)
+
+
+def leaks(trace: Trace, _: Sequence[Path]) -> Section:
+    title = "Never freed"
+    kept = trace.leaks()
+    # What lives until the program's end by design is no leak.
+    lost: pd.DataFrame = kept[kept["state"] == analysis.NEVER_FREED]
+    if trace.objects.empty:
+        return Section("leaks", title, absent="no allocation was recorded")
+    parts: list[Part] = []
+    if not trace.complete:
+        parts.append(Text("The trace is incomplete: of what it shows as not freed nothing can be said."))
+    elif lost.empty:
+        parts.append(Text("Everything that the program allocated was freed, or lives until its end by design."))
+    if len(lost):
+        shown = ["process", "device", "source", "call", "kind", "objects", "bytes"]
+        lost = lost.assign(process=lost["process"].astype("str"))
+        where = "snoopie memory --leaks --json lists them all"
+        parts.append(table(lost, shown, "Memory that no call had freed when the program began to exit", where))
+    return Section("leaks", title, parts)
