@@ -8,17 +8,14 @@ some at a time, however many there are.
 from __future__ import annotations
 
 import gzip
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from snoopie.api import Trace
-from snoopie.errors import SnoopieError
 from snoopie.exporters.chrome_events import Story
 from snoopie.exporters.chrome_tracks import json_text
+from snoopie.files import whole_file
 
 # Is told now and then how many events are written, of how many.
 Progress = Callable[[int, int], None]
@@ -31,27 +28,8 @@ def export(trace: Trace, path: str | Path, *, force: bool = False, progress: Pro
     written.
     """
     path = Path(path)
-    if path.is_dir():
-        raise SnoopieError(f"{path} is a folder", "name a file, as in -o trace.json")
-    if path.exists() and not force:
-        raise SnoopieError(f"{path} exists already", "name another file, or overwrite with --force")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the rename stays within one file system.
-        folder = tempfile.mkdtemp(prefix=".snoopie-export-", dir=path.parent)
-        unfinished = Path(folder, path.name)
-        try:
-            with unfinished.open("wb") as file:
-                written = _write(trace, file, path.suffix == ".gz", progress)
-            os.replace(unfinished, path)
-        finally:
-            with suppress(FileNotFoundError):
-                unfinished.unlink()
-            os.rmdir(folder)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SnoopieError(f"{path} cannot be written ({reason})", "name another place, or free space") from error
-    return written
+    with whole_file(path, force=force) as unfinished, unfinished.open("wb") as file:
+        return _write(trace, file, path.suffix == ".gz", progress)
 
 
 def _write(trace: Trace, file: IO[bytes], compressed: bool, progress: Progress | None) -> int:

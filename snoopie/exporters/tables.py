@@ -68,7 +68,7 @@ def _write_parquet(pieces: Pieces, path: Path) -> None:
     try:
         for piece in pieces:
             schema = None if writer is None else writer.schema
-            table = pa.Table.from_pandas(_flat(piece), schema=schema, preserve_index=False)
+            table = pa.Table.from_pandas(flat(piece), schema=schema, preserve_index=False)
             if writer is None:
                 writer = pa.parquet.ParquetWriter(path, table.schema, compression="zstd")
             writer.write_table(table)
@@ -80,14 +80,14 @@ def _write_parquet(pieces: Pieces, path: Path) -> None:
 def _write_csv(pieces: Pieces, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for number, piece in enumerate(pieces):
-            _flat(piece).to_csv(file, index=False, header=number == 0, lineterminator="\n")
+            flat(piece).to_csv(file, index=False, header=number == 0, lineterminator="\n")
 
 
 _WRITERS: dict[str, Callable[[Pieces, Path], None]] = {"parquet": _write_parquet, "csv": _write_csv}
 FORMATS = tuple(_WRITERS)
 
 
-def _flat(table: pd.DataFrame) -> pd.DataFrame:
+def flat(table: pd.DataFrame) -> pd.DataFrame:
     """An index with a name is an id, and becomes the first column."""
     return table.reset_index() if table.index.name is not None else table
 
