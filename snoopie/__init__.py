@@ -7,6 +7,7 @@
 """
 
 from snoopie.api import Trace, load
+from snoopie.comparison import Comparison, compare
 from snoopie.errors import (
     CorruptError,
     EmptyError,
@@ -21,6 +22,7 @@ from snoopie.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Comparison",
     "CorruptError",
     "EmptyError",
     "MissingColumnError",
@@ -31,5 +33,6 @@ __all__ = [
     "UsageError",
     "VersionError",
     "__version__",
+    "compare",
     "load",
 ]

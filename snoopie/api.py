@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import glob
-import html
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from snoopie.analysis import (
     accesses,
+    activity,
+    bandwidth,
     calls,
     collectives,
     copies,
+    findings,
+    heat,
+    launches,
+    libraries,
+    links,
     losses,
     memory,
+    memory_curve,
     objects,
     pairs,
     places,
@@ -28,6 +35,7 @@ from snoopie.analysis import (
     reuse,
     selection,
     source,
+    source_tree,
     stacks,
     tensors,
     timeline,
@@ -35,17 +43,29 @@ from snoopie.analysis import (
     units,
     variables,
 )
+from snoopie.analysis.bandwidth import Over
 from snoopie.analysis.copies import Order
+from snoopie.analysis.findings.facts import Facts, Recorded
+from snoopie.analysis.findings.finding import Basis
+from snoopie.analysis.launches import Order as LaunchOrder
+from snoopie.analysis.libraries import Library
+from snoopie.analysis.pairs import Cell
 from snoopie.analysis.reading import Initiated, Reading, ends
 from snoopie.analysis.reuse import Touched as Reused
 from snoopie.analysis.selection import Names, Places
 from snoopie.analysis.traffic import Value
 from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError, UsageError
+from snoopie.figures.widths import COLUMN, PAGE
 from snoopie.importers import nvidia_smi, torch_memory
+from snoopie.notebook import Matrix, Rows, trace_html
 from snoopie.trace.merge import Tables
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
+
+if TYPE_CHECKING:
+    # It takes a second to import, and most traces are not drawn.
+    from matplotlib.figure import Figure
 
 _Result = TypeVar("_Result")
 
@@ -62,7 +82,8 @@ class Trace:
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
     Ids are unique over processes and 0 means none. An issuer or owner is a place in ``gpus``, -1 (host), -2
     (unknown), or a place in ``sets`` (from -3 down). Sums are int64, and exact unless ``estimated``. `select` gives a
-    view, which ``launches``, ``counts``, ``records``, ``copies``, ``collectives`` and all analyses follow.
+    view, which ``launches``, ``counts``, ``records``, ``copies``, ``collectives``, the tables of driver calls,
+    ``memory_use`` and all analyses follow.
     """
 
     def __init__(
@@ -144,6 +165,19 @@ class Trace:
         """
         return places.places(self._tables)
 
+    @cached_property
+    def period(self) -> tuple[int, int]:
+        """From the first moment that the trace tells of to after its last, host ns, also for a view: of launches,
+        copies, collectives, single driver calls, allocations and the driver's reports of memory. (0, 0) without any.
+        """
+        if self._whole is not self:
+            return self._whole.period
+        when, use = self._when, self.memory_use["time"]
+        spans = [(when["called"], when["end"]), (when["start"], when["end"]), (use, use)]
+        spans += [(table["start"], table["end"]) for table in (self.copies, self.collectives, self.calls)]
+        spans.append((self.objects["allocated"], self.objects["freed"]))
+        return timeline.period(spans)
+
     @property
     def links(self) -> pd.DataFrame:
         """issuer owner access native_atomics rank"""
@@ -209,22 +243,22 @@ class Trace:
 
         Rows of one call are to be added up: each is of the time since the one before it, until ``time``.
         """
-        return self._tables.call_totals
+        return self._called(self._tables.call_totals)
 
     @property
     def call_times(self) -> pd.DataFrame:
         """process call thread gpu log2 calls: how many took at least 2^log2 ns and less than twice that; add up."""
-        return self._tables.call_times
+        return self._called(self._tables.call_times)
 
     @property
     def call_errors(self) -> pd.DataFrame:
         """process call thread gpu code name calls: what driver calls returned that failed; to be summed"""
-        return self._tables.call_errors
+        return self._called(self._tables.call_errors)
 
     @property
     def calls(self) -> pd.DataFrame:
         """event | process call kernel thread gpu direction start end (host ns) code bytes: with CALLS=all, each call"""
-        return self._tables.calls
+        return self._called(self._tables.calls)
 
     @property
     def memory_use(self) -> pd.DataFrame:
@@ -232,7 +266,8 @@ class Trace:
 
         ``used`` is by everybody, ``own`` by this process.
         """
-        return self._tables.memory_use
+        use = self._tables.memory_use
+        return use if self._selected is None else self._selected.at_times(self._selected.of_memory(use, "gpu"), "time")
 
     @property
     def notices(self) -> pd.DataFrame:
@@ -305,16 +340,25 @@ class Trace:
         owners: Places = None,
         launches: int | Iterable[int] | None = None,
         files: Names = None,
+        processes: int | Iterable[int] | None = None,
+        between: tuple[int, int] | None = None,
     ) -> Trace:
         """A view that keeps only what is named; None keeps all, and views of views narrow further.
 
         ``kernels`` (of the launch), ``operations`` and ``files`` are names or, where nothing has that very name,
-        patterns with * and ?. ``issuers`` and ``owners`` are places or labels ("GPU 0"). What is not there selects
-        nothing.
+        patterns with * and ?. ``issuers`` and ``owners`` are places or labels ("GPU 0"), ``launches`` and ``processes``
+        ids; ``range(first, last + 1)`` is a range of launches. What is not there selects nothing. UsageError for a
+        time that ends before it begins.
+
+        ``between``: what was under way at some moment from the first to before the second, host ns, as a whole. A
+        launch by its time on its GPU, or, where that is not known, by its call (`timeline`); one without any time is in
+        none. Copies and driver calls by their calls.
 
         A copy is kept for its issuer, and for the owner of either of its ends. It is no part of a kernel: to name
-        kernels, operations, launches or files excludes all copies. A collective is kept for its issuer, and,
-        where kernels or launches are named, with those that carry it out.
+        kernels, operations, launches or files excludes all copies. A collective is kept for its issuer, process and
+        time, and, where kernels or launches are named or were under way, with those that carry it out. Driver calls are
+        kept for their process and GPU (``issuers``), single ones (``calls``) also for their time; memory for its
+        process, owner and time. All else says nothing of these.
         """
         base = self._selected or selection.everything(self._tables)
         chosen = selection.narrow(
@@ -326,6 +370,9 @@ class Trace:
             owners=owners,
             launches=launches,
             files=files,
+            processes=processes,
+            between=between,
+            when=None if between is None else self._whole._when,
         )
         return Trace(self._tables, chosen, self._whole, self._cluster)
 
@@ -350,9 +397,16 @@ class Trace:
         }
 
     def matrix(
-        self, value: Value = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
+        self,
+        value: Cell = "bytes",
+        reading: Reading = "issued",
+        initiated: Initiated = "device",
+        library: Library | None = None,
     ) -> pd.DataFrame:
         """A square over all GPUs (host, unknown, multicast too where the trace has them), zeros included; int64.
+
+        The value ``wire_efficiency`` is float64, and NaN where nothing went over a wire. ``library`` (NCCL, NVSHMEM,
+        program) leaves what `by_library` says of it alone.
 
         ``issued``: rows issuer, columns owner. ``flow``: rows from, columns to; an atomic counts once each way.
 
@@ -360,19 +414,63 @@ class Trace:
         is the end that is not the issuer, and a copy between two other ends counts once for each of them. ``both``:
         the sum. UsageError for other values than bytes.
         """
-        return pairs.matrix(self._pairs(reading, initiated), self._nodes(initiated), value, self.label)
+        table = pairs.matrix(self._pairs(reading, initiated, library), self._nodes(initiated), value, self.label)
+        return Matrix.of(table, value)
 
-    def by_pair(self, reading: Reading = "issued", initiated: Initiated = "device") -> pd.DataFrame:
+    def by_pair(
+        self, reading: Reading = "issued", initiated: Initiated = "device", library: Library | None = None
+    ) -> pd.DataFrame:
         """issuer owner (``flow``: from to) as labels, values; the pairs of `matrix` with traffic, most bytes first.
 
         ``host`` has the values copies, bytes and host_ns (time in the calls), ``both`` has bytes, device_bytes and
         host_bytes.
         """
-        return pairs.by_pair(self._pairs(reading, initiated), self.label)
+        return Rows(pairs.by_pair(self._pairs(reading, initiated, library), self.label))
+
+    def by_library(self, reading: Reading = "issued", initiated: Initiated = "device") -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, library (NCCL, NVSHMEM, program), and the values of `by_pair`.
+
+        NCCL: launches that carry out its calls, and its kernels and functions. NVSHMEM: its kernels and functions, also
+        inlined ones, and what else touches its symmetric heap. Copies are the library's whose frames are in their call
+        stacks; without stacks, the program's.
+        """
+        moved, copied = self._of_libraries
+        table = pairs.directed(
+            self._library_sums.assign(library=moved), self.copies.assign(library=copied), reading, initiated, "library"
+        )
+        return pairs.by_library(table, self.label)
+
+    def bandwidth(self, over: Over = "pair", initiated: Initiated = "device") -> pd.DataFrame:
+        """from to (labels; over ``gpu``: gpu, direction out or in) wire_bytes busy (ns) rate capacity (bytes a second)
+        share (of the capacity), most bytes first: how fast data flowed while what moved it ran.
+
+        Of launches and copies whose times on the GPU are known, see `without_device_times`; never scaled. Copies have
+        all their bytes as wire bytes. ``capacity`` is that of the GPUs' NVLinks in one direction, for a pair that of
+        the GPU with less, as if all its links led to the other or to a switch; NaN where it is not known. Over ``gpu``
+        only what moved between GPUs counts.
+        """
+        if over not in ("pair", "gpu"):
+            raise UsageError(f"there is no bandwidth over {over!r}", "use 'pair' or 'gpu'")
+        if over == "pair":
+            return self._labelled(bandwidth.by_pair(self._moved(initiated), self.gpus, self.links), "flow")
+        table = bandwidth.by_gpu(self._moved(initiated), self.gpus)
+        return table.assign(gpu=pd.Series([self.label(gpu) for gpu in table["gpu"]], dtype="str"))
+
+    def by_route(self) -> pd.DataFrame:
+        """from to (GPU, host, multicast, unknown) bytes device_bytes host_bytes: what flowed between these kinds of
+        places, most bytes first"""
+        return pairs.by_route(self._pairs("flow", "both"))
+
+    def link_matrix(self) -> pd.DataFrame:
+        """A square over all GPUs: by what the issuer (row) reaches the owner's memory, as far as the driver says.
+
+        "NVLink" (access with native atomics), "PCIe" (without), "no access", "unknown", and "" for a GPU itself.
+        """
+        return links.matrix(self.gpus, self.links)
 
     def by_copy(self) -> pd.DataFrame:
         """source destination (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
-        return copies.by_copy(self.copies, self.label)
+        return Rows(copies.by_copy(self.copies, self.label))
 
     def single_copies(self, order: Order = "bytes", limit: int = 1000) -> pd.DataFrame:
         """copy process source destination issuer (labels) kind call bytes stream thread start (ns after the earliest of
@@ -383,19 +481,19 @@ class Trace:
 
     def by_kernel(self) -> pd.DataFrame:
         """kernel launches (with traffic) measured (of these), values"""
-        return traffic.by_kernel(self._sums("kernel", "launch"))
+        return Rows(traffic.by_kernel(self._sums("kernel", "launch")))
 
     def by_line(self) -> pd.DataFrame:
         """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""
-        return traffic.by_line(self._sums("file", "line", "kernel"))
+        return Rows(traffic.by_line(self._sums("file", "line", "kernel")))
 
     def by_site(self) -> pd.DataFrame:
         """site kernel function file line offset opcode operation width sass, values"""
-        return traffic.by_site(self._sums("site", "kernel"), self.sites)
+        return Rows(traffic.by_site(self._sums("site", "kernel"), self.sites))
 
     def by_operation(self) -> pd.DataFrame:
         """operation, values"""
-        return traffic.by_operation(self._sums("operation"))
+        return Rows(traffic.by_operation(self._sums("operation")))
 
     def by_collective(self) -> pd.DataFrame:
         """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
@@ -403,7 +501,7 @@ class Trace:
         What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
         Launches whose calls the trace does not have are in a row with the operation "".
         """
-        return collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives)
+        return Rows(collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives))
 
     def calls_behind(
         self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
@@ -418,8 +516,9 @@ class Trace:
         """``keys`` (some of process, thread, gpu) call calls errors host_ns (in the calls) mean_ns min_ns max_ns p50_ns
         p90_ns p99_ns bytes (copied, set or allocated), longest in the calls first.
 
-        Driver calls, of the whole trace also for a view. A percentile is a bound: that share of the calls took less,
-        and it is less than twice too high. Errors: cuEventQuery and the like answer "not ready", which is none.
+        Driver calls; of a view those of its processes and GPUs (``issuers``), at any time. A percentile is a bound:
+        that share of the calls took less, and it is less than twice too high. Errors: cuEventQuery and the like answer
+        "not ready", which is none.
         """
         keys = (*calls.checked_keys(keys), "call")
         return calls.by_call(self.call_totals, self.call_times, self.label, keys)
@@ -432,7 +531,7 @@ class Trace:
         """kernel, ``keys`` (some of process, thread, gpu), launches (calls that succeeded) errors host_ns (in the
         calls) mean_ns min_ns max_ns, longest in the calls first.
 
-        Every kernel that the host launched by itself, measured or not; of the whole trace also for a view. A launch
+        Every kernel that the host launched by itself, measured or not; a view divides them as `by_call`. A launch
         while a graph is captured is such a call; the launch of a graph is none of its kernels.
         """
         return calls.by_kernel(self.call_totals, self.label, calls.checked_keys(keys))
@@ -441,20 +540,44 @@ class Trace:
         """direction, ``keys`` (some of process, thread, gpu), call asynchronous (bool) calls errors bytes host_ns (in
         the calls) bandwidth (bytes a second), most bytes first.
 
-        All copy calls, also within one memory; of the whole trace also for a view. ``bandwidth`` is NaN where the call
+        All copy calls, also within one memory; a view divides them as `by_call`. ``bandwidth`` is NaN where the call
         does not wait for the transfer: asynchronous ones, and all between GPUs or within one.
         """
         return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
 
+    def single_calls(self, call: str, order: Order = "host_ns", limit: int = 1000) -> pd.DataFrame:
+        """event process thread gpu (label) kernel direction start (ns after the earliest of all) host_ns (in the call)
+        bytes code (what it returned, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
+        ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
+        """
+        return calls.single(self.calls, call, self.label, order, limit)
+
     def by_error(self, *keys: str) -> pd.DataFrame:
-        """call, ``keys`` (some of process, thread, gpu), code name (of the code) calls: driver calls that failed, of
-        the whole trace also for a view
+        """call, ``keys`` (some of process, thread, gpu), code name (of the code) calls: driver calls that failed; a
+        view divides them as `by_call`
         """
         return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))
 
     def by_launch(self) -> pd.DataFrame:
         """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
         return traffic.by_launch(self._sums("launch"), self._tables.launches)
+
+    def single_launches(self, order: LaunchOrder = "bytes", limit: int = 1000) -> pd.DataFrame:
+        """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) start (ns
+        after the earliest of all) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack: the
+        ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``. Never
+        scaled, and also those without traffic. UsageError for another order.
+        """
+        ranks = self.processes["rank"]
+        return launches.single(self.launches, self.timeline(), self._sums("launch"), ranks, self.label, order, limit)
+
+    def by_launch_stack(self) -> pd.DataFrame:
+        """stack source launches bytes accesses: of the measured launches by the call stack that made them, most bytes
+        first; never scaled. ``source`` is the `stack_label`.
+        """
+        table = launches.by_stack(self.launches, self._sums("launch"))
+        table.insert(1, "source", self.stack_label(table["stack"]))
+        return table
 
     def resources(self) -> pd.DataFrame:
         """resource records start end (ns) busy (ns) busy_share gaps gap (ns): each GPU with its kernels, and all copies
@@ -485,23 +608,82 @@ class Trace:
         ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
         then divided in proportion to the records, as wire_bytes always are among such objects.
         """
-        table = objects.divided(self._sums("launch", "site", "owner", "object"), self._touched)
+        table = self._divided
         copied = objects.copied(self._tables, self.copies)
-        result = objects.by_object(table, copied, self.objects, self.label)
-        result.insert(3, "name", self._object_names.reindex(result["object"].to_numpy(), fill_value="").to_numpy())
-        result.insert(4, "source", self.stack_label(result["stack"]))
-        return result
+        return Rows(self._named(objects.by_object(table, copied, self.objects, self.label)))
 
-    def object_offsets(self, object: int, bins: int = 256) -> pd.DataFrame:
-        """offset (bytes from the object's beginning) issuer (label) operation accesses lanes bytes: what of one object
-        the recorded accesses touched, in at most ``bins`` parts of equal length, those without left out.
+    def object_offsets(self, object: int, bins: int = 256, start: int = 0, stop: int | None = None) -> pd.DataFrame:
+        """offset (bytes from the object's beginning) issuer (label) operation accesses lanes bytes: what of one object,
+        or of its bytes from ``start`` to ``stop``, the recorded accesses touched, in at most ``bins`` parts of equal
+        length, those without left out.
 
-        An access counts in each part that it touches. UsageError for an object that the trace does not have.
+        An access counts in each part that it touches. UsageError for an object or bytes that the trace does not have.
         """
-        if object not in self.objects.index:
-            raise UsageError(f"there is no object {object}", "take one of trace.objects")
-        work = partial(objects.offsets, object=object, bins=bins)
+        limits = heat.checked_range(self._object_size(object), start, stop)
+        work = partial(objects.offsets, object=object, bins=bins, limits=limits)
         return objects.merged_offsets(self._of_records(work), self.sites, self.label)
+
+    def object_heat(
+        self,
+        object: int,
+        bins: int = 512,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        width: int = 1,
+        operations: Collection[str] = (),
+    ) -> pd.DataFrame:
+        """issuer (label) × offset (of each part's first byte): bytes that recorded accesses moved in each part of an
+        object, or of its bytes from ``start`` to ``stop``: in at most ``bins`` parts, of whole elements of ``width``
+        bytes. int64; issuers that did not touch the object have no row.
+
+        What a lane moved is spread over the bytes that it touched, so parts add up, and an element's bytes / ``width``
+        is how often it was touched. The first call goes through all records, further ones, of whatever object, through
+        their sums. UsageError as `object_offsets`.
+        """
+        limits = heat.checked_range(self._object_size(object), start, stop)
+        part = heat.cells((0, 1), limits, (1, bins), width)
+        table = heat.along(self._touches(object, None, operations), part)
+        return table.set_axis(pd.Index([self.label(place) for place in table.index], name="issuer", dtype="str"))
+
+    def object_rows(
+        self,
+        object: int,
+        length: int,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        rows: tuple[int, int] | None = None,
+        columns: tuple[int, int] | None = None,
+        width: int = 1,
+        issuer: int | str | None = None,
+        operations: Collection[str] = (),
+        cells: tuple[int, int] = (256, 512),
+    ) -> pd.DataFrame:
+        """row × offset in it: bytes moved, as in `object_heat`, in a matrix of rows of ``length`` bytes that begins at
+        the object's byte ``start``, in at most ``cells`` cells down and across.
+
+        ``rows`` and ``columns`` (bytes of a row) choose a part of it, from … to. ``issuer`` is a place or a label.
+        """
+        first, last = heat.checked_range(self._object_size(object), start, stop)
+        if length < 1:
+            raise UsageError(f"rows of {length} bytes are none", "give how many bytes a row has")
+        down, across = rows or (0, -(-(last - first) // length)), columns or (0, min(length, last - first))
+        if not (0 <= down[0] < down[1] and 0 <= across[0] < across[1] <= length):
+            raise UsageError(
+                f"there are no rows {down}, bytes {across}", "take both from 0 on, and the lower end first"
+            )
+        part = heat.cells(down, across, cells, width)
+        return heat.in_rows(self._touches(object, issuer, operations), first, last, length, part)
+
+    def object_reuse(
+        self, object: int, issuer: int | str | None = None, operations: Collection[str] = ()
+    ) -> pd.DataFrame:
+        """least most (times) bytes: how many bytes of an object recorded accesses touched so often, by powers of two;
+        those of each issuer for itself.
+        """
+        self._object_size(object)
+        return heat.how_often(self._touches(object, issuer, operations))
 
     def reuse(self, by: Literal["object", "site"] = "object") -> pd.DataFrame:
         """object [site] accesses bytes distinct (bytes) reuse: how often the same bytes were moved to the same issuer,
@@ -538,23 +720,75 @@ class Trace:
         ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
         trace was imported. Else both are ``called``, the time of the call.
         """
-        return timeline.timeline(self.launches, self.spans)
+        return self._when.copy() if self._selected is None else self._whole._when[self._selected.launches]
 
     def pairs_by_launch(self, reading: Reading = "issued") -> pd.DataFrame:
         """launch, issuer owner (``flow``: from to) as labels, values; of measured launches, never scaled"""
         return self._labelled(timeline.by_launch(self._sums("launch", *_PAIR), reading), reading)
 
     def traffic_over_time(
-        self, bins: int = 1000, reading: Reading = "issued", initiated: Initiated = "device"
+        self,
+        bins: int = 1000,
+        reading: Reading = "issued",
+        initiated: Initiated = "device",
+        first: int | None = None,
+        last: int | None = None,
     ) -> pd.DataFrame:
         """issuer owner (``flow``: from to) as labels, start end (of a bin, host ns) bytes; bins with traffic only.
 
-        The bins are equally wide, at most so many. Bytes of measured launches are spread evenly over the time they
-        ran, and of copies over their calls; they are exact, and never scaled.
+        The bins are equally wide, at most so many, over the time from ``first`` until before ``last`` (default: all).
+        Bytes of measured launches are spread evenly over the time they ran, and of copies over their calls; they are
+        exact, and never scaled.
         """
-        moved = self._sums("launch", *_PAIR)
-        table = timeline.traffic_over_time(moved, self.copies, self.timeline(), bins, reading, initiated)
-        return self._labelled(table, reading)
+        if (reading, initiated) not in self._moves:
+            moved = self._sums("launch", *_PAIR)
+            self._moves[reading, initiated] = timeline.moves(moved, self.copies, self.timeline(), reading, initiated)
+        return self._labelled(timeline.over_time(self._moves[reading, initiated], bins, first, last), reading)
+
+    def activity_lanes(self, streams: bool = True) -> pd.DataFrame:
+        """lane | what place (label) process line events start end (host ns): what there is to see over time.
+
+        ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
+        the host's calls. Driver calls are there with CALLS=all. ``line`` is a stream, or the thread of driver calls.
+        Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
+        where there can be several.
+        """
+        ran = self._activity(streams)
+        times = ran.events.groupby("lane").agg(start=("start", "min"), end=("end", "max"))
+        places = {place: self.label(place) for place in ran.lanes["place"].unique().tolist()}
+        return ran.lanes.assign(place=ran.lanes["place"].map(places).astype("str"), **times)
+
+    def activity_blocks(
+        self, first: int, last: int, most: int = 500, streams: bool = True, lanes: Iterable[int] | None = None
+    ) -> pd.DataFrame:
+        """lane start end (host ns) count busy (ns) id name (of a single one): what to draw of ``lanes`` (default: all)
+        from ``first`` until before ``last``, at most about 2 × ``most`` blocks a lane.
+
+        Neighbours that are shorter than 1/``most`` of that time are one block; it has an ``id``, that of the launch,
+        copy, collective or call, only if it is of one. UsageError for a number of blocks that cannot be.
+        """
+        ran = self._activity(streams)
+        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
+        table = activity.blocks(events, first, last, most)
+        one = table[table["id"] > 0]
+        return table.assign(name=self._described(one, ran)["name"].reindex(table.index, fill_value=""))
+
+    def activity_within(
+        self, first: int, last: int, limit: int = 200, streams: bool = True, lanes: Iterable[int] | None = None
+    ) -> pd.DataFrame:
+        """what id name place (label) process stream thread start end (host ns) duration bytes (-1 unknown): of
+        ``lanes`` (default: all) the ``limit`` ones that fill most of the time from ``first`` until before ``last``.
+        """
+        ran = self._activity(streams)
+        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
+        return self._described(activity.longest(events, first, last, limit), ran)
+
+    def activity_of(self, what: str, id: int) -> pd.DataFrame:
+        """The row of `activity_within` of one launch (as "kernel" or "launch"), copy, collective or call; none for what
+        is not there."""
+        ran = self._activity(True)
+        lanes = ran.lanes.index[ran.lanes["what"] == what]
+        return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
 
     def memory_usage(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
         """process device (label) kind counted time (host ns) bytes objects: how much memory there was from each moment
@@ -565,6 +799,24 @@ class Trace:
         """
         _, changes, _ = self._memory(device, process)
         return memory.usage(changes, self.label)
+
+    def memory_curve(
+        self, device: int | str | None = None, process: int | None = None, points: int = 2000
+    ) -> pd.DataFrame:
+        """time (host ns), and the bytes of each kind that counts from then on, of all devices and processes asked for
+        together: at most about so many rows, with the peak."""
+        _, changes, use = self._memory(device, process)
+        usage = memory.running(changes[changes["counted"]], ["kind"])
+        ends = self.processes["end_ns"] if process is None else self.processes["end_ns"][[process]]
+        end = max(
+            int(times.max(initial=0)) for times in (ends.to_numpy(), usage["time"].to_numpy(), use["time"].to_numpy())
+        )
+        return memory_curve.curve(usage, end, points)
+
+    def memory_by_kind(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+        """process device (label) kind counted peak (bytes) peak_time (host ns) left (bytes at the end) objects (then):
+        `memory_usage` in few rows."""
+        return memory.by_kind(self.memory_usage(device, process))
 
     def memory_watermark(
         self, device: int | str | None = None, process: int | None = None, *, total: bool = False
@@ -584,18 +836,26 @@ class Trace:
         ``state`` is "never freed", or says why nothing is known, or why it lives so long by design: freed at exit,
         ended with its context, module static, held by a graph, held by a pool (bytes alone).
         """
-        objects, _, use = self._memory(device, process)
+        there, _, use = self._memory(device, process)
+        # Their ends as they are, also after the time of a view.
+        objects = self._memory_objects.loc[there.index]
+        if self._selected is not None:
+            objects = self._selected.at_times(objects, "allocated")
         return memory.leaks(objects, self.processes, use, self.label, self.stack_label)
 
-    def memory_agreement(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+    def memory_agreement(
+        self, device: int | str | None = None, process: int | None = None, points: int | None = None
+    ) -> pd.DataFrame:
         """process device (label) time (host ns) used change own pool_reserved pool_used allocated allocated_by_all.
 
         What the driver reported (``used`` by everybody, its ``change`` against the first sample, ``own``; -1 unknown)
         beside what the process, and all processes of the trace, had allocated then, in bytes. Contexts, loaded code
-        and the collector's own memory are in what the driver reports alone.
+        and the collector's own memory are in what the driver reports alone. With ``points`` at most about so many
+        samples of each process and device, those with the most in use.
         """
         _, _, use = self._memory(device, process)
-        return memory.agreement(self._memory_changes, use, self.label)
+        table = memory.agreement(self._whole._memory_changes, use, self.label)
+        return table if points is None else memory.thinned(table, points)
 
     def nvidia_smi(self, path: str | os.PathLike[str], device: int | str | None = None) -> pd.DataFrame:
         """time (host ns) device (label) used (bytes): what a log of nvidia-smi says of the trace's GPUs.
@@ -610,9 +870,21 @@ class Trace:
         labels = pd.Series([self.label(owner) for owner in table["owner"]], dtype="str")
         return table.assign(device=labels)[["time", "device", "used"]]
 
+    def by_file(self) -> pd.DataFrame:
+        """file lines (with traffic), values; file "" for what has no line"""
+        return traffic.by_file(self._sums(*_LINE))
+
+    def file_tree(self) -> pd.DataFrame:
+        """path name depth folder (bool) bytes share: the files of `by_file` in their folders, most bytes first.
+
+        A folder (its path ends in "/") is followed by what it holds, one deeper; folders on the way to a single one are
+        part of its name.
+        """
+        return source_tree.tree(self.by_file())
+
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
-        return source.file_lines(self._sums("file", "line", "kernel"), file)
+        return Rows(source.file_lines(self._sums("file", "line", "kernel"), file))
 
     def line_sites(self, file: str, line: int) -> pd.DataFrame:
         """The rows of `by_site` of one line"""
@@ -621,7 +893,32 @@ class Trace:
     def line_matrix(self, file: str, line: int, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""
         of_line = source.of_line(self._sums(*_LINE, *_PAIR), file, line)
-        return pairs.matrix(traffic.directed(of_line, reading), self._nodes("device"), value, self.label)
+        table = pairs.matrix(traffic.directed(of_line, reading), self._nodes("device"), value, self.label)
+        return Matrix.of(table, value)
+
+    def line_kernels(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_kernel` of one line"""
+        return traffic.by_kernel(source.of_line(self._sums(*_LINE, "kernel", "launch"), file, line))
+
+    def line_objects(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_object` of one line, without copies: the allocations that it touched. Object 0 is memory of
+        no known object, or of objects that neither counts nor records tell apart.
+
+        Goes through the records, once a trace, where counts alone do not tell all.
+        """
+        counts = source.of_line(self._sums(*_LINE, "launch", "site", "owner", "object"), file, line)
+        recorded = self._touched if (counts["object"] == 0).any() else objects.merged([])
+        return self._named(objects.by_object_alone(objects.divided(counts, recorded), self.objects, self.label))
+
+    def line_stacks(self, file: str, line: int) -> pd.DataFrame:
+        """stack source kernel launches (with traffic) measured (of these), values: the calls that launched the kernels
+        which executed a line. ``source`` is the `stack_label` of the stack, 0 and "" where it is not known.
+        """
+        own = source.of_line(self._sums(*_LINE, "kernel", "launch"), file, line)
+        stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
+        table = traffic.by_stack(own.assign(stack=stack))
+        table.insert(1, "source", self.stack_label(table["stack"]))
+        return table
 
     def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
         """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
@@ -679,9 +976,87 @@ class Trace:
         """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
         return losses.losses(self._tables, self._whole._sums("site", "owner"), self._whole._unmeasured)
 
+    def findings(self, basis: Basis | None = None) -> pd.DataFrame:
+        """rule severity (high, medium, low) title file line kernel site issuer owner object process bytes share numbers
+        threshold remedy estimated basis view query: what to look at, the largest share first. docs/findings.md.
+
+        ``numbers`` is a dict, name → value. ``bytes`` are involved, which are ``share`` of what the rule looks at;
+        severity follows from that. ``file`` … ``process`` are those that the finding is about, else "", 0 or -1.
+        ``view`` and ``query`` say where the app shows it. ``basis``: only rules that look at counts and copies alone,
+        or those that go through the records. UsageError for another. Rules that compare GPUs or ranks are for whole
+        traces, not for views.
+        """
+        if basis is not None and basis not in findings.BASES:
+            raise UsageError(f"findings have no basis {basis!r}", f"use one of {', '.join(findings.BASES)}")
+        facts = Facts(
+            self._tables,
+            self._sums,
+            self.copies,
+            lambda: Recorded.of(self._reused),
+            lambda: self._divided,
+            self.stack_label,
+            lambda: self._object_names,
+        )
+        bases = findings.BASES if basis is None else [basis]
+        return findings.findings(facts, bases, estimated=self.estimated, whole=self._selected is None)
+
     def label(self, place: int) -> str:
         """The name for reading of an issuer or owner: "GPU 0", "host", "unknown", "multicast 0 (GPU 0, GPU 1)"."""
         return self._tables.label(place)
+
+    # Figures: matplotlib's, `savefig` writes them as PNG, SVG or PDF. ``width`` is in inches.
+
+    def plot_matrix(
+        self,
+        value: Value = "bytes",
+        reading: Reading = "issued",
+        initiated: Initiated = "device",
+        *,
+        width: float = COLUMN,
+        title: str = "",
+    ) -> Figure:
+        """The `matrix` as a heatmap with its numbers; places other than GPUs stand apart, where they have traffic."""
+        from snoopie.figures import matrix
+
+        table = self.matrix(value, reading, initiated)
+        return matrix.draw(table, value, gpus=len(self.gpus), width=width, title=title)
+
+    def plot_lines(self, value: Value = "bytes", *, top: int = 15, width: float = COLUMN, title: str = "") -> Figure:
+        """The ``top`` lines of `by_line` as bars, with their efficiency. UsageError for less than one."""
+        from snoopie.figures import lines
+
+        return lines.draw(self.by_line(), value, top=top, width=width, title=title)
+
+    def plot_timeline(
+        self,
+        reading: Reading = "issued",
+        initiated: Initiated = "both",
+        *,
+        bins: int = 400,
+        width: float = PAGE,
+        title: str = "",
+    ) -> Figure:
+        """`traffic_over_time` by pair, under the times of launches and copies by GPU, as far as they are known."""
+        from snoopie.figures import timeline as drawn
+
+        moved = self.traffic_over_time(bins, reading, initiated)
+        begun = timeline.moments(self.copies["start"])
+        copies_ = self.copies.assign(start=begun, end=np.maximum(begun, timeline.moments(self.copies["end"])))
+        labels = {int(place): self.label(place) for place in self.places.index}
+        return drawn.draw(moved, self.timeline(), copies_, labels, gpus=len(self.gpus), width=width, title=title)
+
+    def plot_memory(
+        self, device: int | str | None = None, process: int | None = None, *, width: float = PAGE, title: str = ""
+    ) -> Figure:
+        """`memory_usage` by kind, beside it what the driver reports: a chart for each device of each process.
+
+        UsageError for more charts than fit into a figure.
+        """
+        from snoopie.figures import memory as drawn
+
+        usage, agreement = self.memory_usage(device, process), self.memory_agreement(device, process)
+        charts = drawn.panels(usage, agreement, self.processes)
+        return drawn.draw(charts, int(self.processes["start_ns"].min()), width=width, title=title)
 
     # How it shows itself
 
@@ -689,19 +1064,16 @@ class Trace:
         sums = traffic.totals(self._sums("operation"))
         about = "≈ " if self.estimated else ""
         parts = [
-            _plural(len(self.gpus), "GPU", "GPUs"),
-            _plural(len(self.launches), "launch", "launches") + (" measured" if self.estimated else ""),
+            units.plural(len(self.gpus), "GPU", "GPUs"),
+            units.plural(len(self.launches), "launch", "launches") + (" measured" if self.estimated else ""),
             f"{about}{units.bytes(sums['bytes'])} in {about}{units.count(sums['accesses'])} accesses",
             *([] if self.complete else ["incomplete"]),
         ]
         view = "" if self._selected is None else "view of a "
-        return f"<{view}Trace of {_plural(len(self.paths), 'process', 'processes')}: {', '.join(parts)}>"
+        return f"<{view}Trace of {units.plural(len(self.paths), 'process', 'processes')}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        table = self.matrix().map(units.bytes).to_html(escape=True)
-        lost = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.losses())
-        title = html.escape(repr(self))
-        return f"<div><p>{title}</p><p>Bytes: issuer in rows, owner in columns</p>{table}<ul>{lost}</ul></div>"
+        return trace_html(repr(self), self.matrix(), self.by_line(), self.losses())
 
     # Inside
 
@@ -713,6 +1085,13 @@ class Trace:
     def _stack_labels(self) -> pd.Series:
         kernels = self.functions.loc[self.functions["kernel"], "name"]
         return stacks.labels(self.stacks, self._frame_places, kernels)
+
+    def _named(self, by_object: pd.DataFrame) -> pd.DataFrame:
+        """A table of objects with the names of their variables and where they were made."""
+        names = self._object_names.reindex(by_object["object"].to_numpy(), fill_value="").to_numpy()
+        by_object.insert(3, "name", names)
+        by_object.insert(4, "source", self.stack_label(by_object["stack"]))
+        return by_object
 
     def _sums(self, *keys: str) -> pd.DataFrame:
         """The traffic with at least these keys: the counts as they are, or summed by the workers of a cluster."""
@@ -749,6 +1128,40 @@ class Trace:
             launches = self._selected.of_launches(self._tables, launches)
         return launches.set_index("launch")
 
+    @cached_property
+    def _when(self) -> pd.DataFrame:
+        return timeline.timeline(self.launches, self.spans)
+
+    @cached_property
+    def _moves(self) -> dict[tuple[Reading, Initiated], pd.DataFrame]:
+        return {}
+
+    @cached_property
+    def _activities(self) -> dict[bool, activity.Activity]:
+        return {}
+
+    def _activity(self, streams: bool) -> activity.Activity:
+        if streams not in self._activities:
+            on_gpu = self._copies_on_gpu.to_numpy()
+            self._activities[streams] = (
+                activity.activity(self.timeline(), self.copies, on_gpu, self.collectives, self.calls)
+                if streams
+                else self._activity(True).together()
+            )
+        return self._activities[streams]
+
+    def _described(self, events: pd.DataFrame, ran: activity.Activity) -> pd.DataFrame:
+        tables = {name: getattr(self, name) for name in activity.TABLES}
+        return activity.described(events, ran.lanes, tables, self._launch_bytes, self.label)
+
+    @cached_property
+    def _launch_bytes(self) -> pd.Series[int]:
+        """launch → the bytes it moved, -1 where another tool recorded it and did not know."""
+        tools = self.processes["imported_from"]
+        unknown = self.launches["process"].map(tools != "")
+        moved = self._sums("launch").groupby("launch")["bytes"].sum().reindex(self.launches.index)
+        return moved.fillna(-unknown.astype(np.int64)).astype(np.int64)
+
     def _labelled(self, table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         for end in ends(reading):
             labels = {place: self.label(place) for place in table[end].unique()}
@@ -757,14 +1170,22 @@ class Trace:
 
     @cached_property
     def _memory_objects(self) -> pd.DataFrame:
+        if self._selected is not None:
+            return self._selected.of_memory(self._whole._memory_objects)
         physical = [
             number for number, source in enumerate(self._tables.sources) if "physical" in source.header.object_kinds
         ]
         return memory.live_times(self.objects, physical)
 
     @cached_property
+    def _memory_there(self) -> pd.DataFrame:
+        """``_memory_objects`` in the time of a view."""
+        between = None if self._selected is None else self._selected.between
+        return self._memory_objects if between is None else memory.within(self._memory_objects, between)
+
+    @cached_property
     def _memory_changes(self) -> pd.DataFrame:
-        return memory.summarise(self._memory_objects)
+        return memory.summarise(self._memory_there)
 
     def _memory(self, device: int | str | None, process: int | None) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
         """The objects, their changes and the rows of ``memory_use`` of a device and a process."""
@@ -773,7 +1194,7 @@ class Trace:
         place = None if device is None else memory.place_of(self.gpus, device)
         use = memory.chosen(self.memory_use.rename(columns={"gpu": "owner"}), place, process)
         return (
-            memory.chosen(self._memory_objects, place, process),
+            memory.chosen(self._memory_there, place, process),
             memory.chosen(self._memory_changes, place, process),
             use.rename(columns={"owner": "gpu"}),
         )
@@ -788,8 +1209,32 @@ class Trace:
         on_gpu = [process.header.settings.get("copy_times") == "device" for process in self._tables.sources]
         return self.copies["process"].isin([number for number, known in enumerate(on_gpu) if known])
 
-    def _pairs(self, reading: Reading, initiated: Initiated) -> pd.DataFrame:
-        return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)
+    def _pairs(self, reading: Reading, initiated: Initiated, library: Library | None = None) -> pd.DataFrame:
+        if library is None:
+            return pairs.directed(self._sums(*_PAIR), self.copies, reading, initiated)
+        moved, copied = self._of_libraries
+        sums = libraries.only(self._library_sums, moved, library)
+        return pairs.directed(sums, libraries.only(self.copies, copied, library), reading, initiated)
+
+    @property
+    def _library_sums(self) -> pd.DataFrame:
+        return self._sums("launch", "site", "object", *_PAIR)
+
+    @cached_property
+    def _of_libraries(self) -> tuple[pd.Series[str], pd.Series[str]]:
+        """The library of each row of `_library_sums`, and of each copy."""
+        return (
+            libraries.of_traffic(self._tables, self._library_sums),
+            libraries.of_copies(self._tables, self.copies),
+        )
+
+    def _moved(self, initiated: Initiated) -> pd.DataFrame:
+        """from to wire_bytes start end: what each launch and copy moved whose time on the GPU is known."""
+        when = self.timeline()
+        when = when[when["spanned"]]
+        sums = self._sums("launch", *_PAIR)
+        timed = sums[sums["launch"].isin(when.index)]
+        return bandwidth.moved(timed, self.copies[self._copies_on_gpu], when, initiated)
 
     def _nodes(self, initiated: Initiated) -> list[int]:
         # Of the whole trace also for a view: pictures of views can be compared.
@@ -818,11 +1263,33 @@ class Trace:
 
     @cached_property
     def _touched(self) -> pd.DataFrame:
+        if self._selected is not None:
+            # All records are read once, not once a view.
+            every = self._whole._touched
+            return every[self._selected.rows(self._tables, every)]
         return objects.merged(self._of_records(objects.touched))
+
+    @cached_property
+    def _divided(self) -> pd.DataFrame:
+        return objects.divided(self._sums("launch", "site", "owner", "object"), self._touched)
 
     @cached_property
     def _reused(self) -> Reused:
         return reuse.merged(self._of_records(reuse.touched))
+
+    def _called(self, table: pd.DataFrame) -> pd.DataFrame:
+        return table if self._selected is None else self._selected.of_calls(table)
+
+    def _object_size(self, object: int) -> int:
+        if object not in self.objects.index:
+            raise UsageError(f"there is no object {object}", "take one of trace.objects")
+        return int(self.objects["bytes"].loc[object])
+
+    def _touches(self, object: int, issuer: int | str | None, operations: Collection[str]) -> Reused:
+        """How often each byte of an object was touched, by its offset."""
+        place = selection.place_of(self._tables, issuer) if isinstance(issuer, str) else issuer
+        whole = heat.of_object(self._reused, object, int(self.objects["address"].loc[object]))
+        return heat.chosen(whole, self.sites["operation"], place, operations)
 
     def _kept(self, table: pd.DataFrame) -> pd.DataFrame:
         if self._selected is None:
@@ -860,10 +1327,6 @@ def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler 
     trace._tables.check_counts(trace._sums(*_PAIR))
     _ = trace.copies, trace.collectives
     return trace
-
-
-def _plural(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
 
 
 def _paths(source: Source) -> list[Path]:

@@ -4,11 +4,17 @@ import argparse
 from pathlib import Path
 
 import snoopie
+from snoopie.api import Source
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:
     """TRACE…, --allow-truncated, and --scheduler or --scheduler-file."""
     parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace file, or folder with traces")
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How traces are read: --allow-truncated, and --scheduler or --scheduler-file."""
     parser.add_argument(
         "--allow-truncated", action="store_true", help="read what is whole of a trace whose end is missing"
     )
@@ -26,14 +32,26 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
 
 def load_traces(arguments: argparse.Namespace) -> snoopie.Trace:
     """The traces of `add_traces` as one."""
+    return load(arguments.traces, arguments)
+
+
+def load(source: Source, arguments: argparse.Namespace) -> snoopie.Trace:
+    """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
-    return snoopie.load(arguments.traces, allow_truncated=arguments.allow_truncated, scheduler=scheduler)
+    return snoopie.load(source, allow_truncated=arguments.allow_truncated, scheduler=scheduler)
 
 
 def again(arguments: argparse.Namespace) -> list[str]:
-    """The options of `add_traces` as they were given, for another command on the same traces."""
+    """The options of `add_reading` as they were given, for another command on the same traces."""
     return [
         *(["--allow-truncated"] if arguments.allow_truncated else []),
         *([f"--scheduler={arguments.scheduler}"] if arguments.scheduler else []),
         *([f"--scheduler-file={arguments.scheduler_file}"] if arguments.scheduler_file else []),
     ]
+
+
+def natural(text: str) -> int:
+    """A type of arguments: a number of rows."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
+    return int(text)

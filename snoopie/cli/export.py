@@ -1,4 +1,4 @@
-"""snoopie export: every table as Parquet or CSV, or a timeline."""
+"""snoopie export: every table as Parquet, CSV or SQLite, or a timeline."""
 
 import argparse
 import json
@@ -9,20 +9,21 @@ from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.output import is_terminal, shell_words
 from snoopie.errors import UsageError
-from snoopie.exporters import chrome
+from snoopie.exporters import chrome, sqlite
 from snoopie.exporters.tables import FORMATS, export
 
-DESCRIPTION = """Write every table of a trace, and its traffic by every key, as DIR/TABLE.FORMAT (parquet, csv); or a
-timeline for Perfetto and chrome://tracing (chrome)."""
+DESCRIPTION = """Write every table of a trace, and its traffic by every key, as DIR/TABLE.FORMAT (parquet, csv) or in
+one database (sqlite); or a timeline for Perfetto and chrome://tracing (chrome)."""
 _READERS = {"parquet": "read_parquet", "csv": "read_csv"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--format", required=True, choices=(*FORMATS, "chrome"), help="kind of file")
+    parser.add_argument("--format", required=True, choices=(*FORMATS, "sqlite", "chrome"), help="kind of file")
     parser.add_argument(
         "-o", "--output", metavar="DIR", required=True,
-        help="folder for the files, made if missing; with chrome, the file: x.json, or x.json.gz to compress it",
+        help="folder for the files, made if missing; with sqlite, the file; with chrome, too: x.json, or x.json.gz to "
+        "compress it",
     )  # fmt: skip
     parser.add_argument(
         "--lanes", action="store_true", help="add lane_accesses, one row per lane of every record, with its address"
@@ -34,7 +35,9 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.format == "chrome" and arguments.lanes:
         raise UsageError("a timeline has no lanes", "leave --lanes out, or choose another format")
     trace = load_traces(arguments)
-    return _timeline(trace, arguments) if arguments.format == "chrome" else _tables(trace, arguments)
+    if arguments.format == "chrome":
+        return _timeline(trace, arguments)
+    return _database(trace, arguments) if arguments.format == "sqlite" else _tables(trace, arguments)
 
 
 def _tables(trace: Trace, arguments: argparse.Namespace) -> int:
@@ -43,6 +46,15 @@ def _tables(trace: Trace, arguments: argparse.Namespace) -> int:
     print(f"wrote {len(paths)} tables, {size:,} bytes, to {arguments.output}", flush=True)
     path = json.dumps(str(paths["traffic_by_pair"]), ensure_ascii=False)
     code = f"import pandas; print(pandas.{_READERS[arguments.format]}({path}))"
+    print(f"Next: {shell_words(['python3', '-c', code])}", file=sys.stderr)
+    return 0
+
+
+def _database(trace: Trace, arguments: argparse.Namespace) -> int:
+    path = Path(arguments.output)
+    tables = sqlite.export(trace, path, lanes=arguments.lanes, force=arguments.force)
+    print(f"wrote {len(tables)} tables, {path.stat().st_size:,} bytes, to {arguments.output}", flush=True)
+    code = f"import sqlite3; print(*sqlite3.connect({str(path)!r}).execute('select * from traffic_by_pair'), sep='\\n')"
     print(f"Next: {shell_words(['python3', '-c', code])}", file=sys.stderr)
     return 0
 

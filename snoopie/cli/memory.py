@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from snoopie.analysis import memory, units
@@ -14,7 +13,7 @@ from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import json_rows, print_next, print_table
 from snoopie.errors import UsageError
-from snoopie.exporters.memory_chart import Line, Panel, draw
+from snoopie.files import check_free
 
 DESCRIPTION = (
     "Where the memory went: how much there was over time by device and kind, what was there at the peak by who had "
@@ -42,13 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     if arguments.nvidia_smi and not arguments.plot and not arguments.json:
         raise UsageError("--nvidia-smi is for the picture", "add --plot FILE, or --json")
+    if arguments.plot:
+        _check_picture(arguments)
     trace = load_traces(arguments)
     logged = trace.nvidia_smi(arguments.nvidia_smi, arguments.device) if arguments.nvidia_smi else None
     if logged is not None:
         _check_times(trace, logged)
     if arguments.plot:
-        panels, start = _panels(trace, arguments, logged)
-        draw(panels, start, arguments.plot, force=arguments.force)
+        _plot(trace, arguments, logged)
     parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
     if arguments.json:
         json.dump(_as_json(trace, parts, arguments, logged), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
@@ -72,29 +72,21 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
-    usage = trace.memory_usage(arguments.device, arguments.process)
     first = int(trace.processes["start_ns"].min())
-    rows = [_of_kind(series, first, keys) for keys, series in usage.groupby(["process", "device", "kind", "counted"])]
+    kinds = trace.memory_by_kind(arguments.device, arguments.process)
     print("Memory by kind; times are after the program's start")
-    table = pd.DataFrame(rows, columns=["process", "device", "kind", "counted", "peak", "at", "at end", "objects"])
-    print_table(table.sort_values(["process", "device", "counted", "peak"], ascending=[True, True, False, False]))
+    table = kinds[["process", "device", "kind", "counted"]].assign(
+        peak=[units.bytes(size) for size in kinds["peak"]],
+        at=[units.duration(time - first) for time in kinds["peak_time"]],
+        left=[units.bytes(size) for size in kinds["left"]],
+        objects=kinds["objects"],
+    )
+    print_table(table.rename(columns={"left": "at end"}))
     agreement = trace.memory_agreement(arguments.device, arguments.process)
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
         print("Memory in use as the driver reports it: change against the first sample, and what was allocated then")
         print_table(_driver_table(agreement, first))
-
-
-def _of_kind(series: pd.DataFrame, first: int, keys: Any) -> list[object]:
-    highest = series.iloc[int(series["bytes"].argmax())]
-    last = series.iloc[-1]
-    return [
-        *keys,
-        units.bytes(int(highest["bytes"])),
-        units.duration(int(highest["time"]) - first),
-        units.bytes(int(last["bytes"])),
-        int(last["objects"]),
-    ]
 
 
 def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
@@ -184,64 +176,26 @@ def _as_json(
 # --- the picture ---
 
 
-def _panels(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | None) -> tuple[list[Panel], int]:
+def _check_picture(arguments: argparse.Namespace) -> None:
+    # What draws takes a second to import: without a picture, it is not needed.
+    from snoopie.figures import picture
+
+    picture.check_suffix(arguments.plot)
+    check_free(arguments.plot, force=arguments.force)
+
+
+def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | None) -> None:
+    from snoopie.figures import memory as chart
+    from snoopie.figures import picture
+
     usage = trace.memory_usage(arguments.device, arguments.process)
-    usage = usage[usage["counted"]]
-    agreement = trace.memory_agreement(arguments.device, arguments.process)
-    start = int(trace.processes["start_ns"].min())
     if arguments.total:
-        end = int(max([start, *usage["time"], *trace.processes["end_ns"]]))
-        summed = _summed(usage)
-        return [Panel("All processes and devices", summed, end)], start
-    panels = []
-    several = len(trace.processes) > 1
-    for process, device in _charts(usage, agreement):
-        own = usage[(usage["process"] == process) & (usage["device"] == device)]
-        sampled = agreement[(agreement["process"] == process) & (agreement["device"] == device)]
-        end = int(max([start, trace.processes["end_ns"][process], *own["time"], *sampled["time"]]))
-        title = f"{device}, process {process}" if several else device
-        panels.append(Panel(title, own, end, _lines(sampled, logged, device)))
-    return panels, start
-
-
-def _charts(usage: pd.DataFrame, agreement: pd.DataFrame) -> list[tuple[int, str]]:
-    """The processes and devices of which there is something to see."""
-    pairs = dict.fromkeys(zip(usage["process"], usage["device"], strict=True))
-    known = agreement[agreement["used"] >= 0]
-    pairs |= dict.fromkeys(zip(known["process"], known["device"], strict=True))
-    return sorted((int(process), str(device)) for process, device in pairs)
-
-
-def _summed(usage: pd.DataFrame) -> pd.DataFrame:
-    """The running totals of all processes and devices together, by kind."""
-    parts = [
-        series.assign(bytes=np.diff(series["bytes"].to_numpy(), prepend=0))
-        for _, series in usage.groupby(["process", "device", "kind"])
-    ]
-    if not parts:
-        return usage
-    table = pd.concat(parts).groupby(["kind", "time"])["bytes"].sum().reset_index()
-    table["bytes"] = table.groupby("kind")["bytes"].cumsum()
-    return table
-
-
-def _lines(sampled: pd.DataFrame, logged: pd.DataFrame | None, device: str) -> list[Line]:
-    lines = []
-    known = sampled[sampled["used"] >= 0]
-    first: int | None = None
-    if len(known):
-        first = int(known["used"].iloc[0])
-        lines.append(_line("driver: change since\nthe first sample", known["time"], known["used"] - first))
-    if logged is not None:
-        own = logged[logged["device"] == device]
-        if len(own):
-            first = int(own["used"].iloc[0]) if first is None else first
-            lines.append(_line("nvidia-smi: likewise", own["time"], own["used"] - first))
-    return lines
-
-
-def _line(name: str, times: "pd.Series[int]", amounts: "pd.Series[int]") -> Line:
-    return Line(name, times.to_numpy().astype(np.int64), amounts.to_numpy().astype(np.int64))
+        panels = chart.total(usage, trace.processes)
+    else:
+        agreement = trace.memory_agreement(arguments.device, arguments.process)
+        panels = chart.panels(usage, agreement, trace.processes, logged)
+    figure = chart.draw(panels, int(trace.processes["start_ns"].min()))
+    picture.write(figure, arguments.plot, force=arguments.force)
 
 
 def _check_times(trace: Trace, logged: pd.DataFrame) -> None:

@@ -5,69 +5,18 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 import pandas as pd
 
-from snoopie.analysis import units
+from snoopie.analysis import losses
+from snoopie.analysis.columns import AMOUNTS, heading
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
 _LEAST = 12
 
-_AMOUNTS: dict[str, Callable[[float], str]] = {
-    "accesses": lambda value: f"{value:,}",
-    "lanes": lambda value: f"{value:,}",
-    "launches": lambda value: f"{value:,}",
-    "copies": lambda value: f"{value:,}",
-    "calls": lambda value: f"{value:,}",
-    "bytes": units.bytes,
-    "call_bytes": units.bytes,
-    "size": units.bytes,
-    "copied_in": units.bytes,
-    "copied_out": units.bytes,
-    "errors": lambda value: f"{value:,}",
-    "host_ns": units.duration,
-    "mean_ns": units.duration,
-    "min_ns": units.duration,
-    "max_ns": units.duration,
-    "p50_ns": units.duration,
-    "p90_ns": units.duration,
-    "p99_ns": units.duration,
-    "bandwidth": units.bandwidth,
-    "total_us": lambda value: f"{value:,.3f}",
-    "average_us": lambda value: f"{value:,.3f}",
-    "least_us": lambda value: f"{value:,.3f}",
-    "most_us": lambda value: f"{value:,.3f}",
-    "wire_bytes": units.bytes,
-    "memory": units.bytes,
-    "share": units.percent,
-    "wire_efficiency": units.percent,
-}
-_REMEDIES = {
-    "load(…, allow_truncated=True)": "--allow-truncated",
-    "not_measured() names them": "snoopie info names them",
-}
-_HEADINGS = {
-    "wire_bytes": "wire bytes",
-    "wire_efficiency": "efficiency",
-    "call_bytes": "call bytes",
-    "copied_in": "copied in",
-    "copied_out": "copied out",
-    "host_ns": "host time",
-    "mean_ns": "mean",
-    "min_ns": "shortest",
-    "max_ns": "longest",
-    "p50_ns": "50 % within",
-    "p90_ns": "90 % within",
-    "p99_ns": "99 % within",
-    "local_rank": "local rank",
-    "total_us": "time (us)",
-    "average_us": "avg",
-    "least_us": "min",
-    "most_us": "max",
-}
 # Of a path the end says most.
 _KEEP_END = frozenset({"source"})
 
@@ -79,9 +28,7 @@ def clean(text: object) -> str:
 
 def in_shell_words(text: str) -> str:
     """A sentence of the reader, which names remedies in Python, for someone at a shell."""
-    for python, shell in _REMEDIES.items():
-        text = text.replace(python, shell)
-    return clean(text)
+    return clean(losses.in_shell_words(text))
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -93,10 +40,10 @@ def print_table(table: pd.DataFrame, stream: TextIO | None = None) -> None:
     """Print the columns of a table in their order, amounts with their units."""
     stream = stream or sys.stdout
     names = [str(name) for name in table.columns]
-    headings = [_HEADINGS.get(name, name) for name in names]
+    headings = [heading(name) for name in names]
     columns = [[_cell(name, value) for value in table[name]] for name in names]
-    widths = [max(map(len, (heading, *cells))) for heading, cells in zip(headings, columns, strict=True)]
-    right = [name in _AMOUNTS or table[name].dtype.kind in "iuf" for name in names]
+    widths = [max(map(len, (above, *cells))) for above, cells in zip(headings, columns, strict=True)]
+    right = [name in AMOUNTS or table[name].dtype.kind in "iuf" for name in names]
     bold = False
     if is_terminal(stream):
         widths = _fit(widths, right, shutil.get_terminal_size().columns)
@@ -141,7 +88,7 @@ def print_next(*words: str) -> None:
 
 
 def _cell(name: str, value: object) -> str:
-    amount = _AMOUNTS.get(name)
+    amount = AMOUNTS.get(name)
     if amount is not None and isinstance(value, (int, float)):
         return amount(value)
     if isinstance(value, bool):

@@ -5,9 +5,10 @@ import json
 import sys
 from typing import Any
 
-from snoopie.analysis.names import choose_kernels
+from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.api import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import json_rows, json_value, print_next
 from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
@@ -21,22 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     parser.add_argument("--by", choices=tuple(TABLES), default="pair", help="what to sum by (default: pair)")
     parser.add_argument("--flow", action="store_true", help="pairs in the direction of the data instead of who issued")
-    parser.add_argument(
-        "-k",
-        "--kernel",
-        metavar="NAME",
-        action="append",
-        help="only this kernel, or those that fit NAME*; may be repeated",
-    )
     parser.add_argument("--json", action="store_true", help="exact numbers for programs")
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     if arguments.flow and arguments.by != "pair":
         raise UsageError("--flow is about pairs of GPUs", "leave out --by, or --flow")
-    trace = load_traces(arguments)
-    if arguments.kernel:
-        trace = trace.select(kernels=choose_kernels(arguments.kernel, trace.launches["kernel"]))
+    trace = select(load_traces(arguments), arguments)
     reading = "flow" if arguments.flow else "issued"
     if arguments.json:
         json.dump(as_json(trace, arguments.by, reading), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
@@ -46,9 +39,22 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.by == "pair":
         print_beside_traffic(trace)
     sys.stdout.flush()
+    for sentence in _not_filtered(trace, arguments):
+        print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_losses(trace)
     print_next("view", *again(arguments), *arguments.traces)
     return 0
+
+
+def _not_filtered(trace: Trace, arguments: argparse.Namespace) -> list[str]:
+    """Which options do not apply to what is printed."""
+    beside = arguments.by == "pair"
+    sentences = []
+    if len(trace.collectives) and (beside or arguments.by == "collective"):
+        sentences += not_filtered(arguments, "calls of NCCL, only to their kernels' traffic", COLLECTIVES_BY)
+    if beside and len(trace.not_measured()):
+        sentences += not_filtered(arguments, "instructions that were not measured", UNMEASURED_BY)
+    return sentences
 
 
 def as_json(trace: Trace, by: str, reading: str) -> dict[str, Any]:

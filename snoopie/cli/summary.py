@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 
 from snoopie.analysis import units
+from snoopie.analysis.selection import LAUNCHES_BY
 from snoopie.api import Trace
-from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.arguments import add_traces, again, load_traces, natural
+from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import clean, in_shell_words, print_next, print_table
 
 DESCRIPTION = (
@@ -21,18 +23,13 @@ _TIMES = ("total", "average", "least", "most")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--top", metavar="N", type=_natural, default=20, help="rows of each, 0 for all (default: 20)")
+    parser.add_argument("--top", metavar="N", type=natural, default=20, help="rows of each, 0 for all (default: 20)")
     parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows, times in ns")
-
-
-def _natural(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of rows")
-    return int(text)
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    trace = load_traces(arguments)
+    trace = select(load_traces(arguments), arguments)
     if arguments.json:
         json.dump(as_json(trace), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
         print()
@@ -50,6 +47,8 @@ def main(arguments: argparse.Namespace) -> int:
     for sentence in trace.without_device_times():
         print(in_shell_words(sentence))
     sys.stdout.flush()
+    for sentence in not_filtered(arguments, "kernels as a whole", LAUNCHES_BY):
+        print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_next("view", *again(arguments), *arguments.traces)
     return 0
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import snoopie
+from snoopie.analysis.source import Mapping
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
@@ -25,6 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="folder with the program's source files; may be repeated",
     )
+    parser.add_argument(
+        "--source-map",
+        metavar="BUILT=HERE",
+        type=_mapping,
+        action="append",
+        default=[],
+        help="what was built in the folder BUILT, as the trace names it, lies in the folder HERE; may be repeated",
+    )
+    parser.add_argument(
+        "--compare", metavar="B", action="append", default=[],
+        help="trace, or folder with traces, to compare with; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port of the app (default: {DEFAULT_PORT})")
 
 
@@ -32,6 +45,13 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to 65535")
     return int(text)
+
+
+def _mapping(text: str) -> Mapping:
+    try:
+        return Mapping.parse(text)
+    except SnoopieError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def find_app() -> Path:
@@ -47,15 +67,20 @@ def command(arguments: argparse.Namespace) -> list[str]:
     streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
     streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
     streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
-    for_app = [*(f"--source={folder}" for folder in arguments.source), *again(arguments)]
+    sources = [f"--source={folder}" for folder in arguments.source]
+    maps = [f"--source-map={mapping}" for mapping in arguments.source_map]
+    others = [f"--compare={other}" for other in arguments.compare]
+    for_app = [*sources, *maps, *others, *again(arguments)]
     return [*streamlit, "--", *for_app, *arguments.traces]
 
 
 def main(arguments: argparse.Namespace) -> int:
-    for name in (*arguments.traces, *arguments.source):
+    # No shell expands the ~ in the middle of a word.
+    mapped = [str(Path(mapping.here).expanduser()) for mapping in arguments.source_map]
+    for name in (*arguments.traces, *arguments.source, *arguments.compare, *mapped):
         if not Path(name).exists():
             raise SnoopieError(f"there is no {name}", "check the path")
     words = command(arguments)
-    print(f"opening http://{ADDRESS}:{arguments.port}")
+    print(f"opening http://{ADDRESS}:{arguments.port}{'/compare' if arguments.compare else ''}")
     print(f"  {shell_words(words)}", flush=True)
     os.execv(words[0], words)

@@ -386,5 +386,22 @@ def test_view_becomes_streamlit(
     assert capsys.readouterr().out.startswith("opening http://localhost:9000\n")
 
 
+def test_view_maps_sources(
+    ring_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, words: started.append(words))
+    here = ring_path.parent
+    cli.main(["view", str(ring_path), "--source-map", f"/a/b={here}", "--source-map", f"/c={here}"])
+    (words,) = started
+    assert words[words.index("--") + 1 :] == [f"--source-map=/a/b={here}", f"--source-map=/c={here}", str(ring_path)]
+    capsys.readouterr()
+    status, _, err = run(capsys, "view", ring_path, "--source-map", f"/a/b={here}/absent")
+    assert (status, f"there is no {here}/absent" in err) == (1, True)
+    with pytest.raises(SystemExit):
+        cli.main(["view", str(ring_path), "--source-map", str(here)])
+    assert "BUILT=HERE" in capsys.readouterr().err
+
+
 def test_the_app_is_where_view_looks() -> None:
     assert view.find_app().is_file()

@@ -259,6 +259,8 @@ def test_a_signal_goes_to_the_program_and_the_report_still_comes(bench: Bench, n
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        # Under nohup it would stay ignored, as the test below says.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"

@@ -21,6 +21,7 @@ from snoopie.api import Trace
 from snoopie.cli import main
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
+from tests.unit.test_findings import ACCESSES, SECTORS, App, reads
 from tests.unit.test_sampling import sampled_builder
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'snoopie[dask]'")
@@ -43,14 +44,20 @@ ANSWERS: dict[str, Callable[[Trace], Any]] = {
     "some lane_accesses": lambda trace: trace.lane_accesses(limit=7),
     "matrix": lambda trace: [trace.matrix("bytes", *how) for how in itertools.product(READINGS, SIDES)],
     "by_pair": lambda trace: [trace.by_pair(*how) for how in itertools.product(READINGS, SIDES)],
+    "by_library": lambda trace: [trace.by_library(*how) for how in itertools.product(READINGS, SIDES)],
+    "by_pair of NCCL": lambda trace: trace.by_pair(library="NCCL"),
+    "bandwidth": lambda trace: trace.bandwidth(),
     "lines": lambda trace: [
         answer(file, line)
         for file, line in trace.by_line()[["file", "line"]].itertuples(index=False)
-        for answer in (lambda file, line: trace.file_lines(file), trace.line_sites, trace.line_matrix)
+        for answer in (
+            *(lambda file, line: trace.file_lines(file), trace.line_sites, trace.line_matrix),
+            *(trace.line_kernels, trace.line_objects, trace.line_stacks),
+        )
     ],
 }
 ANALYSES = """
-    by_kernel by_line by_site by_operation by_launch by_collective by_copy single_copies not_measured
+    by_kernel by_file file_tree by_line by_site by_operation by_launch by_collective by_copy single_copies not_measured
 """
 TABLES = "processes gpus sets places links functions lines sites launches copies collectives objects"
 
@@ -94,6 +101,7 @@ def views(trace: Trace) -> Iterator[Trace]:
     yield trace.select(owners=["GPU 0", "host"]).select(issuers="GPU 1")
     yield trace.select(kernels="no such kernel")
     yield trace.select(launches=trace.launches.index[::2])
+    yield trace.select(processes=0, between=trace.period, launches=range(2, 1000))
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,16 @@ def test_results_equal_the_local_ones(address: str, name: str, tmp_path: Path) -
                 same(found, expected)
             except AssertionError as error:
                 raise AssertionError(f"{name} of {own}: {error}") from error
+
+
+def test_findings(address: str, tmp_path: Path) -> None:
+    app = App()
+    app.both_ways("store", SECTORS, lanes=SECTORS)
+    reads(app, ACCESSES // 4, ACCESSES)
+    path = app.trace.write(tmp_path / "t.zst", block_rows=1000)
+    found = snoopie.load(path, scheduler=address).findings()
+    same(found, snoopie.load(path).findings())
+    assert set(found["rule"]) == {"scattered-stores", "repeated-loads"}
 
 
 def test_workers_read_and_the_client_does_not(cluster: Any, ring_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""snoopie diff: what changed from one trace to another, and whether it grew more than it may."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import snoopie
+from snoopie.analysis import compare, limits, units
+from snoopie.analysis.limits import Limit
+from snoopie.analysis.traffic import VALUES
+from snoopie.cli.arguments import add_reading, again, load, natural
+from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.traffic import sources
+from snoopie.comparison import Comparison
+from snoopie.errors import UsageError
+
+DESCRIPTION = (
+    "What changed from trace A to trace B, largest change first. Places, kernels, lines and objects are matched by "
+    "name. The exit status is 0, 3 if a limit is exceeded, 1 after an error and 2 after wrong usage."
+)
+EXCEEDED = 3
+# What --by compares beside the summary: keyword → the table of a value, and its columns.
+TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
+    "pair": (Comparison.by_pair, ["issuer", "owner"]),
+    "kernel": (Comparison.by_kernel, ["kernel"]),
+    "line": (Comparison.by_line, ["source", "kernel"]),
+    "object": (Comparison.by_object, ["name", "source", "owner", "kind"]),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help="what was: trace file, folder with traces, or pattern")
+    parser.add_argument("b", metavar="B", help="what is now, likewise")
+    parser.add_argument(
+        "--by", choices=("summary", *TABLES), default="summary", help="what to compare by (default: %(default)s)"
+    )
+    parser.add_argument("--value", choices=VALUES, help="which amount of each, unless by summary (default: bytes)")
+    parser.add_argument(
+        "--fail-if-increase",
+        metavar="METRIC:AMOUNT",
+        action="append",
+        default=[],
+        help="exit with 3 if METRIC grew by more, as in bytes:5%%, copy_bytes:10MiB or launches:0; may be repeated. "
+        f"METRIC is one of {', '.join(limits.METRICS)}",
+    )
+    parser.add_argument("--top", metavar="N", type=natural, default=20, help="rows to print, 0 for all (default: 20)")
+    parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows")
+    add_reading(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    if arguments.value and arguments.by == "summary":
+        raise UsageError("the summary has every value", "leave out --value, or choose another --by")
+    limited = [Limit.parse(text) for text in arguments.fail_if_increase]
+    value = arguments.value or "bytes"
+    comparison = snoopie.compare(*(load(name, arguments) for name in (arguments.a, arguments.b)))
+    summary = comparison.summary()
+    exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
+    if arguments.json:
+        told = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
+        json.dump(told, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        print()
+    elif arguments.by == "summary":
+        print_table(comparison.summary_in_words().reset_index())
+    else:
+        _print_changes(comparison, arguments.by, value, arguments.top)
+    sys.stdout.flush()
+    if not arguments.json:
+        for sentence in comparison.remarks():
+            print(f"snoopie: note: {in_shell_words(sentence)}", file=sys.stderr)
+    for sentence in exceeded:
+        print(f"snoopie: {sentence}", file=sys.stderr)
+    # The app takes no patterns.
+    if not arguments.json and not exceeded and all(Path(name).exists() for name in (arguments.a, arguments.b)):
+        print_next("view", *again(arguments), "--compare", arguments.b, arguments.a)
+    return EXCEEDED if exceeded else 0
+
+
+def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:
+    of_value, columns = TABLES[by]
+    table = of_value(comparison, value)
+    changed = table[table["change"] != 0]
+    if changed.empty:
+        print(f"no difference in {value.replace('_', ' ')} by {by}: {_rows(table)} compared")
+        return
+    shown = changed.head(top) if top else changed
+    if "file" in shown:
+        shown = shown.assign(source=sources(shown))
+    words = compare.in_words(shown, [_writer(value)] * len(shown), comparison.about)
+    print_table(pd.concat([shown[columns], words], axis=1))
+    print(f"{len(shown)} of {_rows(changed)} that changed in {value.replace('_', ' ')}, of {len(table)} compared")
+
+
+def _rows(table: pd.DataFrame) -> str:
+    return f"{len(table)} row{'' if len(table) == 1 else 's'}"
+
+
+def _writer(value: str) -> compare.Amount:
+    return units.bytes if value.endswith("bytes") else "{:,}".format
+
+
+def as_json(comparison: Comparison, by: str, value: str) -> dict[str, Any]:
+    """What --json prints, but for `exceeded`: amounts as they are, `null` where there is no number."""
+    told: dict[str, Any] = {
+        side: {"files": [str(path) for path in trace.paths], "complete": trace.complete, "estimated": trace.estimated}
+        for side, trace in (("a", comparison.a), ("b", comparison.b))
+    }
+    told |= {"different": comparison.different, "summary": json_rows(comparison.summary().reset_index())}
+    if by != "summary":
+        told |= {"by": by, "value": value, "rows": json_rows(TABLES[by][0](comparison, value))}
+    return told | {"remarks": comparison.remarks()}

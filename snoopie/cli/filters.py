@@ -1,0 +1,126 @@
+"""Options that several commands share and that keep only a part of a trace: those of the app's sidebar."""
+
+import argparse
+import re
+from collections.abc import Collection, Iterable
+from decimal import Decimal
+
+from snoopie.analysis import units
+from snoopie.analysis.names import choose_kernels
+from snoopie.analysis.places import named_place
+from snoopie.api import Trace
+from snoopie.errors import UsageError
+
+# The option by which `Trace.select` is given each of its arguments.
+_OPTIONS = {
+    "processes": "process",
+    "issuers": "issuer",
+    "owners": "owner",
+    "kernels": "kernel",
+    "operations": "operation",
+    "between": "between",
+    "launches": "launches",
+}
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
+_MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,9}})?)({'|'.join(_UNITS)})")
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """--process, --issuer, --owner, --kernel, --operation, --between and --launches."""
+    group = parser.add_argument_group("filters", "only what fits all of them; all but ranges may be repeated")
+    group.add_argument("-k", "--kernel", metavar="NAME", action="append", help="this kernel, or those that fit NAME*")
+    group.add_argument(
+        "--process", metavar="N", type=int, action="append", help="this process, as snoopie info numbers them"
+    )
+    group.add_argument("--issuer", metavar="GPU", action="append", help="issued by this GPU: its number or UUID")
+    group.add_argument(
+        "--owner", metavar="GPU", action="append", help="in the memory of this GPU: its number, UUID, host or unknown"
+    )
+    group.add_argument("--operation", metavar="NAME", action="append", help="load, store, atomic or reduction")
+    group.add_argument(
+        "--between", metavar="A-B", type=_between,
+        help="what was under way at some time from A until B after the trace's first moment, such as 1.5ms-2s or 2s-",
+    )  # fmt: skip
+    group.add_argument(
+        "--launches", metavar="A-B", type=_launches, help="launches of these numbers, both included: 5, 5-9 or 5-"
+    )
+
+
+def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
+    """The part of a trace that the options of `add_filters` keep. UsageError for what the trace does not have."""
+    if not _given(arguments):
+        return trace
+    for process in arguments.process or ():
+        if process not in trace.processes.index:
+            raise UsageError(f"there is no process {process}", f"the trace has {units.numbers(trace.processes.index)}")
+    operations = trace.sites["operation"].unique()
+    if missing := set(arguments.operation or ()) - set(operations):
+        known = ", ".join(sorted(operations)) or "none"
+        raise UsageError(f"there is no operation {min(missing)}", f"the trace has {known}")
+    between = None
+    if arguments.between:
+        first, after = trace.period
+        start, end = arguments.between
+        between = first + start, after if end is None else first + end
+        if between[0] > between[1]:
+            raise UsageError("--between begins after the trace's end", f"it is {units.duration(after - first)} long")
+    launches = None
+    if arguments.launches:
+        start, end = arguments.launches
+        launches = range(start, (max(trace.launches.index, default=0) if end is None else end) + 1)
+    return trace.select(
+        processes=arguments.process,
+        issuers=_places(trace, arguments.issuer),
+        owners=_places(trace, arguments.owner),
+        kernels=choose_kernels(arguments.kernel, trace.launches["kernel"]) if arguments.kernel else None,
+        operations=arguments.operation,
+        between=between,
+        launches=launches,
+    )
+
+
+def not_filtered(arguments: argparse.Namespace, what: str, by: Collection[str]) -> list[str]:
+    """A sentence on the options that were given and do not apply to ``what``, which those in ``by`` alone divide."""
+    left = [f"--{_OPTIONS[name]}" for name in _given(arguments) if name not in by]
+    which = " and ".join(left)
+    return [f"{which} {'does' if len(left) == 1 else 'do'} not apply to {what}"] if left else []
+
+
+def _given(arguments: argparse.Namespace) -> list[str]:
+    return [name for name, option in _OPTIONS.items() if getattr(arguments, option)]
+
+
+def _places(trace: Trace, names: Iterable[str] | None) -> list[int] | None:
+    return None if names is None else [named_place(trace.places, name) for name in names]
+
+
+def _between(text: str) -> tuple[int, int | None]:
+    """Two times in ns, the second None where it is left out."""
+    start, dash, end = text.partition("-")
+    if not dash or not start:
+        raise argparse.ArgumentTypeError(f"{text} is no time: two moments with their units, such as 1.5ms-2s or 2s-")
+    ends = _moment(start), _moment(end) if end else None
+    if ends[1] is not None and ends[0] > ends[1]:
+        raise argparse.ArgumentTypeError(f"{text} ends before it begins")
+    return ends
+
+
+def _moment(text: str) -> int:
+    if text == "0":
+        return 0
+    found = _MOMENT.fullmatch(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} is no moment: a number and its unit, one of {', '.join(_UNITS)}")
+    return round(Decimal(found[1]) * _UNITS[found[2]])
+
+
+def _launches(text: str) -> tuple[int, int | None]:
+    """The first and the last, which is None where it is left out."""
+    found = re.fullmatch(r"([0-9]{1,18})(-([0-9]{1,18})?)?", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text} is no range of launches: 5, 5-9 or 5-")
+    first = int(found[1])
+    last = int(found[3]) if found[3] else None if found[2] else first
+    if last is not None and first > last:
+        raise argparse.ArgumentTypeError(f"{text} ends before it begins")
+    return first, last

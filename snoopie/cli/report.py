@@ -1,0 +1,52 @@
+"""snoopie report: one file with all that a trace shows."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.output import is_terminal
+from snoopie.cli.traffic import print_losses
+from snoopie.errors import SnoopieError
+from snoopie.files import check_free
+
+DESCRIPTION = """Write what a trace shows as one HTML file: it opens in any web browser without a network, prints
+well, and can be sent to a colleague. It holds no script. Source is quoted only from folders that are named."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_traces(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, required=True, help="the report, such as report.html"
+    )
+    parser.add_argument(
+        "--source", metavar="DIR", type=Path, action="append", default=[],
+        help="quote the program's source from this folder; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--title", default="", help="a title (default: the name of the program)")
+    parser.add_argument("--force", action="store_true", help="overwrite the report if it exists")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    # It takes a second to import: other commands do without.
+    from snoopie.report import page
+
+    for folder in arguments.source:
+        if not folder.is_dir():
+            raise SnoopieError(f"there is no folder {folder}", "check the path")
+    check_free(arguments.output, force=arguments.force)
+    trace = load_traces(arguments)
+    progress = _show_progress if is_terminal(sys.stderr) else None
+    page.write(
+        trace, arguments.output, arguments.source, title=arguments.title, force=arguments.force, progress=progress
+    )
+    if progress:
+        print("\r\033[K", end="", file=sys.stderr)
+    print(f"wrote {arguments.output}, {arguments.output.stat().st_size:,} bytes", flush=True)
+    print_losses(trace)
+    print(f"Next: open {arguments.output.resolve().as_uri()} in a browser", file=sys.stderr, flush=True)
+    return 0
+
+
+def _show_progress(section: str) -> None:
+    print(f"\r\033[Kwriting {section} …", end="", file=sys.stderr, flush=True)
