@@ -1,6 +1,7 @@
 """Entry point of the app: the list of its pages.
 
-streamlit run visualizer/app.py [TRACE …] [-- --source DIR --allow-truncated --scheduler ADDRESS]
+streamlit run visualizer/app.py [TRACE …] [-- --source DIR --source-map BUILT=HERE --compare B --allow-truncated
+    --scheduler ADDRESS]
 """
 
 import gc
@@ -12,8 +13,8 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from visualizer import heatmap, state
-from visualizer.views import collectives, copies, graph, kernels, matrix, open_trace, overview, sites, source
+from visualizer import filters, heatmap, pages, state, theme
+from visualizer.views import open_trace
 
 
 @st.cache_resource(show_spinner=False)
@@ -25,21 +26,11 @@ def _spare_what_stays() -> None:
 
 _spare_what_stays()
 st.set_page_config(page_title="Snoopie", page_icon=":material/hub:", layout="wide")
+theme.use_the_space()
 
 if state.is_open():
-    page = st.navigation(
-        [
-            st.Page(overview.show, title="Overview", icon=":material/summarize:", url_path="overview", default=True),
-            st.Page(graph.show, title="Graph", icon=":material/hub:", url_path="graph"),
-            st.Page(matrix.show, title="Matrix", icon=":material/grid_on:", url_path="matrix"),
-            st.Page(copies.show, title="Copies", icon=":material/swap_horiz:", url_path="copies"),
-            st.Page(collectives.show, title="Collectives", icon=":material/groups:", url_path="collectives"),
-            st.Page(kernels.show, title="Kernels", icon=":material/memory:", url_path="kernels"),
-            st.Page(sites.show, title="Sites", icon=":material/pin_drop:", url_path="sites"),
-            st.Page(source.show, title="Source", icon=":material/code:", url_path="source"),
-        ]
-    )
-    state.sidebar()
+    page = st.navigation(pages.of_trace(), expanded=True)
+    filters.sidebar()
 else:
     page = st.navigation([st.Page(open_trace.show, title="Open a trace", icon=":material/folder_open:", default=True)])
 page.run()

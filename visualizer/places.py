@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
 
 from snoopie.analysis import units
-from visualizer import state, theme
+from snoopie.figures import colours
+from visualizer import state
 
 _MEANING = {
     "host": "memory of the host, which GPUs reach over their host link.",
@@ -29,6 +31,7 @@ class Place:
     users: str  # "rank 0", "ranks 0–3", "2 processes"; "" where one process did it all
     tooltip: str
     colour: str
+    host: str = ""  # of a GPU, as the trace has it
 
     @property
     def name(self) -> str:
@@ -40,6 +43,11 @@ class Place:
         """What a picture says under the name: the GPUs of a multicast object, the users."""
         members = self.label.partition(" (")[2].removesuffix(")")
         return [part for part in (members, self.users) if part]
+
+    @property
+    def hover(self) -> str:
+        """The tooltip as Plotly reads it."""
+        return html.escape(self.tooltip, quote=False).replace("\n", "<br>  ")
 
     @property
     def shape(self) -> str:
@@ -56,15 +64,25 @@ def by_label() -> dict[str, Place]:
     """All places of the whole trace: a filter changes no colour."""
     trace = state.trace()
     table, several = trace.places, len(trace.processes) > 1
-    colours = theme.gpu_colours(len(trace.gpus))
+    of_gpus = colours.of_gpus(len(trace.gpus))
     found = {}
     for number, kind, label, uuid, processes, ranks in table.itertuples():
         users = used_by(processes, ranks) if several or ranks else ""
         facts = _facts(trace.gpus.loc[number], uuid) if kind == "gpu" else [_MEANING[kind]]
         tooltip = "\n".join([label, *facts, *([f"used by {users}"] if users else [])])
-        colour = colours[number] if kind == "gpu" else theme.OTHERS[kind]
-        found[label] = Place(label, kind, users, tooltip, colour)
+        colour = of_gpus[number] if kind == "gpu" else colours.OTHERS[kind]
+        host = str(trace.gpus["host"][number]) if kind == "gpu" else ""
+        found[label] = Place(label, kind, users, tooltip, colour, host)
     return found
+
+
+def by_host(labels: Iterable[str]) -> list[Place]:
+    """The places of these labels: GPUs host by host, then all others."""
+    known = by_label()
+    shown = [known[label] for label in labels]
+    hosts = list(dict.fromkeys(place.host for place in shown if place.kind == "gpu"))
+    gpus = [place for host in hosts for place in shown if place.kind == "gpu" and place.host == host]
+    return [*gpus, *(place for place in shown if place.kind != "gpu")]
 
 
 def _facts(gpu: pd.Series[str], uuid: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is open and what is selected: command line, cached traces, the filters in the sidebar and in the URL.
+"""What is open and what of it is selected: command line, cached traces, and what the filters let through.
 
 A trace is read once a server and shared by its sessions; small tables are kept by what was asked of which part of it.
 """
@@ -9,17 +9,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 import snoopie
-from snoopie.analysis import names
-from visualizer import choices, theme
+from visualizer import address, choices, theme
 
 # When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
 AHEAD = 3.0
@@ -32,20 +30,51 @@ Identity = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Arguments:
-    """The command line: traces as the user wrote them, folders with sources, the Dask scheduler (or its file)."""
+    """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
+    Dask scheduler (or its file), traces to compare with."""
 
     traces: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    source_maps: tuple[str, ...] = ()
     allow_truncated: bool = False
     scheduler: str | Path | None = None
+    compare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The filters; empty = everything."""
+    """The filters, which `visualizer.filters` sets, in the words of `Trace.select`; what is empty keeps everything."""
 
+    processes: tuple[int, ...] = ()
+    issuers: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
+    between: tuple[int, ...] = ()  # host ns: the first moment, and the one after the last
+    launches: tuple[int, ...] = ()  # the first and the last
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The names of the filters that are set."""
+        return tuple(name for name in FILTERS if getattr(self, name))
+
+    def of(self, whole: snoopie.Trace) -> snoopie.Trace:
+        """The part of a trace that the filters let through."""
+        if not self.active:
+            return whole
+        first, after = self.between or (None, None)
+        return whole.select(
+            processes=self.processes or None,
+            issuers=self.issuers or None,
+            owners=self.owners or None,
+            kernels=self.kernels or None,
+            operations=self.operations or None,
+            between=None if first is None or after is None else (first, after),
+            launches=range(self.launches[0], self.launches[1] + 1) if self.launches else None,
+        )
+
+
+FILTERS = tuple(field.name for field in fields(Selection))
 
 
 def arguments() -> Arguments:
@@ -53,6 +82,8 @@ def arguments() -> Arguments:
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("traces", nargs="*")
     parser.add_argument("--source", action="append", default=[])
+    parser.add_argument("--source-map", action="append", default=[])
+    parser.add_argument("--compare", action="append", default=[])
     parser.add_argument("--allow-truncated", action="store_true")
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
@@ -61,7 +92,8 @@ def arguments() -> Arguments:
     except (argparse.ArgumentError, SystemExit):
         return Arguments()
     scheduler = known.scheduler or known.scheduler_file
-    return Arguments(tuple(known.traces), tuple(known.source), known.allow_truncated, scheduler)
+    sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
+    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others)
 
 
 # --- which trace ---
@@ -76,8 +108,7 @@ def open_paths(paths: Sequence[str]) -> None:
     """Opens other traces in this session."""
     st.session_state["paths"] = tuple(paths)
     st.session_state.pop("truncated", None)
-    for name in ("kernels", "operations"):
-        st.session_state.pop(name, None)
+    address.forget(*FILTERS)
     choices.forget()
     st.query_params.clear()
 
@@ -119,16 +150,19 @@ def _accept_truncated() -> None:
 def _identity(names: Sequence[str]) -> Identity:
     files: dict[str, tuple[str, int, int]] = {}
     for name in names:
-        path = Path(name).expanduser()
-        found = sorted(path.glob("*.zst")) if path.is_dir() else [path]
-        if path.is_dir() and not found:
-            raise snoopie.NotATraceError(f"{path} holds no trace (*.zst)", "name a trace, or a folder that holds some")
-        for file in found:
-            try:
+        try:
+            path = Path(name).expanduser()
+            found = sorted(path.glob("*.zst")) if path.is_dir() else [path]
+            if path.is_dir() and not found:
+                raise snoopie.NotATraceError(
+                    f"{path} holds no trace (*.zst)", "name a trace, or a folder that holds some"
+                )
+            for file in found:
                 status = file.stat()
-            except OSError:
-                raise snoopie.NotATraceError(f"there is no {file}", "check the path") from None
-            files[str(file.resolve())] = (str(file.resolve()), status.st_size, status.st_mtime_ns)
+                files[str(file.resolve())] = (str(file.resolve()), status.st_size, status.st_mtime_ns)
+        # What a person types may be no path at all: too long, of a user that is not there.
+        except (OSError, ValueError, RuntimeError):
+            raise snoopie.NotATraceError(f"there is no {name}", "check the path") from None
     return tuple(files.values())
 
 
@@ -143,22 +177,41 @@ def trace() -> snoopie.Trace:
     return _load(st.session_state["identity"], st.session_state["allow"])
 
 
+def names() -> str:
+    """The files that are open, in few words."""
+    files = [Path(path).name for path, _, _ in st.session_state["identity"]]
+    return files[0] if len(files) == 1 else f"{len(files)} traces, {files[0]} and others"
+
+
+def read_other(names: Sequence[str], allow_truncated: bool) -> Identity:
+    """Reads a trace that is to stand beside the one that is open. Raises the errors of `snoopie.load`."""
+    identity = _identity(names)
+    _load(identity, allow_truncated)
+    _read_ahead(identity, allow_truncated)
+    return identity
+
+
+def part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
+    """The part that filters select of any trace that was read."""
+    return _view(identity, allow_truncated, chosen)
+
+
 def view() -> snoopie.Trace:
     """The part of the trace that the filters select."""
     return _view(st.session_state["identity"], st.session_state["allow"], selection())
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _view(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
-    whole = _load(identity, allow_truncated)
-    if chosen == Selection():
-        return whole
-    return whole.select(kernels=chosen.kernels or None, operations=chosen.operations or None)
+    return chosen.of(_load(identity, allow_truncated))
 
 
-def ask(method: str, *args: Any, whole: bool = False) -> Any:
-    """The answer of a method of the selected part (or of the whole trace), kept for the next time."""
-    chosen = Selection() if whole else selection()
+def ask(method: str, *args: Any, whole: bool = False, without: Sequence[str] = ()) -> Any:
+    """The answer of a method of the selected part (or of the whole trace), kept for the next time.
+
+    ``without`` names filters that are not to be heeded: those that the picture of the answer sets.
+    """
+    chosen = Selection() if whole else replace(selection(), **dict.fromkeys(without, ()))
     return _answer(st.session_state["identity"], st.session_state["allow"], chosen, method, args)
 
 
@@ -169,13 +222,15 @@ def _answer(identity: Identity, allow_truncated: bool, chosen: Selection, method
 
 def read_ahead() -> None:
     """Goes through all records, once a trace and beside the pages: the first filter would wait for it otherwise."""
-    # The workers of a cluster are others' too, and its traces larger.
-    if "identity" in st.session_state and arguments().scheduler is None:
+    if "identity" in st.session_state:
         _read_ahead(st.session_state["identity"], st.session_state["allow"])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
+    # The workers of a cluster are others' too, and its traces larger.
+    if arguments().scheduler is not None:
+        return
     whole = _load(identity, allow_truncated)
 
     def count() -> None:
@@ -193,55 +248,4 @@ def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
 
 def selection() -> Selection:
     """What the filters say, in this run of the page."""
-    return Selection(
-        tuple(st.session_state.get("kernels", ())),
-        tuple(st.session_state.get("operations", ())),
-    )
-
-
-def _filters() -> dict[str, list[str]]:
-    by_kernel: pd.DataFrame = ask("by_kernel", whole=True)
-    by_operation: pd.DataFrame = ask("by_operation", whole=True)
-    return {"kernels": list(by_kernel["kernel"]), "operations": list(by_operation["operation"])}
-
-
-def sidebar() -> None:
-    """The filters, which hold on every page and stand in the URL, and the way to another trace."""
-    filters = _filters()
-    for name, options in filters.items():
-        if name not in st.session_state:
-            st.session_state[name] = [value for value in st.query_params.get_all(name) if value in options]
-    with st.sidebar:
-        st.multiselect(
-            "Kernels",
-            filters["kernels"],
-            key="kernels",
-            placeholder="all",
-            format_func=names.short_name,
-            help="Nothing chosen means every kernel.",
-        )
-        st.multiselect("Operations", filters["operations"], key="operations", placeholder="all")
-        if remarks := len(ask("losses", whole=True)):
-            st.warning(f"{remarks} remark{'s' if remarks > 1 else ''} on what this trace lacks: see Overview.")
-        files = [Path(path).name for path, _, _ in st.session_state["identity"]]
-        st.caption(theme.plain(files[0] if len(files) == 1 else f"{len(files)} traces, {files[0]} and others"))
-        st.button("Open another trace", key="open_another", on_click=open_paths, args=((),))
-    # A page change clears the URL's parameters, so they are set in every run.
-    for name in filters:
-        st.query_params[name] = st.session_state[name]
-    choices.keep()
-
-
-# --- the user's source files ---
-
-
-def source_folders() -> list[Path]:
-    """The folders that the user named: by --source, in the source view, and by opening a trace that lies there."""
-    named = [*st.session_state.get("source_folders", ()), *arguments().sources]
-    beside = [str(Path(path).parent) for path, _, _ in st.session_state["identity"]]
-    return [Path(name).expanduser() for name in dict.fromkeys([*named, *beside])]
-
-
-def add_source_folder(name: str) -> None:
-    """Adds a folder that the user named in this session."""
-    st.session_state["source_folders"] = [name, *st.session_state.get("source_folders", ())]
+    return Selection(**{name: tuple(st.session_state.get(name, ())) for name in FILTERS})

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+import streamlit as st
 from st_aggrid import AgGrid, JsCode
 
 # Where the name in words is not the name with a capital letter and spaces.
 _HEADINGS = {
     "sass": "SASS",
+    "gpu": "GPU",
+    "capacity_share": "Of capacity",
     "host_ns": "Host time",
     "device_bytes": "By kernels",
     "host_bytes": "By the host",
     "call_bytes": "Bytes of calls",
     "start": "Started at",
+    "moment": "Started at",
+    "busy_share": "Busy",
+    "busy": "Busy time",
+    "gap": "Idle time",
+    "gaps": "Idle gaps",
+    "least": "Shortest",
+    "most": "Longest",
+    "mean_ns": "Mean",
+    "min_ns": "Shortest",
+    "max_ns": "Longest",
+    "p50_ns": "Half took less than",
+    "p90_ns": "90 % took less than",
+    "p99_ns": "99 % took less than",
+    "peak_time": "Peak at",
+    "left": "At the end",
     "local_rank": "Rank on its host",
     "ranks": "Of ranks",
     "what": "What cannot be counted",
+    "thing": "What",
     "label": "GPU",
+    "gpu_label": "GPU",
+    "distinct": "Different bytes",
+    "launched_by": "Launched by",
     "gpus": "GPUs",
     "users": "Used by",
     "nvlinks": "NVLinks",
@@ -28,20 +51,38 @@ _HEADINGS = {
     "uuid": "UUID",
 }
 ROW_HEIGHT = 26
-_BYTES = ("bytes", "wire_bytes", "call_bytes", "device_bytes", "host_bytes")
-_COUNTS = ("accesses", "lanes", "sectors", "launches", "measured", "copies", "calls", "count", "sites")
-_DURATIONS = ("host_ns", "start")
-_SMALL = ("width", "peer", "process")
-_SHORT = ("issuer", "from", "source", "operation", "reduction", "type", "kind", "rank", "stream")
+_BYTES = (
+    *("bytes", "size", "wire_bytes", "call_bytes", "device_bytes", "host_bytes", "copied_in", "copied_out"),
+    *("distinct", "peak", "left"),
+)
+_COUNTS = (
+    *("accesses", "lanes", "sectors", "launches", "measured", "copies", "calls", "count", "sites"),
+    *("records", "gaps", "errors", "objects"),
+)
+_DURATIONS = (
+    *("host_ns", "start", "ran", "duration", "busy", "gap", "total", "average", "least", "most", "peak_time"),
+    *("mean_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns"),
+)
+_RATES = ("rate", "capacity")
+_SHARES = ("wire_efficiency", "share", "capacity_share", "busy_share")
+_SMALL = ("width", "peer", "process", "object", "tensor", "launch", "stack", "returned")
+_SHORT = (
+    *("gpu", "direction", "library", "issuer", "from", "source", "operation", "reduction", "type", "kind", "rank"),
+    *("stream", "thing", "place", "resource", "device", "state"),
+)
 # A place that is the other end can be a multicast object, with a long label.
-_ENDS = ("owner", "to", "destination")
-_NAMES = ("kernel", "function", "file", "call", "communicator", "what")
+_ENDS = ("owner", "gpu_label", "grid", "block", "to", "destination")
+_NAMES = (
+    *("kernel", "function", "file", "call", "communicator", "what", "name", "module", "launched_by", "allocated_by"),
+)
 _CODE = ("sass", "code")
 _TWO_LINES = frozenset({"wire_efficiency", "call_bytes"})
 _BARS = ("bytes", "accesses", "host_ns")
 
 _NUMBER = {"type": "numericColumn", "filter": False}
 _SIZES = ((1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"), (1024**4, "TiB"), (1024**5, "PiB"))
+# Capacities of links are given in powers of ten.
+_DECIMAL_SIZES = ((10**3, "kB/s"), (10**6, "MB/s"), (10**9, "GB/s"), (10**12, "TB/s"))
 _THOUSANDS = ((10**3, "K"), (10**6, "M"), (10**9, "G"), (10**12, "T"), (10**15, "P"))
 _TIMES = ((10**3, "µs"), (10**6, "ms"), (10**9, "s"))
 
@@ -76,11 +117,21 @@ def column(name: str, table: pd.DataFrame) -> dict[str, Any]:
         definition |= {"valueFormatter": _scaled(_THOUSANDS), **_NUMBER, "width": 82}
     elif name in _DURATIONS:
         definition |= {"valueFormatter": _scaled(_TIMES, "ns"), **_NUMBER, "width": 82}
-    elif name == "wire_efficiency":
+    elif name in _RATES:
+        definition |= {"valueFormatter": _scaled(_DECIMAL_SIZES, "B/s"), **_NUMBER, "width": 90}
+    elif name in _SHARES:
         percent = "value === null || value === undefined ? '' : (100 * value).toFixed(1) + ' %'"
         definition |= {"valueFormatter": percent, **_NUMBER, "width": 90, "cellStyle": _bar(1.0)}
+    elif name == "bandwidth":
+        definition |= {"valueFormatter": _scaled(_SIZES, "B"), **_NUMBER, "width": 82}
+    elif name == "moment":
+        exact = "(value / 1e6).toLocaleString('en', {minimumFractionDigits: 3, maximumFractionDigits: 3}) + ' ms'"
+        definition |= {"valueFormatter": exact, **_NUMBER, "width": 110}
     elif name == "offset":
         definition |= {"valueFormatter": "'0x' + value.toString(16)", **_NUMBER, "width": 66}
+    elif name == "reuse":
+        times = "value === null || value === undefined ? '' : value.toFixed(1) + ' ×'"
+        definition |= {"valueFormatter": times, **_NUMBER, "width": 82}
     elif name == "line":
         definition |= {"valueFormatter": "value > 0 ? value : ''", **_NUMBER, "width": 58}
     elif name in _SMALL:
@@ -101,15 +152,18 @@ def column(name: str, table: pd.DataFrame) -> dict[str, Any]:
 
 
 def grid(
-    table: pd.DataFrame, columns: list[str], key: str, *, height: int = 420, **options: Any
+    table: pd.DataFrame, columns: list[str], key: str, *, height: int = 420, hidden: Sequence[str] = (), **options: Any
 ) -> pd.Series[Any] | None:
-    """A table that sorts, filters and can be read with the keyboard. Returns the chosen row."""
-    shown = table[columns].astype({name: "float64" for name in columns if name == "wire_efficiency"})
+    """A table that sorts, filters and can be read with the keyboard. Returns the chosen row, ``hidden`` columns too."""
+    shown = table[[*columns, *hidden]].astype({name: "float64" for name in columns if name in _SHARES})
     header = 48 if _TWO_LINES.intersection(columns) else 34
     result = AgGrid(
         shown,
         gridOptions={
-            "columnDefs": [column(name, shown) for name in columns],
+            "columnDefs": [
+                *(column(name, shown) for name in columns),
+                *({"field": name, "hide": True} for name in hidden),
+            ],
             "defaultColDef": {
                 "resizable": True,
                 "sortable": True,
@@ -131,3 +185,10 @@ def grid(
     )
     chosen = result.selected_rows
     return None if chosen is None or len(chosen) == 0 else chosen.iloc[0]
+
+
+def click(key: str, clicked: Any) -> None:
+    """Has a row that was just clicked change the choice ``key``; None, or that of the last run, changes nothing."""
+    if clicked is not None and clicked != st.session_state.get(f"{key}_clicked"):
+        st.session_state[key] = clicked
+    st.session_state[f"{key}_clicked"] = clicked

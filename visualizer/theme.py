@@ -1,25 +1,30 @@
-"""One look for all views: a colour for each GPU, the scale of heatmaps, how text from a trace is made harmless."""
+"""One look for all views, light and dark: margins, the scale of heatmaps, how text from a trace is made harmless."""
 
 from __future__ import annotations
 
 import re
 
-import seaborn as sns
+import streamlit as st
 
-# Not taken by any GPU: what belongs to none of them.
-NEUTRAL = "#8a8f98"
-OTHERS = {"host": "#31333f", "unknown": "#b4b8c0", "multicast": "#5b6b8c"}
+from snoopie.figures import colours
 
 
-def gpu_colours(count: int) -> list[str]:
-    """A colour for each GPU, the same in all views: told apart by colour-blind people up to 10, then by hue."""
-    palette = sns.color_palette("colorblind", count) if count <= 10 else sns.husl_palette(count, s=0.75, l=0.6)
-    return [str(colour) for colour in palette.as_hex()]
+def is_dark() -> bool:
+    """Whether the browser shows the dark theme: for what is drawn beyond the reach of Streamlit's own."""
+    return st.context.theme.type == "dark"
+
+
+def use_the_space() -> None:
+    """Smaller margins than Streamlit leaves around a page: tables and pictures need the room."""
+    st.html(
+        "<style>.stMainBlockContainer { padding: 3rem 2.5rem 4rem; } "
+        "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
+    )
 
 
 def heat_scale() -> list[tuple[float, str]]:
     """Light to dark in one hue, for amounts."""
-    palette = [str(colour) for colour in sns.color_palette("crest", 9).as_hex()]
+    palette = colours.of_amounts()
     return [(place / (len(palette) - 1), colour) for place, colour in enumerate(palette)]
 
 

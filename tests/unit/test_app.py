@@ -9,15 +9,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from snoopie.cli.import_ import KINDS
+from snoopie.figures import colours
 from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
-from tests.support.encoder import HOST, TraceBuilder
+from tests.support.encoder import TraceBuilder
 from tests.support.nsys_export import Export
-from visualizer import theme
+from visualizer import pages, theme
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
-VIEWS = ["overview", "graph", "matrix", "copies", "collectives", "kernels", "sites", "source"]
+VIEWS = [view.name for view in pages.VIEWS]
 PATIENCE = 60
 
 
@@ -31,10 +32,10 @@ def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path, **q
     """One page alone, with the sidebar, as the address's ``query`` asks for it."""
     monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
     script = f"""
-from visualizer import state
+from visualizer import filters, state
 from visualizer.views import {name}
 if state.is_open():
-    state.sidebar()
+    filters.sidebar()
     {name}.show()
 """
     app = AppTest.from_string(script, default_timeout=PATIENCE)
@@ -123,18 +124,12 @@ def test_two_processes(monkeypatch: pytest.MonkeyPatch, two_process_folder: Path
     assert metrics(app)["Accesses"] == "224"
 
 
-@pytest.fixture
-def mixed_folder(tmp_path: Path) -> Path:
-    """The traces of two ranks with copies, NCCL and all kinds of owners, in a folder."""
-    return mixed.write_mixed(tmp_path)
-
-
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_view_of_a_run_of_all_paths(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path, name: str) -> None:
     app = view(monkeypatch, name, mixed_folder)
     assert not app.exception
-    # The line with the most bytes is NCCL's, whose source is nowhere.
-    assert not app.info or name == "source"
+    # The line with the most bytes is NCCL's, whose source is nowhere; it has no allocations and no driver calls.
+    assert not app.info or name in ("source", "objects", "memory", "calls")
 
 
 def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
@@ -157,7 +152,7 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
     }
     captions = " ".join(caption.value for caption in app.caption)
     assert "memory whose owner the collector could not tell" in captions
-    gpus, processes = (table.value for table in app.dataframe)
+    _, gpus, processes = (table.value for table in app.dataframe)
     assert gpus["users"].tolist() == ["rank 0", "rank 1"]
     assert processes[["rank", "ranks", "gpus"]].to_numpy().tolist() == [["0", "2", "GPU 0"], ["1", "2", "GPU 1"]]
 
@@ -171,45 +166,6 @@ def test_copies_are_of_no_kernel(monkeypatch: pytest.MonkeyPatch, mixed_folder: 
     copies.multiselect(key="operations").set_value(["store"]).run()
     assert "Copies belong to no kernel" in said(copies)
     assert "see 8" in said(copies)
-
-
-@pytest.mark.parametrize("name", ["graph", "matrix"])
-@pytest.mark.parametrize("reading", ["issued", "flow"])
-@pytest.mark.parametrize("initiated", ["host", "both"])
-def test_sides_from_the_address(
-    monkeypatch: pytest.MonkeyPatch, mixed_folder: Path, name: str, reading: str, initiated: str
-) -> None:
-    """A value that copies do not have is set aside, not refused, and comes back with the device's side."""
-    app = view(monkeypatch, name, mixed_folder, initiated=initiated, reading=reading, value="accesses")
-    assert not app.exception
-    assert "bytes only" in " ".join(caption.value for caption in app.caption)
-    assert (app.session_state["initiated"], app.session_state["value"]) == (initiated, "accesses")
-    assert app.query_params["initiated"] in (initiated, [initiated])
-    app.session_state["initiated"] = "device"
-    app.run()
-    assert not app.exception
-    assert "bytes only" not in " ".join(caption.value for caption in app.caption)
-    assert app.session_state["value"] == "accesses"
-    assert "initiated" not in app.query_params
-
-
-def test_nonsense_in_the_address(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
-    app = view(monkeypatch, "matrix", ring_path, initiated="nic", reading="<b>", value="")
-    assert not app.exception
-    assert [app.session_state[name] for name in ("initiated", "reading", "value")] == ["device", "issued", "bytes"]
-
-
-def test_only_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    trace = TraceBuilder(2)
-    trace.copy(HOST, 1, 4096, gpu=1)
-    path = trace.write(tmp_path / "t.zst")
-    app = view(monkeypatch, "graph", path)
-    assert "choose Host" in said(app)
-    app.session_state["initiated"] = "host"
-    app.run()
-    assert not app.exception
-    assert not app.info
-    assert not view(monkeypatch, "matrix", path, initiated="both").info
 
 
 @pytest.mark.parametrize("name", ["copies", "collectives"])
@@ -270,7 +226,15 @@ def test_no_source_outside_the_named_folders(monkeypatch: pytest.MonkeyPatch, tm
 def test_nothing_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     app = view(monkeypatch, name, TraceBuilder(2).write(tmp_path / "empty.zst"))
     assert not app.exception
-    expected = {"overview": "No access", "copies": "The host started no copy", "collectives": "No NCCL calls"}
+    expected = {
+        "overview": "No access",
+        "copies": "The host started no copy",
+        "collectives": "No NCCL calls",
+        "launches": "No launch was measured",
+        "objects": "This trace has no allocations",
+        "memory": "This trace has no allocations",
+        "compare": "",  # it waits for another trace
+    }
     assert expected.get(name, "Nothing was recorded") in said(app)
 
 
@@ -334,5 +298,5 @@ def test_text_from_a_trace_is_no_markdown() -> None:
 
 
 def test_gpu_colours() -> None:
-    assert theme.gpu_colours(4) == theme.gpu_colours(8)[:4]
-    assert len(set(theme.gpu_colours(16))) == 16
+    assert colours.of_gpus(4) == colours.of_gpus(8)[:4]
+    assert len(set(colours.of_gpus(16))) == 16

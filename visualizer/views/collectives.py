@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from snoopie.analysis.selection import COLLECTIVES_BY
 from visualizer import remarks, state, tables, theme
 
 LIMIT = 1000
@@ -25,6 +26,7 @@ def show() -> None:
         "Calls that one kernel carried out together are one row, such as “Recv + Send”: its traffic is not divided."
     )
     remarks.estimated()
+    remarks.not_filtered("the calls, only to their kernels' traffic", COLLECTIVES_BY)
     named = table.assign(operation=table["operation"].replace("", UNNAMED))
     chosen = tables.grid(named, COLUMNS, "collectives_table", height=360)
     if chosen is None:

@@ -1,26 +1,38 @@
-"""What ran, on which GPUs; totals; what was lost or not measured."""
+"""What ran, on which GPUs, how they are linked; totals; what was lost or not measured; what to look at first."""
 
 from __future__ import annotations
+
+import datetime
 
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import losses, units
-from visualizer import places, remarks, state, tables, theme
-from visualizer.views import sites
+from snoopie.analysis import links, losses, units
+from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
+from visualizer import background, findings, pages, places, remarks, state, tables, theme
 
 OPERATION_NOTE = "Stores and reductions send data to the owner, loads bring it from there, atomics do both."
 NOT_MEASURED_NOTE = (
     "These instructions can reach memory outside their GPU, and how much they moved cannot be told: it is in no other "
     "number here. Accesses and lanes say how often they ran."
 )
+NO_FINDING = "No rule found anything to change: docs/findings.md says what they look for, and from which amount on."
+# Of so many records findings are there at once.
+_FEW = 30_000
+# Seconds between two looks whether they are there.
+_WAIT = 1.0
 
 
 def show() -> None:
     st.header("Overview")
-    _totals(state.ask("summary"))
+    between = state.ask("link_matrix", whole=True)
+    _what_ran(state.trace().processes)
+    st.markdown(theme.plain(" ".join(links.in_words(state.trace().gpus, between))))
+    summary = state.ask("summary")
+    _totals(summary)
     remarks.estimated()
     _losses(state.ask("losses", whole=True))
+    looked_at = st.container(gap="small")
 
     left, right = st.columns(2, gap="large")
     with left:
@@ -30,12 +42,52 @@ def show() -> None:
         st.subheader("By operation")
         st.caption(OPERATION_NOTE)
         _operations(state.ask("by_operation"))
+    _routes(state.ask("by_route"))
     _not_measured(state.ask("not_measured"))
 
     st.subheader("GPUs")
+    remarks.not_filtered("the lists of GPUs and processes")
+    _links(between)
     _gpus(state.trace().gpus)
     st.subheader("Processes")
     _processes(state.trace().processes)
+    # All else is drawn by now.
+    with looked_at:
+        _findings(int(summary["records"]))
+
+
+def _what_ran(processes: pd.DataFrame) -> None:
+    """The program, its processes, hosts, date and duration in a line."""
+    programs = processes["command"].where(processes["command"] != "", processes["program"]).drop_duplicates()
+    parts = [f"`{_code(command)}`" for command in programs.head(2)] + ["…"] * (len(programs) > 2)
+    hosts = processes["host"][processes["host"] != ""].drop_duplicates()
+    facts = []
+    if len(processes) > 1:
+        facts.append(f"{len(processes)} processes")
+    if len(hosts):
+        facts.append(f"on {hosts.iloc[0]}" if len(hosts) == 1 else f"on {len(hosts)} hosts")
+    facts += _when(processes)
+    facts += [f"imported from {tool}" for tool in processes["imported_from"].drop_duplicates() if tool]
+    st.markdown(" · ".join([*parts, *map(theme.plain, facts)]))
+
+
+def _code(text: str) -> str:
+    """As the content of an inline code span, in which nothing but its end has a meaning."""
+    shown = " ".join(text.split()).replace("`", "'")
+    return shown if len(shown) <= 120 else shown[:119] + "…"
+
+
+def _when(processes: pd.DataFrame) -> list[str]:
+    started = processes["start_ns"][processes["start_ns"] > 0]
+    if started.empty:
+        return []
+    try:
+        began = datetime.datetime.fromtimestamp(int(started.min()) // 10**9).astimezone()
+    except (OverflowError, OSError, ValueError):
+        return []
+    ended = processes["end_ns"]
+    ran = [f"ran {units.duration(int(ended.max() - started.min()))}"] if (ended > 0).all() else []
+    return [*ran, f"{began:%Y-%m-%d %H:%M}"]
 
 
 def _totals(summary: dict[str, float]) -> None:
@@ -62,7 +114,7 @@ def _totals(summary: dict[str, float]) -> None:
     if len(trace.processes) == 1 and trace.copies.empty and trace.collectives.empty:
         return
     ranks = sorted({int(rank) for rank in trace.processes["rank"] if rank >= 0})
-    meaning = "Started by the host. A filter of kernels or operations excludes them."
+    meaning = "Started by the host. A filter of kernels, operations or launches excludes them."
     beside = [
         ("GPUs", units.count(len(trace.gpus)), "Of all processes, told apart by UUID."),
         ("Processes", units.count(len(trace.processes)), "One trace each."),
@@ -72,6 +124,8 @@ def _totals(summary: dict[str, float]) -> None:
         ("NCCL calls", units.count(len(state.view().collectives)), "Their kernels' traffic is in the totals above."),
     ]
     _metrics(beside)
+    if len(trace.collectives):
+        remarks.not_filtered("NCCL calls", COLLECTIVES_BY)
 
 
 def _metrics(shown: list[tuple[str, str, str]]) -> None:
@@ -90,6 +144,49 @@ def _losses(sentences: list[str]) -> None:
     st.warning(f"What this trace does not show:\n\n{text}", icon=":material/warning:")
 
 
+# --- findings ---
+
+
+def _findings(records: int) -> None:
+    """What the counts say at once, what the records say as soon as they were gone through."""
+    st.subheader("What to look at first")
+    if state.selection().active:
+        st.caption("Of what the filters let through; GPUs and ranks are not compared, as filters make them unequal.")
+    found: pd.DataFrame = state.ask("findings", "counts")
+    if records <= _FEW:
+        _listed([found, state.ask("findings", "records")])
+        return
+    if state.arguments().scheduler is not None:
+        # The workers of a cluster are others' too, and its traces larger.
+        _listed([found])
+        st.caption("Without what only single accesses tell: snoopie findings has the cluster go through them.")
+        return
+    rest = background.ask("findings", "records")
+    if rest.done():
+        _listed([found, rest.result()])
+    else:
+        findings.show(found, "counts")
+        _wait()
+
+
+def _listed(parts: list[pd.DataFrame]) -> None:
+    found = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    if found.empty:
+        st.success(NO_FINDING, icon=":material/check_circle:")
+    findings.show(found.sort_values("share", ascending=False, kind="stable"), "all")
+
+
+@st.fragment(run_every=_WAIT)
+def _wait() -> None:
+    """Draws the page anew when the findings are there that the records tell."""
+    if background.ask("findings", "records").done():
+        st.rerun()
+    st.caption(":material/hourglass_empty: Looking through the accesses for what was read again and again …")
+
+
+# --- tables ---
+
+
 def _pairs(pairs: pd.DataFrame) -> None:
     if pairs.empty:
         remarks.nothing(
@@ -106,14 +203,34 @@ def _operations(operations: pd.DataFrame) -> None:
     tables.grid(operations, ["operation", "bytes", "accesses", "wire_efficiency"], "by_operation", height=300)
 
 
+def _routes(routes: pd.DataFrame) -> None:
+    """Totals by direction, of kernels and copies."""
+    if routes.empty:
+        return
+    st.subheader("Where data flowed")
+    table = routes.assign(
+        direction=routes["from"] + " → " + routes["to"],
+        **{name: routes[name].map(units.bytes) for name in ("bytes", "device_bytes", "host_bytes")},
+    )
+    _facts(table[["direction", "bytes", "device_bytes", "host_bytes"]], "routes")
+
+
 def _not_measured(unmeasured: pd.DataFrame) -> None:
     if unmeasured.empty:
         return
     st.subheader("Not measured")
     st.caption(NOT_MEASURED_NOTE)
+    remarks.not_filtered("these instructions", UNMEASURED_BY)
     in_words = losses.in_words(unmeasured)
     tables.grid(in_words, ["what", "sites", "accesses", "lanes"], "not_measured", height=240)
-    st.page_link(st.Page(sites.show, url_path="sites"), label="Each of them, with its line", icon=":material/pin_drop:")
+    pages.link("sites", "Each of them, with its line")
+
+
+def _links(between: pd.DataFrame) -> None:
+    """The matrix, unless the sentence at the top says it all."""
+    if len(set(between.to_numpy().ravel()) - {""}) > 1:
+        st.caption("How a GPU (row) reaches the memory of another (column).")
+        st.dataframe(between, key="links")
 
 
 def _gpus(gpus: pd.DataFrame) -> None:

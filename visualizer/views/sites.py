@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from snoopie.analysis.selection import UNMEASURED_BY
 from visualizer import remarks, state, tables
 
 COLUMNS = ["kernel", "file", "line", "sass", "operation", "bytes", "accesses", "wire_efficiency", "width", "offset"]
@@ -27,4 +28,5 @@ def show() -> None:
             "Instructions that can reach memory outside their GPU in a way that cannot be counted. "
             "Accesses and lanes say how often they ran; what they moved is in no number of this app."
         )
+        remarks.not_filtered("these instructions", UNMEASURED_BY)
         tables.grid(unmeasured, NOT_MEASURED, "sites_not_measured", height=420)

@@ -1,4 +1,5 @@
-"""The user's source with its traffic beside each line; for a chosen line its instructions and its own matrix."""
+"""The user's source by traffic: files in their folders, lines, and for one line its instructions, who reached whom, the
+allocations that it touched, and the kernels and calls that ran it."""
 
 from __future__ import annotations
 
@@ -7,120 +8,217 @@ from pathlib import PurePath
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import source, units
-from snoopie.errors import SnoopieError
-from visualizer import choices, heatmap, remarks, state, tables, theme
+from visualizer import address, choices, heatmap, remarks, source_files, state, tables, theme
+from visualizer.components import file_tree, listing
+from visualizer.highlight import Line
 
 NO_FILE = "(no source line)"
-LINE_COLUMNS = ["bytes", "accesses", "wire_efficiency", "line", "code"]
+# Lines in the chooser; the listing has the others.
+CHOICES = 1000
 SITE_COLUMNS = ["offset", "sass", "operation", "width", "bytes", "accesses", "wire_efficiency"]
+OBJECT_COLUMNS = ["name", "allocated_by", "owner", "kind", "size", "bytes", "accesses", "wire_efficiency"]
+STACK_COLUMNS = ["stack", "launched_by", "kernel", "launches", "bytes", "accesses"]
+FRAME_COLUMNS = ["function", "file", "line", "code"]
+KERNEL_COLUMNS = ["kernel", "launches", "bytes", "accesses", "wire_efficiency"]
+DETAILS = {
+    "sites": "Instructions",
+    "pairs": "Who reached whom",
+    "objects": "Objects",
+    "stacks": "Launched by",
+    "kernels": "Kernels",
+}
 
 
 def show() -> None:
     st.header("Source")
-    lines: pd.DataFrame = state.ask("by_line")
-    if lines.empty:
+    files: pd.DataFrame = state.ask("by_file")
+    if files.empty:
         remarks.nothing("No line reached memory outside its GPU.")
         return
     remarks.estimated()
-    files = lines.groupby("file", sort=False)["bytes"].sum().sort_values(ascending=False, kind="stable")
-    file = st.selectbox(
-        "File",
-        list(files.index),
-        key="source_file",
-        format_func=lambda name: f"{_short(name)} · {units.bytes(files.get(name, 0))}",
-    )
+    file = _file(list(files["file"]))
+    left, right = st.columns([3, 8], gap="small")
+    with left:
+        file_tree.show(
+            "source_tree", state.ask("file_tree"), file, NO_FILE, about=remarks.about(), on_choose=_choose_file
+        )
+    with right:
+        line = _lines(file)
+    _line(file, line)
+
+
+def _file(files: list[str]) -> str:
+    """The file of the address, or that was chosen; the line of another is forgotten."""
+    asked = st.query_params.get("source_file")
+    if asked is not None and asked not in files:
+        what = PurePath(asked).name or NO_FILE
+        st.info(theme.plain(f"{what} has no traffic in this trace, or the filters exclude it."), icon=":material/info:")
+    file = address.keep_one("source_file", files)
+    before = st.session_state.get("source_line_of")
+    if before is not None and before != file:
+        # A link names the line of its file; else the hottest one is chosen.
+        forget_or_read = address.reread if asked == file else address.forget
+        forget_or_read("source_line")
+    st.session_state["source_line_of"] = file
+    return file
+
+
+def _choose_file(file: str) -> None:
+    st.session_state["source_file"] = file
+    address.forget("source_line")
+    st.session_state["source_line_of"] = file
+
+
+def _choose_line(line: int) -> None:
+    if line:
+        st.session_state["source_line"] = line
+
+
+def _lines(file: str) -> int:
+    """The listing of a file, and the line that is chosen in it; 0 for what has no line."""
     traffic: pd.DataFrame = state.ask("file_lines", file)
     if file == "":
         remarks.nothing(
             "These instructions have no source line.", "Compile with nvcc -lineinfo to see them in the source."
         )
-        _line(file, 0)
-        return
-    text = _text(file)
-    listing = _listing(traffic, text)
+        return 0
+    text = source_files.text(file)
     hot = [int(line) for line in traffic.sort_values("bytes", ascending=False, kind="stable")["line"]]
-    clicked = tables.grid(
-        listing,
-        LINE_COLUMNS,
-        f"source_listing_{file}",
-        height=574,  # whole rows
-        rowClassRules={"has-traffic": "data.bytes > 0"},
-        initialState={"scroll": {"top": _top_of(hot[0], listing), "left": 0}},
-    )
-    # A click in the listing moves the chooser, which also works by keyboard.
-    choice = None if clicked is None else int(clicked["line"])
-    if choice is not None and (file, choice) != st.session_state.get("source_clicked"):
-        st.session_state["source_clicked"] = (file, choice)
-        if choice in hot:
-            st.session_state["source_line"] = choice
-    if st.session_state.get("source_line") not in hot:
-        st.session_state["source_line"] = hot[0]
-    line = st.selectbox(
-        "Line",
-        hot,
-        key="source_line",
-        format_func=lambda number: _line_label(number, listing),
-        help="Lines with traffic, most bytes first. Or click a line above.",
-    )
-    _line(file, line)
-
-
-def _short(file: str) -> str:
-    return "/".join(PurePath(file).parts[-2:]) if file else NO_FILE
-
-
-def _line_label(number: int, listing: pd.DataFrame) -> str:
-    code = listing.loc[listing["line"] == number, "code"]
-    return f"{number}: {code.iloc[0].strip()}" if len(code) else str(number)
-
-
-def _top_of(line: int, listing: pd.DataFrame) -> int:
-    """Where a listing is scrolled to so that a line stands a little below its top, in pixels."""
-    place = int((listing["line"] < line).sum())
-    return max(place - 6, 0) * tables.ROW_HEIGHT
-
-
-def _text(file: str) -> str | None:
-    """The file's text; None, with a way to name its folder, where it is not in a folder that the user named."""
-    path = source.find_source(file, state.source_folders())
-    if path is not None:
-        try:
-            return source.read_source(path)
-        except SnoopieError as error:
-            st.error(theme.plain(str(error)))
-            return None
-    folders = ", ".join(str(folder) for folder in state.source_folders())
-    missing = f"{PurePath(file).name} is not in {folders}. Only folders that you name are looked into."
-    st.warning(theme.plain(missing), icon=":material/folder_off:")
-    with st.form("source_folder_form"):
-        folder = st.text_input("Folder with the source", value=str(PurePath(file).parent), key="source_folder")
-        if st.form_submit_button("Look there") and folder.strip():
-            state.add_source_folder(folder.strip())
-            st.rerun()
-    return None
-
-
-def _listing(traffic: pd.DataFrame, text: str | None) -> pd.DataFrame:
-    """All lines of the text, or without it those with traffic, with what they moved."""
+    line = address.keep_positive("source_line", hot[0])
+    offered = hot[:CHOICES] if line in hot[:CHOICES] else [line, *hot[:CHOICES]]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            "Line",
+            offered,
+            key="source_line",
+            format_func=lambda number: _named(number, text),
+            help="Lines with traffic, most bytes first. Or click a line below; arrow keys go to the next with traffic.",
+        )
+        source_files.manage()
+    st.caption(theme.plain(file))
     if text is None:
-        return traffic.assign(code="")
-    code = text.expandtabs(4).splitlines()
-    everything = pd.DataFrame({"line": range(1, len(code) + 1), "code": code})
-    return everything.merge(traffic, on="line", how="outer").assign(code=lambda table: table["code"].fillna(""))
+        source_files.missing(file)
+    last = int(traffic["line"].max())
+    total = min(len(traffic) if text is None else max(len(text), last), listing.MOST)
+    row = _row(line, traffic, text, total)
+    first = _window(file, line, row, total)
+    listing.show(
+        "source_listing",
+        file,
+        traffic,
+        line,
+        total=total,
+        first=first,
+        lines=None if text is None else _window_lines(file, text, first, total),
+        about=remarks.about(),
+        on_choose=_choose_line,
+        on_scroll=lambda place: _scroll(file, line, place),
+    )
+    if text is not None and last > len(text):
+        st.caption("Traffic beyond the end of this file: it is not the one that was compiled.")
+    return line
+
+
+def _named(number: int, text: list[str] | None) -> str:
+    code = text[number - 1].strip() if text is not None and number <= len(text) else ""
+    return f"{number}: {code[:120]}" if code else str(number)
+
+
+def _row(line: int, traffic: pd.DataFrame, text: list[str] | None, total: int) -> int:
+    """Where in the listing a line stands, or the nearest that is in it."""
+    return min(int((traffic["line"] < line).sum()) if text is None else line - 1, total - 1)
+
+
+# Which rows are sent: around the chosen line, until another part of the file is scrolled to.
+
+
+def _window(file: str, line: int, row: int, total: int) -> int:
+    """The place of the first row to send."""
+    kept: tuple[str, int, int] | None = st.session_state.get("source_window")
+    if kept is not None and kept[0] == file and (kept[1] == line or kept[2] <= row < kept[2] + listing.WINDOW):
+        first = kept[2]
+    else:
+        first = row - listing.WINDOW // 2
+    first = max(min(first, total - listing.WINDOW), 0)
+    st.session_state["source_window"] = (file, line, first)
+    return first
+
+
+def _scroll(file: str, line: int, place: int) -> None:
+    st.session_state["source_window"] = (file, line, place - listing.WINDOW // 2)
+
+
+def _window_lines(file: str, text: list[str], first: int, total: int) -> list[Line]:
+    last = min(first + listing.WINDOW, total)
+    lines = source_files.highlighted(file, text, first, min(last, len(text)))
+    return [*lines, *([] for _ in range(last - first - len(lines)))]
+
+
+# The chosen line
 
 
 def _line(file: str, line: int) -> None:
     sites: pd.DataFrame = state.ask("line_sites", file, line)
     st.subheader(theme.plain(f"{PurePath(file).name}:{line}") if file else NO_FILE)
-    st.caption(theme.plain("in " + ", ".join(sites["kernel"].drop_duplicates())))
+    if sites.empty:
+        remarks.nothing("This line reached no memory outside its GPU.", "Lines with a bar did.")
+        return
     for chain in _chains(sites):
         st.caption(theme.plain(chain))
-    st.markdown("**Instructions**")
-    tables.grid(sites, SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
-    st.markdown("**Who reached whom by this line**")
+    address.keep_one("source_detail", list(DETAILS))
+    detail = st.segmented_control(
+        "About this line",
+        list(DETAILS),
+        format_func=DETAILS.__getitem__,
+        key="source_detail",
+        label_visibility="collapsed",
+    )
+    shows = {"pairs": _pairs, "objects": _objects, "stacks": _stacks, "kernels": _kernels}
+    shows.get(detail or "sites", _sites)(file, line)
+
+
+def _sites(file: str, line: int) -> None:
+    tables.grid(state.ask("line_sites", file, line), SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
+
+
+def _pairs(file: str, line: int) -> None:
     shown = choices.of_kernels()
     heatmap.show(state.ask("line_matrix", file, line, shown.value, shown.reading), shown, "line_heatmap")
+
+
+def _kernels(file: str, line: int) -> None:
+    tables.grid(state.ask("line_kernels", file, line), KERNEL_COLUMNS, f"line_kernels_{file}_{line}", height=320)
+
+
+def _objects(file: str, line: int) -> None:
+    with st.spinner("Looking at the records …", show_time=True):
+        table: pd.DataFrame = state.ask("line_objects", file, line)
+    if (table["object"] == 0).all():
+        why = "does not tell allocations apart here" if len(state.trace().objects) else "has no allocations"
+        st.caption(f"This trace {why}: record it with objects and records to see which ones this line touched.")
+        return
+    names = [
+        name or (f"object {number}" if number else "(not told)")
+        for name, number in zip(table["name"], table["object"], strict=True)
+    ]
+    table = table.assign(name=names).rename(columns={"source": "allocated_by"})
+    tables.grid(table, OBJECT_COLUMNS, f"line_objects_{file}_{line}", height=320)
+    if not table["exact"].all():
+        st.caption("Objects share pages here, and not every access was recorded: what they share is an estimate.")
+
+
+def _stacks(file: str, line: int) -> None:
+    table: pd.DataFrame = state.ask("line_stacks", file, line)
+    if (table["stack"] == 0).all():
+        st.caption("This trace has no call stacks of these launches: record it with stacks to see what launched them.")
+        return
+    table = table.assign(source=table["source"].where(table["stack"] > 0, "(not known)"))
+    table = table.rename(columns={"source": "launched_by"})
+    chosen = tables.grid(table, STACK_COLUMNS, f"line_stacks_{file}_{line}", height=190)
+    stack = int(table["stack"].iloc[0]) if chosen is None else int(chosen["stack"])
+    frames: pd.DataFrame = state.ask("stack", stack, whole=True)
+    if len(frames):
+        tables.grid(frames, FRAME_COLUMNS, f"line_frames_{stack}", height=240)
 
 
 def _chains(sites: pd.DataFrame) -> list[str]:

@@ -1,0 +1,28 @@
+"""Elements of the app that no package has: each a Python function beside its JavaScript and its style sheet.
+
+What they are given is data, never markup: their scripts put every text into the page as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_HERE = Path(__file__).resolve().parent
+
+
+def component(name: str) -> Callable[..., Any]:
+    """The component of NAME.js and NAME.css in this folder, for `st.components.v2`."""
+    script, style = ((_HERE / f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    mount: Callable[..., Any] = st.components.v2.component(
+        f"snoopie_{name}", html='<div class="root"></div>', css=style, js=script
+    )
+    return mount
+
+
+def event(key: str, name: str) -> Any:
+    """What a component sent, in the callback of that event; None where nothing of that name."""
+    return getattr(st.session_state.get(key), name, None)

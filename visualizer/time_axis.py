@@ -1,0 +1,38 @@
+"""A time axis whose marks the server makes: where they stand, and what they say in a unit that suits what is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_MARKS = 8
+
+
+def unit(length: int) -> tuple[str, int]:
+    """The largest unit of which a time has at least ten, and its nanoseconds."""
+    return next(((name, size) for size, name in _UNITS if length >= 10 * size), ("ns", 1))
+
+
+def axis(first: int, last: int, origin: int) -> dict[str, Any]:
+    """A plotly axis from ``first`` to ``last`` (host ns); its values are ns after ``origin``."""
+    low, high = first - origin, last - origin
+    step = _step(high - low)
+    name, size = next((name, size) for size, name in reversed(_UNITS) if step < 1000 * size or size == 10**9)
+    marks = range(-(-low // step) * step, high + 1, step)
+    return {
+        "range": [low, high],
+        "fixedrange": True,
+        "tickvals": list(marks),
+        "ticktext": [f"{mark / size:,.0f}" if mark % size == 0 else f"{mark / size:,}" for mark in marks],
+        "title": {"text": f"{name} after the start"},
+    }
+
+
+def _step(length: int) -> int:
+    """1, 2 or 5 times a power of ten, so that few marks cover a length."""
+    power = 1
+    while True:
+        for factor in (1, 2, 5):
+            if length <= _MARKS * factor * power:
+                return factor * power
+        power *= 10

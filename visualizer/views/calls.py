@@ -1,0 +1,111 @@
+"""What the program asked of the CUDA driver: how often, how long it took, what failed; and single calls."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from snoopie.analysis import units
+from snoopie.analysis.copies import Order
+from snoopie.analysis.selection import CALLS_BY, SINGLE_CALLS_BY
+from visualizer import address, pages, remarks, state, tables
+
+LIMIT = 1000
+ORDERS: dict[Order, str] = {"host_ns": "Longest", "start": "Earliest", "bytes": "Most bytes"}
+TIMES = ["host_ns", "mean_ns", "p50_ns", "p99_ns", "max_ns"]
+CALLS = ["call", "calls", "errors", *TIMES, "bytes"]
+THREADS = ["process", "thread", "calls", "errors", *TIMES]
+LAUNCHES = ["kernel", "launches", "errors", "host_ns", "mean_ns", "min_ns", "max_ns"]
+COPIES = ["direction", "call", "bytes", "calls", "errors", "host_ns", "bandwidth"]
+ERRORS = ["call", "name", "returned", "calls"]
+SINGLE = ["start", "host_ns", "kernel", "direction", "bytes", "returned", "gpu", "thread", "process"]
+
+
+def show() -> None:
+    st.header("Calls")
+    calls: pd.DataFrame = state.ask("by_call")
+    if calls.empty:
+        remarks.no_calls()
+        return
+    st.caption(
+        "Times are those of the host, in the calls: an asynchronous call returns before its work is done. That a share "
+        "of the calls took less than a time is a bound, less than twice too high."
+    )
+    remarks.not_filtered("driver calls", CALLS_BY)
+    with st.container(horizontal=True):
+        for label, value in (
+            ("Calls", units.count(int(calls["calls"].sum()))),
+            ("Failed", units.count(int(calls["errors"].sum()))),
+            ("Host time", units.duration(int(calls["host_ns"].sum()))),
+        ):
+            st.metric(label, value, border=True, width="content")
+    _errors(state.ask("by_error"))
+    st.subheader("By call")
+    chosen = _limited(calls, CALLS, "calls_by_call")
+    tables.click("call", None if chosen is None else str(chosen["call"]))
+    _single()
+    _others()
+
+
+def _limited(table: pd.DataFrame, columns: list[str], key: str, height: int = 340) -> pd.Series[str] | None:
+    if len(table) > LIMIT:
+        st.caption(f"The first {LIMIT:,} of {len(table):,} rows; `snoopie calls --json` has all.")
+    return tables.grid(table.head(LIMIT), columns, key, height=height)
+
+
+def _errors(errors: pd.DataFrame) -> None:
+    if errors.empty:
+        return
+    st.subheader("Failed")
+    _limited(errors.rename(columns={"code": "returned"}), ERRORS, "calls_errors", 220)
+
+
+def _single() -> None:
+    """The calls of one name, one by one."""
+    st.subheader("Single calls")
+    recorded = state.view().calls["call"].value_counts()
+    names = list(recorded.index)
+    if not names:
+        st.caption(
+            "This trace has sums alone. Record it with snoopie run --calls all (CALLS=all) to see each call, here and "
+            "in the timeline."
+        )
+        return
+    address.keep_one("call", names)
+    address.keep_one("calls_order", list(ORDERS))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        call = st.selectbox("Call", names, key="call", width=340, help="Or choose a row above.")
+        order = st.segmented_control(
+            "First", list(ORDERS), format_func=ORDERS.__getitem__, key="calls_order", required=True
+        )
+    table: pd.DataFrame = state.ask("single_calls", call, order, LIMIT)
+    remarks.not_filtered("single driver calls", SINGLE_CALLS_BY)
+    number = int(recorded[call])
+    if number > len(table):
+        st.caption(f"{len(table):,} of {number:,}; `trace.calls` has them all.")
+    columns = SINGLE if len(state.trace().processes) > 1 else SINGLE[:-1]
+    unused = [name for name in ("kernel", "direction") if not (table[name] != "").any()]
+    table = table.rename(columns={"code": "returned"})
+    row = tables.grid(
+        table, [*(name for name in columns if name not in unused), "event"], f"calls_{call}_{order}", height=420
+    )
+    if row is not None:
+        pages.link("timeline", "This call in the timeline", event=f"call:{row['event']}")
+
+
+def _others() -> None:
+    launched: pd.DataFrame = state.ask("by_launched_kernel")
+    if len(launched):
+        st.subheader("Launches by kernel")
+        st.caption("Every kernel that the host launched by itself, measured or not.")
+        _limited(launched, LAUNCHES, "calls_kernels")
+    copied: pd.DataFrame = state.ask("by_direction")
+    if len(copied):
+        st.subheader("Copies by direction")
+        st.caption(
+            "All copy calls, also within one memory. A bandwidth is known only where the call waits for the transfer."
+        )
+        _limited(copied, COPIES, "calls_directions", 300)
+        pages.link("copies", "Copies between memories, one by one")
+    st.subheader("By thread")
+    _limited(state.ask("by_thread"), THREADS if len(state.trace().processes) > 1 else THREADS[1:], "calls_threads", 300)

@@ -1,0 +1,197 @@
+"""Two traces: what changed in all, between which places, and in which kernel, line or object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+import snoopie
+from snoopie.analysis import limits
+from visualizer import address, changes, choices, filters, other, remarks, state, theme
+from visualizer.choices import VALUES
+
+# Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
+_TABLES: Mapping[str, tuple[str, list[str]]] = {
+    "Kernels": ("by_kernel", ["kernel"]),
+    "Lines": ("by_line", ["file", "line", "kernel"]),
+    "Objects": ("by_object", ["name", "source", "owner", "kind"]),
+    "Pairs": ("by_pair", ["issuer", "owner"]),
+}
+_MATCHED = {
+    "Kernels": "Kernels are the same where their whole name is, with template arguments.",
+    "Lines": "Lines are the same where file and number are: one that moved is only in A, and again only in B.",
+    "Objects": "Objects are the same where variable, allocating line, owner and kind are, and then one row.",
+    "Pairs": "GPUs are the same where their number is.",
+}
+# The amounts on top, with their names.
+_METRICS = {
+    "bytes": "Bytes",
+    "wire_bytes": "Wire bytes",
+    "wire_efficiency": "Wire efficiency",
+    "accesses": "Accesses",
+    "launches": "Launches",
+    "copy_bytes": "Bytes copied",
+    "peak_memory": "Peak memory",
+    "leaks": "Never freed",
+}
+_MEMORY = "Filters of owners divide it; kernels, operations and issuers do not."
+
+
+def show() -> None:
+    st.header("Compare")
+    name = other.keep()
+    if refused := other.refused():
+        st.warning(
+            theme.plain(
+                f"The address names {refused}, which was not opened here. Open it yourself to compare with it."
+            ),
+            icon=":material/link_off:",
+        )
+    if not name:
+        st.write("What changed from the trace that is open, A, to another one, B.")
+        _choose()
+        return
+    _chosen(name)
+    try:
+        other.read(name)
+    except snoopie.TruncatedError as error:
+        _explain(error)
+        st.button(
+            "Read what is whole of B", key="other_read_truncated", type="primary", on_click=other.accept_truncated
+        )
+        return
+    except snoopie.SnoopieError as error:
+        _explain(error)
+        return
+    _compared()
+
+
+def _explain(error: snoopie.SnoopieError) -> None:
+    st.error(theme.plain(str(error)), icon=":material/error:")
+
+
+# --- which trace is B ---
+
+
+def _choose() -> None:
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Open a trace as B")
+        with st.form("open_other", border=False):
+            path = st.text_input("Trace file, or folder with the traces of a run", key="other_path")
+            if st.form_submit_button("Compare", type="primary") and path.strip():
+                other.choose(path.strip())
+                st.rerun()
+        for name in other.known():
+            _offer(name, "known", ":material/history:")
+    with right:
+        st.subheader("Or a sample")
+        for sample in state.samples():
+            _offer(str(sample), "sample", ":material/play_circle:")
+
+
+def _offer(path: str, kind: str, icon: str) -> None:
+    label = theme.plain(Path(path).stem if kind == "sample" else path)
+    st.button(label, key=f"other_{kind}_{path}", icon=icon, on_click=other.choose, args=(path,), width="stretch")
+
+
+def _chosen(name: str) -> None:
+    a = state.names()
+    b = Path(name).name if Path(name).name != a else name
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**A** {theme.plain(a)}, which is open   →   **B** {theme.plain(b)}", help=theme.plain(name))
+        st.button("Another B", key="other_another", icon=":material/swap_horiz:", on_click=other.choose, args=("",))
+
+
+# --- what changed ---
+
+
+def _compared() -> None:
+    _filters()
+    if not other.ask("different"):
+        st.success(
+            "No difference: every amount of the two traces, of each pair of places, kernel and line, is the same.",
+            icon=":material/check_circle:",
+        )
+    _totals()
+    if told := other.ask("remarks"):
+        with st.expander(
+            f"{len(told)} remark{'' if len(told) == 1 else 's'} on the two recordings", icon=":material/info:"
+        ):
+            st.markdown("\n".join(f"- {theme.plain(sentence)}" for sentence in told))
+
+    st.subheader("Who reached whose memory")
+    shown = choices.of_all()
+    a, b, change = other.ask("matrices", shown.value, shown.reading, shown.initiated)
+    if not (a.to_numpy().any() or b.to_numpy().any()):
+        remarks.nothing("Neither of the two has such traffic.")
+    else:
+        changes.matrices(a, b, change, shown)
+        if not change.to_numpy().any():
+            st.info(f"No difference in {VALUES[shown.value].lower()} between any two places.", icon=":material/check:")
+
+    st.subheader("What changed")
+    address.keep_one("by", list(_TABLES))
+    by = st.segmented_control("By", list(_TABLES), key="by", label_visibility="collapsed") or "Kernels"
+    _table(by, shown)
+
+
+def _filters() -> None:
+    applied = other.applied()
+    chosen = [f"{filters.TITLES[name]}: {', '.join(getattr(applied, name))}" for name in applied.active]
+    if chosen:
+        st.caption(theme.plain(f"Both traces are filtered. {'; '.join(chosen)}."))
+    if other.left_out():
+        st.caption("Filters of processes, time and launches mean nothing in another run, and are left out here.")
+
+
+def _totals() -> None:
+    summary: pd.DataFrame = other.ask("summary")
+    words: pd.DataFrame = other.ask("summary_in_words")
+    with st.container(horizontal=True):
+        for metric, title in _METRICS.items():
+            a, b, change, ratio = words.loc[metric]
+            same = summary["change"][metric] == 0
+            about = f"{a} in A, {b} in B" + (f", {ratio}" if not same else "")
+            meaning = f"\n\n{_MEMORY}" if metric in ("peak_memory", "leaks") else ""
+            st.metric(
+                title,
+                str(b),
+                "no change" if same else str(change),
+                delta_color="off",
+                delta_arrow="off" if same or summary["change"][metric] is None else "auto",
+                help=about + meaning,
+                border=True,
+                width="content",
+            )
+    with st.expander("All amounts, exact"):
+        exact = summary[["a", "b", "change"]].map(lambda value: _exact(value)).assign(ratio=words["ratio"])
+        meanings = [limits.METRICS.get(metric, "bytes / wire bytes") for metric in exact.index]
+        st.dataframe(exact.rename(columns={"a": "A", "b": "B"}).assign(meaning=meanings), key="compare_summary")
+
+
+def _exact(value: float | None) -> str:
+    if value is None:
+        return "not known"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+
+
+def _table(by: str, shown: choices.Shown) -> None:
+    method, keys = _TABLES[by]
+    value, name = shown.value, VALUES[shown.value].lower()
+    if by == "Pairs":
+        table = other.ask(method, value, shown.reading, shown.initiated)
+        keys = list(table.columns[:2])
+        st.caption(_MATCHED[by])
+    else:
+        table = other.ask(method, value)
+        st.caption(f"{name.capitalize()} of the instructions of kernels. {_MATCHED[by]}")
+    if table.empty:
+        remarks.nothing(f"There are no {by.lower()} with traffic in either trace.")
+        return
+    if not table["change"].any():
+        st.info(f"No difference in {name} by {by.lower()}: {len(table):,} compared.", icon=":material/check:")
+    changes.grid(table, keys, value, f"compare_{by}_{value}_{'_'.join(keys)}")

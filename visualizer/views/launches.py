@@ -1,0 +1,99 @@
+"""Launches one by one, and for a chosen launch its matrix, the collectives that it carries out, and who launched it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from snoopie.analysis import names, units
+from snoopie.analysis.launches import Order
+from visualizer import address, choices, heatmap, pages, remarks, stacks, state, tables, theme
+
+LIMIT = 1000
+ORDERS: dict[Order, str] = {"bytes": "Most bytes", "ran": "Longest", "start": "Earliest"}
+COLUMNS = ["launch", "kernel", "issuer", "start", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
+CALLS = ["operation", "reduction", "type", "count", "bytes", "peer", "communicator", "rank", "stream"]
+
+
+def show() -> None:
+    st.header("Launches")
+    every = state.view().launches
+    if every.empty:
+        remarks.nothing(
+            "No launch was measured.",
+            "Nothing was launched that could reach another GPU's memory, or the filters exclude it all.",
+        )
+        return
+    address.keep_one("launch_order", list(ORDERS))
+    order: Order = (
+        st.segmented_control("First", list(ORDERS), format_func=ORDERS.__getitem__, key="launch_order") or "bytes"
+    )
+    table: pd.DataFrame = state.ask("single_launches", order, LIMIT)
+    if len(every) > LIMIT:
+        st.caption(f"{LIMIT:,} of {len(every):,} measured launches; `trace.launches` has them all.")
+    if state.view().estimated:
+        st.caption("Only some launches were measured; each stands here for itself, and nothing is scaled.")
+    timed = bool((table["ran"] >= 0).any())
+    if not timed:
+        st.caption("How long launches ran is not in this trace: they are shown when they were called.")
+    several = len(state.trace().processes) > 1
+    columns = [name for name in COLUMNS if timed or name != "ran"] + ["stream"] + (["rank"] if several else [])
+    shown = table.assign(stream=[hex(stream) for stream in table["stream"]])
+    clicked = tables.grid(shown, columns, f"launches_table_{order}", height=420)
+    launch = _chosen(table, None if clicked is None else int(clicked["launch"]))
+    _launch(launch)
+
+
+def _chosen(table: pd.DataFrame, clicked: int | None) -> int:
+    """The launch chosen by a click, by the chooser, which also works by keyboard, or by the address."""
+    tables.click("launch", clicked)
+    every, place = state.view().launches, state.trace().label
+    first = int(table["launch"].iloc[0])
+    launch = address.keep_number("launch", every.index, first)
+    options = table["launch"].tolist()
+    options = options if launch in options else [launch, *options]
+
+    def label(number: int) -> str:
+        kernel = names.short_name(str(every["kernel"].loc[number]))
+        return f"{number} · {kernel} · {place(int(every['gpu'].loc[number]))}"
+
+    return int(st.selectbox("Launch", options, key="launch", format_func=label, help="Or click one above."))
+
+
+def _launch(launch: int) -> None:
+    part = state.view().select(launches=launch)
+    facts = _row(part.single_launches())
+    st.subheader(theme.plain(f"Launch {launch}: {names.short_name(facts['kernel'])}"))
+    pages.link("kernels", theme.plain(f"All launches of {names.short_name(facts['kernel'])}"), kernel=facts["kernel"])
+    with st.container(horizontal=True):
+        shape = f"{facts['grid']} blocks of {facts['block']} threads" if facts["grid"] else "not known"
+        for name, value in (
+            ("GPU", facts["issuer"]),
+            ("Bytes", units.bytes(facts["bytes"])),
+            ("Accesses", units.count(facts["accesses"])),
+            ("Ran", units.duration(facts["ran"]) if facts["ran"] >= 0 else units.NOTHING),
+        ):
+            st.metric(name, value, border=True, width="content")
+    dynamic = f", {units.bytes(facts['shared_memory'])} of dynamic shared memory" if facts["shared_memory"] else ""
+    pid = state.trace().processes["pid"].loc[facts["process"]]
+    who = f"thread {facts['thread']} of process {pid}" if facts["thread"] else "a thread that is not known"
+    st.caption(theme.plain(f"Grid: {shape}{dynamic}. Stream {facts['stream']:#x}, launched by {who}."))
+    st.markdown("**Who reached whom in this launch**")
+    if facts["accesses"]:
+        shown = choices.of_kernels()
+        heatmap.show(part.matrix(shown.value, shown.reading), shown, "launch_heatmap")
+    else:
+        remarks.nothing("This launch reached no memory outside its GPU.", "It ran with probes all the same.")
+    if facts["group"]:
+        st.markdown("**The collectives that it carries out**")
+        calls = part.collectives
+        shown_calls = calls.assign(stream=[hex(stream) for stream in calls["stream"]])
+        tables.grid(shown_calls, CALLS, f"launch_calls_{launch}", height=240)
+    st.markdown("**Who launched it**")
+    stacks.show(facts["stack"], "this launch", "launch_stack")
+
+
+def _row(table: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): column.tolist()[0] for name, column in table.items()}

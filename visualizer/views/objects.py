@@ -1,0 +1,231 @@
+"""Traffic by object: which allocation was touched, where in it, by whom, how often; and who allocated it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from snoopie.analysis import units
+from snoopie.errors import NotATraceError
+from snoopie.figures import colours
+from visualizer import address, object_heat, remarks, stacks, state, tables, theme
+
+LIMIT = 1000
+BY = {"allocation": "Allocations", "tensor": "Tensors of PyTorch"}
+COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by", "copied_in", "copied_out"]
+TENSOR_COLUMNS = ["tensor", "gpu_label", "file", "line", "function", "size", "bytes", "accesses", "copied_in"]
+SITE_COLUMNS = ["kernel", "file", "line", "operation", "bytes", "distinct", "reuse", "accesses"]
+
+
+def show() -> None:
+    st.header("Objects")
+    if state.trace().objects.empty:
+        _none()
+        return
+    address.keep_one("object_by", list(BY))
+    by = st.segmented_control("By", list(BY), format_func=BY.__getitem__, key="object_by") or "allocation"
+    remarks.estimated()
+    if by == "tensor":
+        _tensors()
+        return
+    with st.spinner("Going through the recorded accesses …"):
+        table: pd.DataFrame = state.ask("by_object")
+    known = table[table["object"] > 0]
+    if known.empty:
+        remarks.nothing("No object was reached from outside its GPU.", _why_no_object())
+        return
+    _about(table)
+    shown = known.head(LIMIT)
+    if len(known) > LIMIT:
+        st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object()` has them all.")
+    clicked = tables.grid(shown.rename(columns={"source": "allocated_by"}), COLUMNS, "objects_table", height=320)
+    object = _chosen(known, shown, None if clicked is None else int(clicked["object"]))
+    _object(object, _row(known, object), _row(state.trace().objects.reset_index(), object))
+
+
+def _chosen(known: pd.DataFrame, shown: pd.DataFrame, clicked: int | None) -> int:
+    """The object chosen by a click, by the chooser (which also works by keyboard) or by the address."""
+    every, place = state.trace().objects, state.trace().label
+    tables.click("object", clicked)
+    first = int(known["object"].iloc[int(known["bytes"].to_numpy().argmax())])
+    object = address.keep_number("object", every.index, first)
+    options = shown["object"].tolist()
+    options = options if object in options else [object, *options]
+    labels = {
+        number: " · ".join(filter(None, [str(number), name, owner, units.bytes(moved)]))
+        for number, name, owner, moved in shown[["object", "name", "owner", "bytes"]].itertuples(index=False)
+    }
+
+    def label(number: int) -> str:
+        return labels.get(number) or f"{number} · {place(int(every['owner'].loc[number]))}"
+
+    return int(
+        st.selectbox("Object", options, key="object", format_func=label, help="Most bytes first. Or click one above.")
+    )
+
+
+def _about(table: pd.DataFrame) -> None:
+    """What the sums of the table leave open, in sentences."""
+    if not table["exact"].all():
+        st.caption(
+            "Objects share pages, and not every access was recorded: what they have in common is divided in proportion "
+            "to the records."
+        )
+    unknown = table[table["object"] == 0]
+    if len(unknown) and unknown["bytes"].iloc[0]:
+        amount = units.bytes(int(unknown["bytes"].iloc[0]))
+        st.caption(f"{amount} more went to memory that could not be told to be of an object.")
+
+
+def _row(table: pd.DataFrame, object: int) -> dict[str, Any]:
+    """The row of an object; {} where it has none."""
+    rows = table[table["object"] == object]
+    return {str(name): column.tolist()[0] for name, column in rows.items()} if len(rows) else {}
+
+
+def _object(object: int, row: dict[str, Any], own: dict[str, Any]) -> None:
+    name = row.get("name", own["name"])
+    st.subheader(theme.plain(f"Object {object}" + (f": {name}" if name else "")))
+    object_heat.keep(object)
+    moved, accesses = row.get("bytes", 0), row.get("accesses", 0)
+    with st.container(horizontal=True):
+        about = remarks.about()
+        st.metric("Size", units.bytes(own["bytes"]), border=True, width="content")
+        st.metric("Owner", theme.plain(state.trace().label(own["owner"])), border=True, width="content")
+        st.metric("Bytes moved", about + units.bytes(moved), border=True, width="content")
+        st.metric("Accesses", about + units.count(accesses), border=True, width="content")
+    st.markdown("**Who touched which part**")
+    with st.spinner("Going through the recorded accesses …"):
+        reuse: pd.DataFrame = state.ask("reuse")
+    reused = _row(reuse, object)
+    _recorded(accesses, reused.get("accesses", 0))
+    object_heat.show(object, own["bytes"])
+    if reused:
+        _reuse(object, reused["bytes"], reused["distinct"])
+    _allocation(own)
+
+
+def _recorded(accesses: int, recorded: int) -> None:
+    """What share of the accesses the picture shows."""
+    if not recorded:
+        return
+    if state.view().estimated or recorded < accesses:
+        st.caption(f"{recorded:,} of {remarks.about()}{accesses:,} accesses were recorded, and are what is shown.")
+    else:
+        st.caption(f"All {accesses:,} accesses were recorded, and are shown.")
+
+
+def _reuse(object: int, moved: int, distinct: int) -> None:
+    st.markdown("**How often the same bytes were moved**")
+    sentence = f"{units.bytes(moved)} moved over {units.bytes(distinct)} of different bytes"
+    if moved > distinct:
+        st.markdown(
+            f"{sentence}: each **{moved / distinct:,.1f} ×**, on average, to or from the same GPU. "
+            f"Kept there, {units.bytes(moved - distinct)} less would have crossed."
+        )
+    else:
+        st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")
+    often: pd.DataFrame = state.ask("object_reuse", object)
+    if len(often) > 1:
+        _bars(often)
+    sites: pd.DataFrame = state.ask("reuse", "site")
+    sites = sites[sites["object"] == object]
+    facts = state.ask("by_site").set_index("site")[["kernel", "file", "line", "operation"]]
+    sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
+    st.markdown("**By which instructions**")
+    tables.grid(sites, SITE_COLUMNS, f"object_sites_{object}", height=240)
+    lines = sites[sites["file"].fillna("") != ""].drop_duplicates(["file", "line"]).head(3)
+    for file, line in lines[["file", "line"]].itertuples(index=False):
+        stacks.source_line(file, int(line))
+
+
+def _bars(often: pd.DataFrame) -> None:
+    labels = [
+        f"{least:,} ×" if least == most else f"{least:,}–{most:,} ×"
+        for least, most in often[["least", "most"]].itertuples(index=False)
+    ]
+    bar = {
+        "type": "bar",
+        "orientation": "h",
+        "x": often["bytes"].tolist(),
+        "y": labels,
+        "text": [units.bytes(size) for size in often["bytes"]],
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+        "marker": {"color": colours.of_gpus(1)[0]},
+    }
+    layout = {
+        "xaxis": {"visible": False},
+        "yaxis": {"autorange": "reversed", "type": "category", "title": {"text": "Touched"}, "fixedrange": True},
+        "height": 40 + 28 * len(often),
+        "margin": {"l": 8, "r": 60, "t": 8, "b": 8},
+    }
+    st.caption("How many bytes were touched so often, by each GPU for itself.")
+    st.plotly_chart(go.Figure({"data": [bar], "layout": layout}), key="object_often", config={"staticPlot": True})
+
+
+def _allocation(own: dict[str, Any]) -> None:
+    st.markdown("**Who allocated it**")
+    st.markdown(theme.plain(_life(own)))
+    stacks.show(own["stack"], "this allocation", "object_stack")
+
+
+def _life(own: dict[str, Any]) -> str:
+    """When it came and went, by whom, in a sentence or two."""
+    trace = state.trace()
+    process = trace.processes.loc[own["process"]]
+    begin, end = own["allocated"], own["freed"]
+    thread = f" in thread {own['thread']}" if own["thread"] else ""
+    who = f"{own['call'] or 'a call'}{thread} of process {process['pid']}"
+    if len(trace.processes) > 1 and process["rank"] >= 0:
+        who += f" (rank {process['rank']})"
+    if not begin:
+        return f"By {who}."
+    start = int(process["start_ns"])
+    sentence = f"By {who}, {units.duration(max(begin - start, 0))} after the program began"
+    if not end:
+        return f"{sentence}; never freed."
+    how = "with its context" if own["with_context"] else f"by thread {own['freed_by']}"
+    if not own["with_context"] and own["freed_by"] == own["thread"]:
+        how = "by the same thread" if own["thread"] else ""
+    return f"{sentence}; freed {how} {units.duration(max(end - begin, 0))} later.".replace("  ", " ")
+
+
+def _tensors() -> None:
+    try:
+        with st.spinner("Going through the recorded accesses …"):
+            table: pd.DataFrame = state.ask("by_tensor")
+    except NotATraceError as error:
+        remarks.nothing(theme.plain(str(error)), "`snoopie run --tensors` records tensors of PyTorch beside the trace.")
+        return
+    known = table[table["tensor"] > 0]
+    if known.empty:
+        remarks.nothing("No tensor was reached from outside its GPU.")
+        return
+    if len(known) > LIMIT:
+        st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_tensor()` has them all.")
+    label = state.trace().label
+    shown = known.head(LIMIT)
+    shown = shown.assign(gpu_label=[label(int(place)) for place in shown["gpu"]])
+    tables.grid(shown, TENSOR_COLUMNS, "objects_tensors", height=640)
+
+
+def _why_no_object() -> str:
+    if not any(settings.get("sample_size", 1) for settings in state.trace().settings):
+        return "Without recorded addresses (SAMPLE_SIZE=0) most accesses cannot be told to be of an object."
+    return remarks.NOTHING
+
+
+def _none() -> None:
+    trace = state.trace()
+    if "objects" not in trace.schema:
+        remarks.nothing("This trace does not know allocations.", "Record it again with this collector to see them.")
+    elif any(path for path in trace.processes["imported_from"]):
+        remarks.nothing("What recorded this trace does not record allocations.", "Record the program with snoopie run.")
+    elif not any(settings.get("object_attribution", True) for settings in trace.settings):
+        remarks.nothing("Allocations were not recorded.", "Record without --no-objects (DATA_OBJECT_ATTRIBUTION=1).")
+    else:
+        remarks.nothing("This trace has no allocations.", "The program made none that another GPU could reach.")

@@ -1,0 +1,269 @@
+"""What ran when, on which GPU and thread, and the traffic then; a part of the time can be looked at more closely."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from snoopie.analysis import activity, names, units
+from visualizer import address, choices, lane_picture, pages, remarks, state, tables, theme, time_range
+from visualizer.lane_picture import TITLES, stream_name
+from visualizer.time_range import Time
+
+LIMIT = 200
+LANES = {"streams": "Streams", "together": "GPUs"}
+MOUSE = {"zoom": "Drag: look closer", "choose": "Click: what it is"}
+ONE = {
+    activity.KERNEL: "Kernel",
+    activity.LAUNCH: "Launch",
+    activity.COPY: "Copy",
+    activity.COPY_CALL: "Copy",
+    activity.COLLECTIVE: "NCCL call",
+    activity.CALL: "Driver call",
+}
+WITHIN = ["moment", "duration", "thing", "name", "place", "stream", "bytes"]
+BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
+BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
+
+# So many blocks are as many as a browser draws in no time; a lane has at least some.
+_BLOCKS, _FEWEST = 3000, 60
+_MOST_LANES = 48
+_BINS = 300
+_ROWS = 1000
+
+
+def show() -> None:
+    st.header("Timeline")
+    every = _lanes()
+    if every.empty:
+        _why_empty()
+        return
+    whole = time_range.whole()
+    shown = time_range.keep(whole)
+    streams = _streams(every)
+    lanes = every if streams else state.ask("activity_lanes", False)
+    _notes(lanes)
+    time_range.controls(shown, whole)
+    with st.container(horizontal=True, gap="medium"):
+        lanes = _lane_controls(lanes, every)
+        address.keep_one("mouse", list(MOUSE))
+        st.segmented_control("The mouse", list(MOUSE), format_func=MOUSE.__getitem__, key="mouse", required=True)
+    if len(lanes) > _MOST_LANES:
+        st.caption(f"The first {_MOST_LANES} of {len(lanes)} lanes: filter processes or GPUs to see others.")
+        lanes = lanes.head(_MOST_LANES)
+    _picture(lanes, shown, whole, streams)
+    with st.container(horizontal=True, gap="medium"):
+        _traffic_controls()
+    _chosen(whole)
+    _table(lanes, shown, streams)
+    _busy()
+
+
+def _lanes() -> pd.DataFrame:
+    lanes: pd.DataFrame = state.ask("activity_lanes", True)
+    return lanes
+
+
+def _why_empty() -> None:
+    if state.selection().active:
+        remarks.nothing("The filters let nothing through that has a time.", "Clear some of them.")
+    else:
+        remarks.nothing("Nothing in this trace has a time.")
+
+
+def _notes(lanes: pd.DataFrame) -> None:
+    """What the times mean."""
+    what = set(lanes["what"])
+    sentences = []
+    if activity.KERNEL in what and (state.trace().processes["imported_from"] == "").any():
+        sentences.append("Kernels ran instrumented: slower than they do by themselves.")
+    if activity.LAUNCH in what:
+        sentences.append(
+            "Launches whose time on the GPU is not known stand where the host called them: marks, which have no length."
+        )
+    if activity.COPY_CALL in what:
+        sentences.append("Copies have the times of their calls: an asynchronous one may go on after its call returned.")
+    if activity.CALL not in what and activity.KERNEL in what | {activity.LAUNCH}:
+        sentences.append("Single driver calls are here if the trace was recorded with CALLS=all.")
+    st.caption(" ".join(sentences))
+
+
+# --- which lanes ---
+
+
+def _streams(lanes: pd.DataFrame) -> bool:
+    """Whether each stream has its lane."""
+    default = "streams" if len(lanes) <= _MOST_LANES // 2 else "together"
+    return address.keep_one("lanes", list(LANES), default) == "streams"
+
+
+def _lane_controls(lanes: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
+    """The lanes that are wanted."""
+    st.segmented_control(
+        "Lanes", list(LANES), format_func=LANES.__getitem__, key="lanes", required=True,
+        help="One for each stream of a GPU and thread of a process, or one for each GPU and process.",
+    )  # fmt: skip
+    present = [what for what in activity.WHAT if what in set(every["what"])]
+    wanted = address.keep_some("only", present)
+    if len(present) > 1:
+        st.pills(
+            "Only", present, selection_mode="multi", format_func=TITLES.__getitem__, key="only",
+            help="Nothing chosen shows all.",
+        )  # fmt: skip
+    return lanes[lanes["what"].isin(wanted)] if wanted else lanes
+
+
+def _traffic_controls() -> None:
+    """The same choices as those of the matrix."""
+    for key, words in (("initiated", choices.INITIATED), ("reading", choices.READINGS)):
+        st.segmented_control(
+            {"initiated": "Traffic by", "reading": "Reading"}[key],
+            list(words),
+            format_func=words.__getitem__,
+            key=key,
+            required=True,
+        )
+
+
+# --- the picture ---
+
+
+def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> None:
+    most = max(_BLOCKS // (2 * len(lanes)), _FEWEST)
+    blocks = state.ask("activity_blocks", *shown, most, streams, tuple(lanes.index.tolist()))
+    traffic = state.ask("traffic_over_time", _BINS, st.session_state["reading"], st.session_state["initiated"], *shown)
+    origin = state.trace().period[0]
+    # A part that was dragged over belongs to the time that was shown: each has a picture of its own.
+    by_drag = st.session_state["mouse"] == "zoom"
+    key = f"timeline_picture_{shown[0]}_{shown[1]}_{by_drag}"
+    event = st.plotly_chart(
+        lane_picture.figure(lanes, blocks, traffic, shown, origin, streams=streams, by_drag=by_drag),
+        key=key,
+        width="stretch",
+        on_select="rerun",
+        selection_mode=("points", "box"),
+        config={"displaylogo": False, "displayModeBar": False},
+    )
+    _selected(event, blocks, lanes, key, whole, origin)
+
+
+def _selected(event: Any, blocks: pd.DataFrame, lanes: pd.DataFrame, key: str, whole: Time, origin: int) -> None:
+    """A part that was dragged over is looked at; a block that was clicked is told of, or looked at if it is of many."""
+    boxes, points = event.selection.box, event.selection.points
+    told = repr((boxes, points))
+    if not (boxes or points) or st.session_state.get("timeline_selected") == (key, told):
+        return
+    st.session_state["timeline_selected"] = (key, told)
+    if boxes:
+        low, high = sorted(boxes[0]["x"])
+        time = round(low) + origin, round(high) + origin
+    else:
+        number = next((point["point_index"] for point in points if point["curve_number"] == 0), None)
+        if number is None or number >= len(blocks):
+            return
+        block = blocks.iloc[number]
+        if block["id"] > 0:
+            st.session_state["event"] = f"{lanes.loc[block['lane'], 'what']}:{block['id']}"
+            return
+        time = int(block["start"]), int(block["end"])
+        margin = (time[1] - time[0]) // 20
+        time = time[0] - margin, time[1] + margin
+    time_range.look_at(time, whole)
+    st.rerun()
+
+
+# --- one of them ---
+
+
+def _chosen(whole: Time) -> None:
+    """What was chosen in the picture or the table."""
+    chosen = address.keep(
+        "event", "", lambda words: words[-1], lambda value: [value], lambda value: not value or ":" in value
+    )
+    what, _, number = chosen.partition(":")
+    if what not in TITLES or not (number.isascii() and number.isdigit() and len(number) < 19):
+        return
+    found = state.ask("activity_of", what, int(number))
+    if found.empty:
+        return
+    row = found.iloc[0]
+    origin = state.trace().period[0]
+    with st.container(border=True):
+        st.markdown(f"**{ONE[what]}** {number}: {theme.plain(row['name'])}")
+        facts = [
+            ("On", row["place"]),
+            ("Started", f"{units.duration(row['start'] - origin)} after the start"),
+            ("Took", units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
+            ("Bytes", units.bytes(row["bytes"]) if row["bytes"] >= 0 else "not known"),
+        ]
+        if what == activity.CALL:
+            facts.append(("Thread", str(row["thread"])))
+        else:
+            facts.append(("Stream", stream_name(int(row["stream"])).removeprefix("stream ")))
+        if len(state.trace().processes) > 1:
+            facts.append(("Process", str(row["process"])))
+        with st.container(horizontal=True):
+            for label, value in facts:
+                st.metric(label, theme.plain(value), width="content")
+        with st.container(horizontal=True):
+            margin = int(row["duration"]) or (whole[1] - whole[0]) // 1000
+            st.button(
+                "Look closer",
+                key="timeline_event_closer",
+                icon=":material/center_focus_strong:",
+                on_click=time_range.look_at,
+                args=((int(row["start"]) - margin, int(row["end"]) + margin), whole),
+            )
+            if what in (activity.KERNEL, activity.LAUNCH):
+                pages.link("launches", "This launch", launch=number)
+                pages.link("kernels", "Its kernel", kernel=row["name"])
+            elif what in (activity.COPY, activity.COPY_CALL):
+                pages.link("copies", "All copies")
+            elif what == activity.COLLECTIVE:
+                pages.link("collectives", "All calls of NCCL")
+
+
+def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
+    """What is in the time that is looked at, to choose from by keyboard."""
+    st.subheader("In this time")
+    table = state.ask("activity_within", *shown, LIMIT, streams, tuple(lanes.index.tolist()))
+    if table.empty:
+        st.caption("Nothing.")
+        return
+    if len(table) == LIMIT:
+        st.caption(f"The {LIMIT} that fill most of it.")
+    origin = state.trace().period[0]
+    listed = table.assign(
+        moment=table["start"] - origin,
+        thing=table["what"].map(ONE),
+        name=[names.short_name(name) for name in table["name"]],
+        stream=[stream_name(int(handle)) for handle in table["stream"]],
+    )
+    key = f"timeline_within_{shown[0]}_{shown[1]}_{streams}"
+    row = tables.grid(listed, WITHIN, key, height=300, hidden=["what", "id"])
+    if row is None:
+        return
+    clicked = f"{row['what']}:{row['id']}"
+    if clicked != st.session_state.get("timeline_clicked"):
+        st.session_state["timeline_clicked"] = clicked
+        st.session_state["event"] = clicked
+        st.rerun()
+
+
+def _busy() -> None:
+    """How busy each GPU and the copies were, with what, and idle gaps by length."""
+    st.subheader("Busy and idle")
+    busy = state.ask("resources")
+    if busy.empty:
+        st.caption("The trace has no times on GPUs.")
+    else:
+        tables.grid(busy, BUSY, "timeline_resources", height=300)
+        st.caption("With what. Shares are of the time from the first of all to the last.")
+        rows = state.ask("by_resource")
+        if len(rows) > _ROWS:
+            st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; `snoopie summary --top 0` has all.")
+        tables.grid(rows.head(_ROWS), BY_RESOURCE, "timeline_by_resource", height=420)
+    for sentence in state.ask("without_device_times"):
+        st.caption(theme.plain(sentence))
