@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 APP = Path(__file__).resolve().parents[2] / "visualizer" / "app.py"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -27,6 +27,7 @@ QUIET = (
     "--disable-component-update --disable-sync"
 )
 PATIENCE = 20_000  # ms, for a slow machine
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -98,10 +99,30 @@ def open_page(browser: Browser) -> Iterator[Callable[[str], Page]]:
     assert not errors
 
 
+# Resolves once the app's script has ended and nothing on the page has changed for `quiet` ms. What a script sends is
+# drawn after its end, by components that replace each other's elements: who takes hold of one before may lose it.
+_QUIET = """
+([quiet, patience]) => new Promise((done, failed) => {
+  const begun = performance.now();
+  let changed = begun;
+  const watch = new MutationObserver(() => { changed = performance.now(); });
+  watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const look = setInterval(() => {
+    const now = performance.now();
+    const ended = document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
+    const late = now - begun > patience;
+    if (!late && !(ended && now - changed > quiet)) return;
+    clearInterval(look);
+    watch.disconnect();
+    late ? failed(new Error("the page has not come to rest")) : done();
+  }, 50);
+})
+"""
+
+
 def settled(page: Page) -> None:
-    """Waits until the app has answered."""
-    page.wait_for_timeout(300)
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    """Waits until the app has answered and the page has come to rest."""
+    page.evaluate(_QUIET, [300, PATIENCE])
 
 
 def picture(page: Page, name: str) -> None:

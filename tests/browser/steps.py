@@ -1,0 +1,94 @@
+"""What a person does in the app, and what they see, for the tests of its views."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import FrameLocator, Locator, Page, TimeoutError, expect
+
+from tests.browser.conftest import PATIENCE, settled
+from visualizer.pages import VIEWS as PAGES
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+VIEWS = [view.title for view in PAGES]
+
+
+def go_to(page: Page, view: str) -> None:
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=view, exact=True).click()
+    page.get_by_role("heading", name=view, exact=True, level=2).wait_for()
+    settled(page)
+
+
+def metric(page: Page, label: str) -> str:
+    """The number under a label of the overview."""
+    box = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True))
+    return box.get_by_test_id("stMetricValue").inner_text()
+
+
+def cells(page: Page) -> list[str]:
+    """The numbers in the cells of the last heatmap, sorted."""
+    labels = page.locator(".js-plotly-plot:has(.heatmaplayer .hm)").last.locator(".textpoint text")
+    labels.first.wait_for()
+    return sorted(filter(None, labels.all_text_contents()))
+
+
+def over_a_point(page: Page, chart: int, point: int = 0) -> Locator:
+    """Moves the mouse to a point of a chart that can be chosen; the points of the chart."""
+    points = page.locator(".js-plotly-plot").nth(chart).locator(".scatterlayer .point")
+    points.first.wait_for()
+    page.wait_for_timeout(500)  # they move into place
+    box = points.nth(point).bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return points
+
+
+def rows(table: FrameLocator) -> Locator:
+    return table.locator(".ag-center-cols-container .ag-row")
+
+
+def set_to(page: Page, option: str) -> None:
+    """Picks an entry of a row of buttons."""
+    page.get_by_role("radio", name=option, exact=True).click()
+    settled(page)
+
+
+def in_address(page: Page, part: str, *, absent: bool = False) -> None:
+    """Waits until the address has this part, or has it no more: the browser hears of it after the page is drawn."""
+    address = re.compile(re.escape(part))
+    if absent:
+        expect(page).not_to_have_url(address)
+    else:
+        expect(page).to_have_url(address)
+
+
+def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
+    """Picks an entry of a chooser by what it says, or by the whole of it."""
+    chooser = page.get_by_role("combobox", name=label)
+    entry = page.get_by_role("option", name=option, exact=exact)
+    chooser.click()
+    try:
+        entry.click(timeout=PATIENCE / 4)
+    except TimeoutError:
+        # A page that is drawn anew at this moment closes the list.
+        chooser.click()
+        entry.click()
+    page.keyboard.press("Escape")
+    settled(page)
+
+
+def over_the_first_place(page: Page) -> Locator:
+    """Moves the mouse to the leftmost place of the picture of links, which is GPU 0 of two; its tooltip."""
+    frame = page.frame_locator("iframe").first
+    frame.locator("canvas").wait_for()
+    page.wait_for_timeout(1000)  # it moves into place
+    box = page.locator("iframe").first.bounding_box()
+    assert box is not None
+    tooltip = frame.locator(".vis-tooltip")
+    for right in range(20, int(box["width"] / 2), 20):
+        page.mouse.move(box["x"] + right, box["y"] + box["height"] / 2 - 12)
+        page.wait_for_timeout(400)
+        if tooltip.is_visible():
+            break
+    return tooltip
