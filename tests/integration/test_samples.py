@@ -21,6 +21,7 @@ MEGABYTE = 1_000_000
 PROGRAMS = {
     "ring-4gpu.zst": "ring.cu",
     "jacobi-4gpu.zst": "jacobi.cu",
+    "jacobi-2gpu.zst": "jacobi.cu",
     "allreduce-4gpu": "allreduce.py",
     "halo-4gpu": "halo.cu",
 }
@@ -36,7 +37,7 @@ def test_whole_and_recorded_from_this_source(sample: str, program: str) -> None:
     folder = path if path.is_dir() else path.parent
     assert (folder / program).read_text() == (APPS / program).read_text()
     assert sum(file.stat().st_size for file in trace.paths) < 2 * MEGABYTE
-    assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * GPUS
+    assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * (2 if "-2gpu" in sample else GPUS)
     assert (trace.gpus["nvlinks"] == 18).all()
     assert trace.totals["records_dropped"] == 0
 
@@ -54,6 +55,21 @@ def test_every_access_has_its_record_in_memory_of_its_owner(name: str) -> None:
         ends = starts + objects["bytes"].to_numpy().astype(starts.dtype)
         inside = (addresses[:, None] >= starts) & (addresses[:, None] < ends)
         assert inside.any(axis=1).all()
+
+
+def test_host_side() -> None:
+    trace = snoopie.load(SAMPLES / "jacobi-2gpu.zst")
+    assert trace.losses() == []
+    assert trace.matrix().to_numpy().tolist() == [[0, 163680], [163680, 0]]
+    assert len(trace.launches) == len(trace.spans) == 42
+    objects = trace.by_object()
+    assert (len(objects), objects["size"].sum()) == (9, 67174368)
+    assert (objects["freed"] > objects["allocated"]).all()
+    assert trace.leaks().empty
+    assert objects.loc[objects["bytes"] > 0, "name"].str.contains("grid").all()
+    # Each call is an event, and their sums say the same.
+    assert len(trace.calls) == trace.by_call()["calls"].sum()
+    assert trace.stack(int(trace.launches["stack"].iloc[0]))["function"].str.startswith("solve(").any()
 
 
 def marked(source: str, marker: str) -> int:
