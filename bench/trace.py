@@ -54,6 +54,7 @@ Work = Callable[[snoopie.Trace], object]
 ANALYSES: dict[str, Work] = {
     "summary": lambda trace: trace.summary(),
     "matrix": lambda trace: trace.matrix(),
+    "by library": lambda trace: trace.by_library(),
     "matrix, as it flowed": lambda trace: trace.matrix(reading="flow"),
     "by_pair": lambda trace: trace.by_pair(),
     "by_kernel": lambda trace: trace.by_kernel(),
@@ -71,6 +72,7 @@ RECORDS: dict[str, Work] = {
     "by_object": lambda trace: trace.by_object(),
     "reuse": lambda trace: trace.reuse(),
     "object_offsets": lambda trace: trace.object_offsets(1),
+    "object_heat": lambda trace: trace.object_heat(1),
     "record_blocks": lambda trace: sum(len(block) for block in trace.record_blocks()),
     "records": lambda trace: len(trace.records),
     "lane_access_blocks": lambda trace: sum(len(block) for block in trace.lane_access_blocks()),
@@ -248,17 +250,31 @@ class Answer:
     drawn: float
 
 
-# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, figures and a native table.
+# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the listing of
+# source lines, figures and a native table.
 HEATMAP, FRAME = "seen('.js-plotly-plot .heatmaplayer')", "seen('iframe')"
+LISTING = "seen('.listing .row.chosen')"
 FIGURES = "seen('[data-testid=stMetric]') && seen('[data-testid=stDataFrame] canvas')"
-PAGES = {"Matrix": HEATMAP, "Graph": FRAME, "Kernels": FRAME, "Sites": FRAME, "Source": HEATMAP, "Overview": FIGURES}
+CHART = "seen('.js-plotly-plot .barlayer')"
+PAGES = {
+    "Communication": HEATMAP,
+    "Timeline": CHART,
+    "Source": LISTING,
+    "Kernels": FRAME,
+    "Launches": FRAME,
+    "Objects": FRAME,
+    "Sites": FRAME,
+    "Overview": FIGURES,
+}
 HEADING = "Array.from(document.querySelectorAll('h2'), shown => shown.textContent).includes('{0}')"
 # Looks at every frame that the browser draws, from the press of the mouse (or the opening of the page) on: Playwright's
 # own waiting begins before it has found where to click, and looks only twice a second in the end.
 WATCH = """
 window.watched = new Promise((resolve, reject) => {
-    const seen = selector => Array.from(document.querySelectorAll(selector), shown => shown.getBoundingClientRect())
-        .some(shown => shown.width > 0 && shown.height > 0);
+    const ours = '[data-testid=stBidiComponentIsolated]';
+    const roots = () => [document, ...Array.from(document.querySelectorAll(ours), host => host.shadowRoot)];
+    const seen = selector => roots().flatMap(root => Array.from(root.querySelectorAll(selector)))
+        .map(shown => shown.getBoundingClientRect()).some(shown => shown.width > 0 && shown.height > 0);
     const done = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning';
     let start = FROM, answered;
     addEventListener('pointerdown', event => start ??= event.timeStamp, {capture: true, once: true});
@@ -309,9 +325,10 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
         for time_of in ("first visit", "again"):
             for view in PAGES:
                 visit(view, f"{view}, {time_of}")
-        visit("Matrix", "Matrix, a third time")
-        other = "Array.from(document.querySelectorAll('.colorbar text'), t => t.textContent).includes('Wire bytes')"
-        step("Matrix, another value", page.get_by_text("Wire bytes", exact=True).first.click, other, other)
+        visit("Communication", "Communication, a third time")
+        points = "Array.from(document.querySelectorAll('.js-plotly-plot'), plot => plot.data?.at(-1)?.hovertext?.[0])"
+        other = f"{points}.some(text => text?.endsWith(' wire bytes'))"
+        step("Communication, another value", page.get_by_text("Wire bytes", exact=True).first.click, other, other)
         visit("Overview", "Overview, a third time")
         before = page.locator("[data-testid=stMetricValue]").first.inner_text()
         page.get_by_role("combobox", name="Operations").click()
