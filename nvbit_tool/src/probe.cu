@@ -2,6 +2,7 @@
 //
 // No __global__ in this file: ptxas refuses kernels with the options that injected functions need.
 #include <cstddef>
+#include <type_traits>
 
 #include "probe_logic.h"
 #include "tensor_map.h"
@@ -61,12 +62,19 @@ struct DeviceWarp {
     }
 };
 
-// One that looks up whose the pages are; `StateOf` is a function, so that the state need not be kept.
-template <class StateOf>
+// One that knows more of the access: of which site it is, and whose the pages are. `Known` is asked each time, so as not to keep it.
+template <class Known>
 struct LookingWarp : DeviceWarp {
-    StateOf state_of_;
+    Known known_;
 
-    __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(state_of_(), page_byte); }
+    __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(known_.state_address(), page_byte); }
+
+    __device__ __forceinline__ U32 less_width(U32 sectors) const {
+        // By another instruction than `site_width`: of two equal ones the compiler would keep the first one's result, in a register.
+        uint32_t width;
+        asm volatile("{.reg .s32 log2; shr.s32 log2, %1, 27; shl.b32 %0, 1, log2;}" : "=r"(width) : "r"(known_.site_word()));
+        return sectors - width;
+    }
 };
 
 // Global memory for sure: of a generic address the compiler provides for shared memory as well.
@@ -111,35 +119,33 @@ __device__ __forceinline__ void drop(ProbeState* state) {
     if (state->sample_size > 1) add(reinterpret_cast<uint64_t>(&state->dropped), 1);
 }
 
-// Reserves `units` in the ring; false if it is too full. See probe_abi.h for why no reservation passes the head.
-__device__ __forceinline__ bool reserve(ProbeState* state, uint32_t units, uint64_t* place) {
+// Units that are in use as far as is known, modulo 2^32. Both ends are read at once: warps queue up for their line.
+__device__ __forceinline__ uint32_t in_use(const ProbeState* state) {
+    static_assert(offsetof(ProbeState, head_seen) == offsetof(ProbeState, tail) + sizeof(state->tail), "one load has both");
+    uint64_t tail, head;
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(tail), "=l"(head) : "l"(&state->tail) : "memory");
+    return static_cast<uint32_t>(tail) - static_cast<uint32_t>(head);
+}
+
+constexpr uint64_t kNoPlace = ~0ull;  // in the ring
+
+// Reserves `units` in the ring: the place of the first, kNoPlace if it is too full. See probe_abi.h for why no reservation passes the head.
+__device__ __forceinline__ uint64_t reserve(ProbeState* state, uint32_t units) {
     // Who takes the ring for full may have read so long ago: this renews what is in the cache, all of it, and so is done rarely.
-    if (state->full && by_chance<6>()) {
-        uint32_t now;
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(&state->full) : "memory");
-    }
-    const uint64_t limit = state->ring_limit;
-    volatile unsigned long long* tail = &state->tail;
-    volatile unsigned long long* head_seen = &state->head_seen;
-    volatile unsigned int* looking = &state->looking;
-    volatile uint32_t* full = &state->full;
-    if (*tail - *head_seen >= limit) {
+    if (state->full && by_chance<6>()) asm volatile("{.reg .u32 now; ld.acquire.gpu.global.u32 now, [%0];}" ::"l"(&state->full) : "memory");
+    // Differences of 32 bits: the ring has fewer units.
+    const uint32_t limit = static_cast<uint32_t>(state->ring_limit);
+    if (in_use(state) >= limit) {
         // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
-        bool room = false;
-        if (*looking == 0 && exchange(&state->looking, 1) == 0) {
-            const uint64_t head = *state->ring_head;
-            raise_to(&state->head_seen, head);
-            room = *tail - head < limit;
-            *full = !room;
-            *looking = 0;
-        }
-        if (!room) {
-            drop(state);
-            return false;
-        }
+        volatile unsigned int* looking = &state->looking;
+        if (*looking != 0 || exchange(&state->looking, 1) != 0) return kNoPlace;
+        raise_to(&state->head_seen, *state->ring_head);
+        const bool full = in_use(state) >= limit;
+        *const_cast<volatile uint32_t*>(&state->full) = full;
+        *looking = 0;
+        if (full) return kNoPlace;
     }
-    *place = add_and_get(&state->tail, units);
-    return true;
+    return add_and_get(&state->tail, units);
 }
 
 // Where the thread is in its grid. Read anew each time: kept, it would take registers.
@@ -176,21 +182,25 @@ __device__ __forceinline__ uint64_t counters_of(const Place& place) {
     return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
 }
 
-// An access of `lanes` lanes, by one of them. Nearly all accesses are of full warps side by side, and add to one counter.
-__device__ __forceinline__ void count(const Place& place, uint64_t lanes, uint64_t sectors) {
+// An access of `lanes` lanes, by one of them, that touches `extra` sectors more than the site's width. Nearly all accesses are of full
+// warps side by side, and add to one counter.
+__device__ __forceinline__ void count(const Place& place, uint64_t lanes, int64_t extra) {
     const uint64_t counters = counters_of(place);
     add(counters + kAccesses * sizeof(uint64_t), 1);
     const uint64_t missing = 32 - lanes;
-    const uint64_t extra = sectors - site_width(place.site_word);
     if (missing) add(counters + kMissingLanes * sizeof(uint64_t), missing);
-    if (extra) add(counters + kExtraSectors * sizeof(uint64_t), extra);
+    if (extra) add(counters + kExtraSectors * sizeof(uint64_t), static_cast<uint64_t>(extra));
+}
+
+// One of which no sector is known.
+__device__ __forceinline__ void count_executed(const Place& place, uint64_t lanes) {
+    count(place, lanes, -static_cast<int64_t>(site_width(place.site_word)));
 }
 
 // Whether an access is recorded. The clock makes every access another one; its hash, and not itself, makes the choice uniform over accesses
 // whatever their timing, and not in step with any pattern of the program.
-__device__ __forceinline__ bool in_sample(const ProbeState* state) {
-    if (state->sample_size <= 1) return true;
-    return sampled(clock_now(), SNOOPIE_SPECIAL("ctaid.x"), state->sample_size);
+__device__ __forceinline__ bool in_sample(uint32_t sample_size) {
+    return sampled(static_cast<uint32_t>(clock_now()), SNOOPIE_SPECIAL("ctaid.x"), sample_size);
 }
 
 __device__ __forceinline__ uint64_t time_now() {
@@ -229,8 +239,11 @@ __device__ __forceinline__ DeviceWarp this_warp() {
     return warp;
 }
 
+// A pointer of which the compiler knows that it is to global memory.
+__device__ __forceinline__ ProbeState* state_of(uint64_t address) { return static_cast<ProbeState*>(__cvta_global_to_generic(address)); }
+
 __device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch) {
-    auto* state = reinterpret_cast<ProbeState*>(state_address);
+    const ProbeState* state = state_of(state_address);
     const uint32_t mark = launch_mark(launch);
     if (mark == state->mark) return true;
     if (is_launch(mark)) add(state_address + offsetof(ProbeState, misdirected), 1);
@@ -252,10 +265,20 @@ __device__ __forceinline__ uint32_t load_byte(uint64_t address) {
     return byte;
 }
 
+// The state by the upper half of its address: the lower one is 0. Made anew each time, so that one register is kept and not two.
+__device__ __forceinline__ uint64_t state_at(uint32_t high) {
+    uint64_t state;
+    asm volatile("mov.b64 %0, {%1, %2};" : "=l"(state) : "r"(0), "r"(high));
+    return state;
+}
+
+// Nothing is known of the first page: what is no address reads its byte, which takes no branch.
+__device__ __forceinline__ uint32_t page_of(uint64_t address, bool executes) {
+    return executes && address >> kAddressBits == 0 ? static_cast<uint32_t>(address >> kPageBits) : 0;
+}
+
 __device__ __forceinline__ uint32_t page_byte_of(uint64_t state, uint64_t address, bool executes = true) {
-    // Nothing is known of the first page: what is no address reads its byte, which takes no branch.
-    const uint32_t page = executes && address >> kAddressBits == 0 ? static_cast<uint32_t>(address >> kPageBits) : 0;
-    return load_byte(state | page);
+    return load_byte(state | page_of(address, executes));
 }
 
 // What is needed of an access once it is known to be foreign, in words of the stack: the compiler saves registers at the entry of a
@@ -270,32 +293,38 @@ struct Frame {
         words[at] = static_cast<uint32_t>(value);
         words[at + 1] = static_cast<uint32_t>(value >> 32);
     }
-    __device__ __forceinline__ uint64_t state_address() const { return static_cast<uint64_t>(words[kState]) << 32; }
-    __device__ __forceinline__ ProbeState* state() const { return reinterpret_cast<ProbeState*>(state_address()); }
+    __device__ __forceinline__ uint64_t state_address() const { return state_at(words[kState]); }
+    __device__ __forceinline__ ProbeState* state() const { return state_of(state_address()); }
     __device__ __forceinline__ uint64_t launch() const { return get(kLaunch); }
     __device__ __forceinline__ void keep(uint64_t state, uint64_t launch) {
         words[kState] = static_cast<uint32_t>(state >> 32);
         put(kLaunch, launch);
     }
+    __device__ __forceinline__ void keep_access(uint32_t site_word, uint64_t address, uint32_t page_byte) {
+        put(kAddress, address);
+        words[kSiteWord] = site_word;
+        words[kPageByte] = page_byte;
+    }
 
-    // Places of the words; of two words, the first's, which is even.
+    // Places of the words; of two words, the first's. What lies at an odd place is stored word by word: two at once would have to come from
+    // a pair of registers, of which there are too few. Other orders cost more stores at the entry (CONTRIBUTING.md).
     enum : int {
-        kLaunch = 0,
-        kNext = 2,   // of a pack: the lower half of the address of the next description, and in its lowest bits what kGuard and kEnds say
-        kState = 3,  // the upper half of its address: the lower one is 0
-        kAddress = 4,
-        kBase = 6,
-        kStride = 8,
-        kPlace = 10,
-        kTime = 12,
-        kSiteWord = 14,
+        kNext = 0,   // of a pack: the lower half of the address of the next description, and in its lowest bits what kGuard and kEnds say
+        kState = 1,  // the upper half of its address: the lower one is 0
+        kLaunch = 3,
+        kLane = 5,
+        kAddress = 6,
+        kGroup = 8,
+        kSiteWord,
         kPageByte,
-        kGroup,
-        kLane,
         kStrided,
-        kTurn,
-        kLanes,                 // of a pack
-        kOwnWords = kLanes + 2  // even
+        kBase = 12,
+        kStride = 14,
+        kPlace = 16,
+        kTime = 18,
+        kTurn = 20,
+        kLanes,  // of a pack
+        kOwnWords = kLanes + 2
     };
 };
 
@@ -313,18 +342,45 @@ __device__ __forceinline__ bool is_first(const F& frame) {
     return lowest_lane(frame.words[F::kGroup]) == frame.words[F::kLane];
 }
 
-template <class StateOf>
-__device__ __forceinline__ Group<DeviceWarp> group_here(StateOf state_of, uint32_t site_word, uint64_t address, uint32_t* page_byte) {
-    const LookingWarp<StateOf> warp{this_warp(), state_of};
+// What is known of an access: in registers, of which the upper half of the state's address takes one,
+struct InRegisters {
+    uint32_t state_;
+    uint32_t site_word_;
+
+    __device__ __forceinline__ uint64_t state_address() const { return state_at(state_); }
+    __device__ __forceinline__ uint32_t site_word() const { return site_word_; }
+};
+
+// or in a frame.
+template <class F>
+struct InFrame {
+    const F* frame_;
+
+    __device__ __forceinline__ uint64_t state_address() const { return frame_->state_address(); }
+    __device__ __forceinline__ uint32_t site_word() const { return frame_->words[F::kSiteWord]; }
+};
+
+template <class Known>
+__device__ __forceinline__ Group<DeviceWarp> group_here(const Known& known, uint32_t site_word, uint64_t address, uint32_t* page_byte) {
+    const LookingWarp<Known> warp{this_warp(), known};
     const auto group = group_of(warp, __activemask(), static_cast<unsigned long long>(address), page_byte, site_width(site_word));
-    return {group.lanes, group.sectors};
+    return {group.lanes, group.extra_sectors, group.dense};
 }
 
-constexpr uint64_t kNoPlace = ~0ull;  // in the ring
+// By the lane that stands for its group.
+__device__ __forceinline__ void count(const Place& place, const Group<DeviceWarp>& group) {
+    count(place, count_bits(group.lanes), static_cast<int32_t>(group.extra_sectors));
+}
 
 // The shape of the access of the frame's group, with every value in the frame as soon as it is known.
 template <class F>
 __device__ __forceinline__ void find_shape(F& frame) {
+    if (frame.words[F::kStrided]) {
+        const uint64_t width = site_width(frame.words[F::kSiteWord]);
+        frame.put(F::kBase, frame.get(F::kAddress) - frame.words[F::kLane] * width);
+        frame.put(F::kStride, width);
+        return;
+    }
     const DeviceWarp warp{frame.words[F::kLane]};
     frame.put(F::kBase, warp.broadcast(frame.words[F::kGroup], frame.get(F::kAddress), lowest_lane(frame.words[F::kGroup])));
     frame.put(F::kStride, 0);
@@ -387,8 +443,8 @@ __device__ __forceinline__ void record_access(F& frame) {
     frame.put(F::kTime, time_now());
     frame.put(F::kPlace, kNoPlace);
     if (is_first(frame)) {
-        uint64_t place;
-        if (reserve(frame.state(), frame.words[F::kStrided] ? kUnitsStrided : kUnitsScattered, &place)) frame.put(F::kPlace, place);
+        frame.put(F::kPlace, reserve(frame.state(), frame.words[F::kStrided] ? kUnitsStrided : kUnitsScattered));
+        if (frame.get(F::kPlace) == kNoPlace) drop(frame.state());
     }
     frame.put(F::kPlace, DeviceWarp{}.broadcast(frame.words[F::kGroup], frame.get(F::kPlace), lowest_lane(frame.words[F::kGroup])));
     // A lane writes every so many words: none without a place.
@@ -413,47 +469,59 @@ __device__ __forceinline__ void record_access(F& frame) {
     }
 }
 
+// Whether an access, which is counted in any case, asks for a record. First of all, as nearly all may have none; all lanes that are here
+// decide alike: one instruction reads the clock for them, and one the state.
+__device__ __forceinline__ bool asks(uint64_t state) {
+    static_assert(offsetof(ProbeState, sample_size) % 8 == 0 && offsetof(ProbeState, full) == offsetof(ProbeState, sample_size) + 4);
+    uint32_t sample_size, full;
+    read_pair(state + offsetof(ProbeState, sample_size), &sample_size, &full);
+    if (sample_size > 1 && !in_sample(sample_size)) return false;
+    // When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would
+    // queue up for one word of memory. So only some of them ask, chosen by chance, which keeps what is recorded a fair sample.
+    if (!full || by_chance<4>()) return true;
+    if ((__activemask() & lanes_below()) == 0) drop(state_of(state));
+    return false;
+}
+
 // What a probe does about an access to foreign memory. The frame has the state and the launch; what else goes there is a matter of what
 // costs less: words written to the stack, or registers that every call saves.
 struct Counting {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
         if (!counted(frame)) return;
-        const Group<DeviceWarp> group = group_here([&] { return frame.state_address(); }, site_word, address, &page_byte);
+        frame.words[F::kSiteWord] = site_word;
+        const Group<DeviceWarp> group = group_here(InFrame<F>{&frame}, site_word, address, &page_byte);
         if ((group.lanes & lanes_below()) == 0)
-            count({frame.state(), frame.launch(), site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes), group.sectors);
+            count({frame.state(), frame.launch(), site_word, static_cast<uint8_t>(page_byte - 1)}, group);
     }
 };
 
 struct Recording {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
-        frame.put(F::kAddress, address);
-        frame.words[F::kSiteWord] = site_word;
-        frame.words[F::kPageByte] = page_byte;
-        if (!counted(frame)) return;
+        frame.keep_access(site_word, address, page_byte);
+        if (counted(frame)) access(frame, asks(frame.state_address()));
+    }
+
+    // One that is in the frame, and counted.
+    template <class F>
+    __device__ __forceinline__ static void access(F& frame, bool asks) {
+        frame.words[F::kTurn] = asks;
         {
             uint32_t owner_or_object = frame.words[F::kPageByte];
             const Group<DeviceWarp> group =
-                group_here([&] { return frame.state_address(); }, frame.words[F::kSiteWord], frame.get(F::kAddress), &owner_or_object);
-            frame.words[F::kPageByte] = owner_or_object;
+                group_here(InFrame<F>{&frame}, frame.words[F::kSiteWord], frame.get(F::kAddress), &owner_or_object);
             frame.words[F::kGroup] = group.lanes;
+            frame.words[F::kStrided] = group.dense;
+            if (!group.dense) frame.words[F::kPageByte] = owner_or_object;
             if ((frame.words[F::kGroup] & lanes_below()) == 0)
                 count({frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)},
-                      count_bits(frame.words[F::kGroup]), group.sectors);
+                      group);
         }
-        // When records come faster than the host takes them, nearly all accesses find the ring full, and to ask for its tail they would
-        // queue up for one word of memory. So only some of them ask, chosen by chance, which keeps what is recorded a fair sample. The
-        // lowest lane decides.
-        frame.words[F::kTurn] = !in_sample(frame.state()) ? kUnwanted : frame.state()->full && !by_chance<4>() ? kDropped : kAsks;
-        if (frame.words[F::kTurn] == kDropped && (frame.words[F::kGroup] & lanes_below()) == 0) drop(frame.state());
-        if (!(__ballot_sync(frame.words[F::kGroup], frame.words[F::kTurn] == kAsks) & lowest_bit(frame.words[F::kGroup]))) return;
+        if (!frame.words[F::kTurn]) return;
         frame.words[F::kLane] = this_warp().lane_;
         record_access(frame);
     }
-
-  private:
-    enum : uint32_t { kUnwanted, kDropped, kAsks };
 };
 
 // As the others, in the selected blocks only.
@@ -469,27 +537,37 @@ struct Selecting {
     }
 };
 
-// Lanes with a false guard do not access.
+// One access. Lanes with a false guard do not access.
 template <class Kind>
 __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t site_word, uint64_t state, uint64_t launch) {
-    const uint32_t page_byte = page_byte_of(state, address, executes != 0);
+    // In the place of the state's lower half, which is 0: so it need not be kept.
+    uint32_t low = static_cast<uint32_t>(state);
+    const uint32_t high = static_cast<uint32_t>(state >> 32);
+    asm volatile("or.b32 %0, %0, %1;" : "+r"(low) : "r"(page_of(address, executes != 0)));
+    uint32_t page_byte = load_byte(static_cast<uint64_t>(high) << 32 | low);
     if (page_byte == 0) return;
-    Frame<Frame<1>::kOwnWords | 1> frame;
-    // The compiler keeps a frame in registers if it is only ever looked up at places that it knows.
-    frame.words[frame.kTurn - lanes_below() % 2] = 0;
-    frame.keep(state, launch);
-    Kind::access(frame, site_word, address, page_byte);
-}
-
-// The same from registers: there are enough.
-template <>
-__device__ __forceinline__ void probe<Counting>(int executes, uint64_t address, uint32_t site_word, uint64_t state, uint64_t launch) {
-    uint32_t page_byte = page_byte_of(state, address, executes != 0);
-    if (page_byte == 0 || !counted(state, launch)) return;
-    const Group<DeviceWarp> group = group_here([=] { return state; }, site_word, address, &page_byte);
-    if ((group.lanes & lanes_below()) == 0)
-        count({reinterpret_cast<ProbeState*>(state), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, count_bits(group.lanes),
-              group.sectors);
+    if constexpr (!std::is_same_v<Kind, Selecting>) {
+        if (!counted(state_at(high), launch)) return;
+        // What has no record is counted from registers: there are enough.
+        if (std::is_same_v<Kind, Counting> || !asks(state_at(high))) {
+            const Group<DeviceWarp> group = group_here(InRegisters{high, site_word}, site_word, address, &page_byte);
+            if ((group.lanes & lanes_below()) == 0)
+                count({state_of(state_at(high)), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, group);
+            return;
+        }
+    }
+    if constexpr (!std::is_same_v<Kind, Counting>) {
+        Frame<Frame<1>::kOwnWords | 1> frame;
+        // The compiler keeps a frame in registers if it is only ever looked up at places that it knows. No lane has the highest bit.
+        frame.words[frame.kState - (lanes_below() >> 31)] = high;
+        frame.put(frame.kLaunch, launch);
+        if constexpr (std::is_same_v<Kind, Recording>) {
+            frame.keep_access(site_word, address, page_byte);
+            Recording::access(frame, true);
+        } else {
+            Kind::access(frame, site_word, address, page_byte);
+        }
+    }
 }
 
 // In the address of a description: the predicate that guards the pack holds; there is no other description.
@@ -543,9 +621,10 @@ __device__ __forceinline__ bool stands_for_warp(int executes, const DeviceWarp& 
 
 __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t sectors, uint64_t base,
                                          uint64_t bytes) {
-    count(place, lanes, sectors);
-    uint64_t at;
-    if (!place.state->ring || !in_sample(place.state) || !reserve(place.state, kUnitsStrided, &at)) return;
+    count(place, lanes, static_cast<int64_t>(sectors - site_width(place.site_word)));
+    if (!place.state->ring || !in_sample(place.state->sample_size)) return;
+    const uint64_t at = reserve(place.state, kUnitsStrided);
+    if (at == kNoPlace) return drop(place.state);
     RecordHead head = head_of_record(place, 1u << warp.lane_);
     head.base = base;
     head.stride = static_cast<int64_t>(bytes);
@@ -653,7 +732,7 @@ extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint3
     const TensorMap map = decode_tensor_map(words);
     const Place unknown{memory, launch, site_word, static_cast<uint8_t>(memory->unknown)};
     if (map.rank == 0) {
-        count(unknown, 1, 0);
+        count_executed(unknown, 1);
         return;
     }
     const int32_t start[kMaxRank] = {c0, c1, c2, c3, c4};
@@ -673,5 +752,5 @@ extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uin
     const DeviceWarp warp = this_warp();
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
     if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state, launch)) return;
-    count({memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes), 0);
+    count_executed({memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes));
 }

@@ -125,11 +125,11 @@ struct ProbeState {
     uint32_t ring_log2;                  // this one
     const BlockFilter* blocks;           // null = all
     uint32_t owners;                     // slots 0 … owners-1 are those of owners, further ones of objects
-    uint32_t sample_size;                // records of 1 in so many accesses; >= 1
-    uint32_t unknown;                    // slot of the unknown owner
     uint32_t mark;                       // launch_mark_of this GPU
+    uint32_t sample_size;                // records of 1 in so many accesses; >= 1
     // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see Recording.
     uint32_t full;
+    uint32_t unknown;  // slot of the unknown owner
 
     // Of those who reserve.
     alignas(kLine) unsigned long long tail;

@@ -32,7 +32,8 @@ SNOOPIE_BOTH uint32_t lowest_lane(uint32_t mask) {
 template <class Warp>
 struct Group {
     typename Warp::U32 lanes;
-    typename Warp::U32 sectors;
+    typename Warp::U32 extra_sectors;
+    bool dense;  // all lanes of the warp, side by side
 };
 
 // Of the `lanes` that take part, with the page byte of each. What of an access touches one owner's memory is told apart by object only as a
@@ -44,7 +45,7 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
     // Where lane 0 would be: if all are side by side, the same for all. No address has bits where the page byte goes.
     const auto start = address - warp.lane() * width;
     const bool dense = warp.match_all(lanes, start ^ warp.wide(*page_byte) << 56);
-    if (dense && lanes == ~0u) return {warp.all(lanes), warp.all(width) + warp.one_if((start & 31) != 0)};
+    if (dense && lanes == ~0u) return {warp.all(lanes), warp.one_if((start & 31) != 0), true};
     // The lowest lane of each sector; all lanes of one are of one page.
     const uint32_t sectors = warp.ballot(lanes, (warp.match_any(lanes, address >> 5) & warp.lanes_below()) == 0);
     auto group = warp.match_any(lanes, *page_byte);
@@ -54,7 +55,7 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
         *page_byte = warp.choose(of_owner != group, owner, *page_byte);
         group = of_owner;
     }
-    return {group, warp.count(warp.all(sectors) & group)};
+    return {group, warp.less_width(warp.count(warp.all(sectors) & group)), false};
 }
 
 struct Shape {
@@ -66,14 +67,14 @@ struct Shape {
 // The stride of lanes of which two that are `gap` lanes apart are `distance` bytes apart.
 struct Stride {
     int64_t bytes;
-    bool whole;
+    uint32_t whole;  // 1 or 0: a bool would be half a register, and need another
 };
 SNOOPIE_BOTH Stride stride_of(int64_t distance, int32_t gap) {
     // 32-bit division: a 64-bit one is a function call on the GPU. A larger stride counts as scattered unless the lanes are neighbours.
-    if (gap == 1) return {distance, true};
+    if (gap == 1) return {distance, 1};
     const auto near = static_cast<int32_t>(distance);
     const int32_t bytes = near / gap;
-    return {bytes, near == distance && bytes * gap == near};
+    return {bytes, near == distance && bytes * gap == near ? 1u : 0u};
 }
 
 template <class Warp>
@@ -88,14 +89,13 @@ SNOOPIE_BOTH Shape shape_of(const Warp& warp, uint32_t group, typename Warp::U64
     return {base, stride.bytes, stride.whole && warp.ballot(group, address != warp.ramp(base, stride.bytes, lowest)) == 0};
 }
 
-// One in `sample_size`, by a hash of two numbers that tell an access from others.
-SNOOPIE_BOTH bool sampled(uint64_t one, uint64_t other, uint32_t sample_size) {
-    if (sample_size <= 1) return true;
-    uint64_t h = one + other * 0x9E3779B97F4A7C15ull;
-    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
-    h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
-    h ^= h >> 31;
-    return (h >> 32) * sample_size >> 32 == 0;
+// One in `sample_size`, by a hash of two numbers that tell an access from others. With 32 bits: wider products take registers.
+SNOOPIE_BOTH bool sampled(uint32_t one, uint32_t other, uint32_t sample_size) {
+    uint32_t h = one + other * 0x9E3779B1u;
+    h = (h ^ h >> 16) * 0x85EBCA6Bu;
+    h = (h ^ h >> 13) * 0xC2B2AE35u;
+    h ^= h >> 16;
+    return static_cast<uint64_t>(h) * sample_size >> 32 == 0;
 }
 
 // Whether a block is to be measured.

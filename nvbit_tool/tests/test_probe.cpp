@@ -141,6 +141,16 @@ struct SimulatedWarp {
 
 const SimulatedWarp kWarp;
 
+// One that executes an access of this width.
+struct AccessingWarp : SimulatedWarp {
+    uint32_t width_;
+
+    explicit AccessingWarp(uint32_t width) : width_(width) {}
+    U32 less_width(const U32& sectors) const {
+        return sectors.map([this](uint32_t count) { return count - width_; });
+    }
+};
+
 Lanes<uint64_t> ramp(uint64_t base, int64_t stride) { return kWarp.ramp(base, stride, 0); }
 
 uint32_t sectors_by_hand(uint32_t group, const Lanes<uint64_t>& address) {
@@ -153,11 +163,11 @@ uint32_t sectors_by_hand(uint32_t group, const Lanes<uint64_t>& address) {
 // Of one owner: what every lane of the group has to find.
 void check_group(uint32_t lanes, const Lanes<uint64_t>& address, uint32_t width, uint32_t expected) {
     auto page_byte = kWarp.all(7);
-    const auto group = group_of(kWarp, lanes, address, &page_byte, width);
+    const auto group = group_of(AccessingWarp(width), lanes, address, &page_byte, width);
     for (uint32_t lane = 0; lane < 32; ++lane) {
         if (!(lanes >> lane & 1)) continue;
         CHECK_EQ(group.lanes.at[lane], lanes);
-        CHECK_EQ(group.sectors.at[lane], expected);
+        CHECK_EQ(group.extra_sectors.at[lane] + width, expected);
         CHECK_EQ(page_byte.at[lane], 7u);  // told apart
     }
 }
@@ -192,7 +202,7 @@ void groups() {
         const uint32_t lanes = round % 3 ? static_cast<uint32_t>(random()) | 1u << (random() % 32) : all;
         const auto owner = kWarp.owner_byte(page_byte);
         auto counted = page_byte;
-        const auto group = group_of(kWarp, lanes, address, &counted, width);
+        const auto group = group_of(AccessingWarp(width), lanes, address, &counted, width);
         for (uint32_t lane = 0; lane < 32; ++lane) {
             if (!(lanes >> lane & 1)) continue;
             uint32_t own = 0;
@@ -204,7 +214,8 @@ void groups() {
             }
             CHECK_EQ(counted.at[lane], one ? page_byte.at[lane] : owner.at[lane]);
             CHECK_EQ(group.lanes.at[lane], own);
-            CHECK_EQ(group.sectors.at[lane], sectors_by_hand(own, address));
+            CHECK_EQ(group.extra_sectors.at[lane] + width, sectors_by_hand(own, address));
+            if (group.dense) CHECK(own == all && address.at[lane] == address.at[0] + lane * width);
         }
     }
 }
@@ -239,16 +250,16 @@ void shapes() {
 }
 
 void sampling() {
-    for (uint64_t clock = 0; clock < 100; ++clock) CHECK(sampled(clock, 0, 1));
+    for (uint32_t clock = 0; clock < 100; ++clock) CHECK(sampled(clock, 0, 1));
     for (const uint32_t n : {2u, 10u, 100u, 1000u}) {
         // Whichever of the two numbers changes, and in whatever steps: 1/n each time, within five standard deviations.
         const double expected = 1e6 / n;
         const double tolerance = 5 * std::sqrt(expected);
         uint64_t times = 0, places = 0, both = 0, steps = 0;
-        for (uint64_t i = 0; i < 1000000; ++i) {
-            times += sampled(i, 0x7f0000000000, n);
-            places += sampled(1000, 0x7f0000000000 + 128 * i, n);
-            both += sampled(500 * i, 0x7f0000000000 + 128 * i, n);
+        for (uint32_t i = 0; i < 1000000; ++i) {
+            times += sampled(i, 0x7f000000, n);
+            places += sampled(1000, i, n);
+            both += sampled(500 * i, 3 * i, n);
             steps += sampled(i * 4096, 1, n);
         }
         for (const uint64_t count : {times, places, both, steps}) CHECK(std::abs(static_cast<double>(count) - expected) < tolerance);
