@@ -13,7 +13,7 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from visualizer import filters, heatmap, pages, state, theme
+from visualizer import background, filters, heatmap, pages, state, theme
 from visualizer.views import open_trace
 
 
@@ -36,3 +36,4 @@ else:
 page.run()
 heatmap.load_plotly()
 state.read_ahead()
+background.ask_ahead()

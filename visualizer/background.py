@@ -1,6 +1,7 @@
-"""Answers that take seconds on a large trace: made beside the pages, which stay quick meanwhile.
+"""Answers that go through all records, which takes seconds on a large trace: made beside the pages, which stay quick.
 
-In a process of its own, and one that gives way: a thread would share Python's lock with the pages.
+In a process of its own, and one that gives way: a thread would share Python's lock with the pages. It stays, since the
+sums that it has made answer most of what is asked next.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +23,145 @@ from visualizer import state
 
 _ROOT = Path(__file__).resolve().parents[1]
 _NICENESS = 10
+# Of so many records all is there at once.
+_FEW = 30_000
+# Seconds that a page waits for what may be there soon, and between two looks whether it is.
+_PROMPT = 0.15
+_WAIT = 0.5
+_GOING = "Going through the recorded accesses …"
 
 
-def ask(method: str, *args: Any) -> Future[Any]:
-    """The answer of a method of the selected part, once it is there; it is kept for the next time."""
-    key = (st.session_state["identity"], st.session_state["allow"], state.selection(), method, args)
-    return _asked(key, state.view())
+def answer(
+    method: str,
+    *args: Any,
+    prompt: float = _PROMPT,
+    wait: str = _GOING,
+    chosen: state.Selection | None = None,
+    **options: Any,
+) -> Any | None:
+    """The answer of a method of the selected part (or of what ``chosen`` selects); it is kept for the next time.
+
+    None while it is being made, if that takes longer than ``prompt`` seconds: then a line says what for (``wait``), and
+    the page is drawn anew once it is there.
+    """
+    part = state.selection() if chosen is None else chosen
+    if not _is_large():
+        with st.spinner(wait):
+            return state.ask_part(part, method, *args, **options)
+    future = _ask(part, method, args, options)
+    try:
+        return future.result(prompt)
+    except TimeoutError:
+        _wait(future, wait)
+        return None
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _asked(key: tuple[Any, ...], _part: snoopie.Trace) -> Future[Any]:
-    method, args = key[-2:]
+def ask_ahead() -> None:
+    """Has made what the first look at objects needs."""
+    if "identity" in st.session_state and _is_large():
+        for method in ("by_object", "reuse"):
+            _ask(state.Selection(), method, (), {})
 
-    def work() -> Any:
-        # The page is drawn first.
-        time.sleep(state.AHEAD)
-        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
-        done = subprocess.run(
-            [sys.executable, "-m", "visualizer.background"],
-            input=pickle.dumps(key),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": path},
-        )
-        # Where there is no room for another process, this one has to do.
-        return getattr(_part, method)(*args) if done.returncode else pickle.loads(done.stdout)
 
-    return _workers().submit(work)
+def _is_large() -> bool:
+    # The workers of a cluster are others' too, and its traces larger: it is asked when somebody looks.
+    return state.arguments().scheduler is None and state.ask("summary", whole=True)["records"] > _FEW
+
+
+def _ask(part: state.Selection, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Future[Any]:
+    identity, allow_truncated = st.session_state["identity"], st.session_state["allow"]
+    return _asked((identity, allow_truncated, part, method, args, tuple(options.items())))
+
+
+@st.fragment(run_every=_WAIT)
+def _wait(future: Future[Any], why: str) -> None:
+    if future.done():
+        st.rerun()
+    st.caption(f":material/hourglass_empty: {why}")
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _asked(key: tuple[Any, ...]) -> Future[Any]:
+    pool, worker = _one()
+    return pool.submit(worker.answer, key)
 
 
 @st.cache_resource(show_spinner=False)
-def _workers() -> ThreadPoolExecutor:
+def _one() -> tuple[ThreadPoolExecutor, _Worker]:
     """One at a time: each goes through all records, and would slow the other down."""
-    return ThreadPoolExecutor(1, "snoopie")
+    return ThreadPoolExecutor(1, "snoopie"), _Worker()
+
+
+class _Worker:
+    """The other process, seen from here. It ends when this process does, and is started anew if it ended before."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def answer(self, key: tuple[Any, ...]) -> Any:
+        try:
+            process = self._running()
+            assert process.stdin is not None and process.stdout is not None
+            pickle.dump(key, process.stdin)
+            process.stdin.flush()
+            known, value = pickle.load(process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            # Where there is no room for another process, this one has to do.
+            return _answered(key)
+        if not known:
+            raise value
+        return value
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            # The first page is drawn first.
+            time.sleep(state.AHEAD if self._process is None else 0)
+            path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "visualizer.background"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": path},
+            )
+        return self._process
+
+
+# --- the other process ---
+
+
+def _answered(key: tuple[Any, ...]) -> Any:
+    identity, allow_truncated, chosen, method, args, options = key
+    return getattr(_part(identity, allow_truncated, chosen), method)(*args, **dict(options))
+
+
+@lru_cache(maxsize=2)
+def _whole(identity: state.Identity, allow_truncated: bool) -> snoopie.Trace:
+    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
+
+
+@lru_cache(maxsize=4)
+def _part(identity: state.Identity, allow_truncated: bool, chosen: state.Selection) -> snoopie.Trace:
+    return chosen.of(_whole(identity, allow_truncated))
 
 
 def _main() -> None:
-    """The other process: reads what it is asked, and writes the answer."""
+    """Reads what it is asked, and writes answers, until nobody asks any more."""
     os.nice(_NICENESS)
-    identity, allow_truncated, chosen, method, args = pickle.load(sys.stdin.buffer)
-    trace = snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
-    pickle.dump(getattr(chosen.of(trace), method)(*args), sys.stdout.buffer)
+    # What anything here prints must not get between the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            key = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            result = True, _answered(key)
+        except snoopie.SnoopieError as error:
+            result = False, error
+        pickle.dump(result, answers)
+        answers.flush()
 
 
 if __name__ == "__main__":

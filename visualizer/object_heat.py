@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from snoopie.analysis import units
-from visualizer import address, remarks, state, theme
+from visualizer import address, background, remarks, state, theme
 
 Mode = Literal["bytes", "rows"]
 Shown = Literal["times", "moved"]
@@ -102,9 +102,10 @@ def keep(object: int) -> None:
 def show(object: int, size: int) -> None:
     """The controls and the picture of an object of so many bytes."""
     size = min(size, _MOST)
-    view = state.view()
-    with st.spinner("Going through the recorded accesses …"):
-        issuers = list(view.object_heat(object, 1).index)
+    whole: pd.DataFrame | None = background.answer("object_heat", object, 1)
+    if whole is None:
+        return
+    issuers = list(whole.index)
     if not issuers:
         _nothing()
         return
@@ -137,7 +138,11 @@ def show(object: int, size: int) -> None:
     _range(Axis("object_from", "object_to", size, width), "byte", of_picture=mode == "bytes")
     start, stop = st.session_state["object_from"], st.session_state["object_to"]
     if mode == "bytes":
-        heat = view.object_heat(object, _ACROSS, start, stop, width=width, operations=chosen)
+        heat: pd.DataFrame | None = background.answer(
+            "object_heat", object, _ACROSS, start, stop, width=width, operations=chosen
+        )
+        if heat is None:
+            return
         if issuer != ALL:
             heat = heat.loc[heat.index == issuer]
         _draw_bytes(object, heat, shown, width, size)
@@ -146,7 +151,8 @@ def show(object: int, size: int) -> None:
     across = Axis("object_left", "object_right", min(row, stop - start), width)
     for axis, name in ((down, "row"), (across, "byte of a row")):
         _range(axis, name, of_picture=True)
-    table = view.object_rows(
+    table: pd.DataFrame | None = background.answer(
+        "object_rows",
         object,
         row,
         start,
@@ -158,6 +164,8 @@ def show(object: int, size: int) -> None:
         operations=chosen,
         cells=(_DOWN, _ACROSS),
     )
+    if table is None:
+        return
     _draw_rows(object, table, shown, down, across)
 
 

@@ -211,13 +211,24 @@ def ask(method: str, *args: Any, whole: bool = False, without: Sequence[str] = (
 
     ``without`` names filters that are not to be heeded: those that the picture of the answer sets.
     """
-    chosen = Selection() if whole else replace(selection(), **dict.fromkeys(without, ()))
-    return _answer(st.session_state["identity"], st.session_state["allow"], chosen, method, args)
+    return ask_part(Selection() if whole else replace(selection(), **dict.fromkeys(without, ())), method, *args)
+
+
+def ask_part(chosen: Selection, method: str, *args: Any, **options: Any) -> Any:
+    """The same of what ``chosen`` selects; ``options`` are further arguments of the method."""
+    return _answer(st.session_state["identity"], st.session_state["allow"], chosen, method, args, options)
 
 
 @st.cache_data(max_entries=512, show_spinner=False)
-def _answer(identity: Identity, allow_truncated: bool, chosen: Selection, method: str, args: tuple[Any, ...]) -> Any:
-    return getattr(_view(identity, allow_truncated, chosen), method)(*args)
+def _answer(
+    identity: Identity,
+    allow_truncated: bool,
+    chosen: Selection,
+    method: str,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    return getattr(_view(identity, allow_truncated, chosen), method)(*args, **options)
 
 
 def read_ahead() -> None:

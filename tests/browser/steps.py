@@ -67,11 +67,13 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
     """Picks an entry of a chooser by what it says, or by the whole of it."""
     chooser = page.get_by_role("combobox", name=label)
     entry = page.get_by_role("option", name=option, exact=exact)
+    # A list closes when what it stands in is scrolled, or drawn anew.
+    chooser.scroll_into_view_if_needed()
+    settled(page)
     chooser.click()
     try:
         entry.click(timeout=PATIENCE / 4)
     except TimeoutError:
-        # A page that is drawn anew at this moment closes the list.
         chooser.click()
         entry.click()
     page.keyboard.press("Escape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import os
 import shutil
@@ -87,7 +88,12 @@ def build(program: str, variant: str = "") -> Path:
         return path
     settings = (f"NVCC={nvcc}", f"ARCH={architecture}", f"PYTHON={sys.executable}", *VARIANTS[variant])
     command = [make, "-C", str(APPS), *settings, program]
-    made = subprocess.run(command, capture_output=True, text=True)
+    # Another worker of the tests may want the same program, and would start it while the compiler writes it.
+    lock = path.with_name(f".{program}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        made = subprocess.run(command, capture_output=True, text=True)
     assert made.returncode == 0, made.stdout + made.stderr
     return path
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 import time
@@ -17,8 +16,7 @@ from snoopie.analysis.findings import RULES
 from tests.support.encoder import TraceBuilder
 from tests.unit.test_app import ROOT, start
 from tests.unit.test_findings import ACCESSES, FILE, MIB, SECTORS, App, reads
-from visualizer import pages, state
-from visualizer.views import overview
+from visualizer import background, pages, state
 
 LOADS = next(rule for rule in RULES if rule.name == "repeated-loads")
 
@@ -50,7 +48,7 @@ def test_cards(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
 
 
 def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
-    monkeypatch.setattr(overview, "_FEW", 0)
+    monkeypatch.setattr(background, "_FEW", 0)
     app = start(monkeypatch, trace)
     end = time.monotonic() + 30
     while len(titles(app)) < 2 and time.monotonic() < end:
@@ -64,15 +62,56 @@ def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: 
     assert not any("Looking through" in caption.value for caption in app.caption)
 
 
-def test_another_process_answers_the_same(trace: Path) -> None:
+def key(trace: Path, method: str, *args: object, **options: object) -> tuple[object, ...]:
+    """What the other process is asked, of the loads of a trace."""
     status = trace.stat()
     identity = ((str(trace), status.st_size, status.st_mtime_ns),)
-    asked = (identity, False, state.Selection(operations=("load",)), "findings", ("records",))
-    command = [sys.executable, "-m", "visualizer.background"]
-    done = subprocess.run(command, input=pickle.dumps(asked), stdout=subprocess.PIPE, cwd=ROOT, check=True)
-    expected = snoopie.load(trace).select(operations=["load"]).findings("records")
-    assert len(expected) == 1
-    pd.testing.assert_frame_equal(pickle.loads(done.stdout), expected)
+    return identity, False, state.Selection(operations=("load",)), method, args, tuple(options.items())
+
+
+def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
+    monkeypatch.setattr(state, "AHEAD", 0)
+    part = snoopie.load(trace).select(operations=["load"])
+    worker = background._Worker()
+    found = worker.answer(key(trace, "findings", "records"))
+    assert len(found) == 1
+    pd.testing.assert_frame_equal(found, part.findings("records"))
+    process = worker._process
+    assert process is not None
+    with pytest.raises(snoopie.UsageError, match="there is no object 99"):
+        worker.answer(key(trace, "object_heat", 99, 8, width=4))
+    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+    assert worker._process is process
+    # One that was ended is started anew for the next answer.
+    process.kill()
+    process.wait()
+    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+    assert worker._process is not process
+    # And without any, this process answers.
+    monkeypatch.setattr(sys, "executable", "/does/not/exist")
+    assert worker._process is not None
+    worker._process.kill()
+    worker._process.wait()
+    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+
+
+def test_no_process_stays_behind(tmp_path: Path) -> None:
+    script = (
+        "from visualizer import background, state; state.AHEAD = 0; worker = background._Worker();"
+        "print(worker._running().pid, flush=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    end = time.monotonic() + 30
+    while alive(int(done.stdout)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not alive(int(done.stdout))
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_findings_follow_the_filters(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:

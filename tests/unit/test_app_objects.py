@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
 from tests.unit.test_app import metrics, said, view
+from visualizer import background
 
 
 def captions(app: AppTest) -> str:
@@ -54,6 +56,29 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
     assert app.query_params["object_from"] in ("786432", ["786432"])
     app.selectbox(key="object").set_value(3).run()
     assert [app.number_input(key=f"object_{end}").value for end in ("from", "to")] == [0, 1 << 21]
+
+
+def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    monkeypatch.setattr(background, "_FEW", 0)
+    app = view(monkeypatch, "objects", ring_path)
+    end = time.monotonic() + 60
+    waited = False
+    while "Each cell is" not in captions(app) and time.monotonic() < end:
+        assert not app.exception
+        waited |= "Going through the recorded accesses" in captions(app)
+        time.sleep(0.2)
+        app.run()
+    assert waited
+    assert metrics(app) == {"Size": "2 MiB", "Owner": "GPU 0", "Bytes moved": "22.2 KiB", "Accesses": "128"}
+    # What comes after the picture is there as well, at the latest the next time.
+    app.run()
+    assert "By which instructions" in texts(app)
+    # The other process has its sums by now: a part of the object is there at once, the same as here.
+    app.button(key="object_from_Zoom in").click().run()
+    assert "Going through" not in captions(app)
+    later = captions(app)
+    monkeypatch.setattr(background, "_FEW", 1 << 30)
+    assert captions(app.run()) == later
 
 
 def test_rows(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

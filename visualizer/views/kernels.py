@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -10,7 +11,7 @@ import streamlit as st
 
 import snoopie
 from snoopie.analysis import names, units
-from visualizer import address, choices, heatmap, pages, places, remarks, stacks, state, tables, theme
+from visualizer import address, background, choices, heatmap, pages, places, remarks, stacks, state, tables, theme
 
 COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
@@ -73,7 +74,7 @@ def _kernel(kernel: str) -> None:
         case "lines":
             _lines(part, kernel)
         case "objects":
-            _objects(part, kernel)
+            _objects(kernel)
         case _:
             _stacks(part, kernel)
 
@@ -134,9 +135,11 @@ def _lines(part: snoopie.Trace, kernel: str) -> None:
         stacks.source_line(file, int(line), f" · {units.bytes(moved)}")
 
 
-def _objects(part: snoopie.Trace, kernel: str) -> None:
-    with st.spinner("Going through the recorded accesses …"):
-        table = part.by_object()
+def _objects(kernel: str) -> None:
+    own = replace(state.selection(), kernels=(kernel,))
+    table: pd.DataFrame | None = background.answer("by_object", chosen=own)
+    if table is None:
+        return
     known = table[table["object"] > 0].head(LIMIT)
     if known.empty:
         remarks.nothing("What it touched cannot be told to be of an object.", "Its trace may know no allocations.")

@@ -52,14 +52,17 @@ def _chosen(table: pd.DataFrame, clicked: int | None) -> int:
     every, place = state.view().launches, state.trace().label
     first = int(table["launch"].iloc[0])
     launch = address.keep_number("launch", every.index, first)
-    options = table["launch"].tolist()
-    options = options if launch in options else [launch, *options]
-
-    def label(number: int) -> str:
-        kernel = names.short_name(str(every["kernel"].loc[number]))
-        return f"{number} · {kernel} · {place(int(every['gpu'].loc[number]))}"
-
-    return int(st.selectbox("Launch", options, key="launch", format_func=label, help="Or click one above."))
+    short = {kernel: names.short_name(kernel) for kernel in table["kernel"].unique()}
+    labels = {
+        number: f"{number} · {short[kernel]} · {issuer}"
+        for number, kernel, issuer in table[["launch", "kernel", "issuer"]].itertuples(index=False)
+    }
+    if launch not in labels:
+        kernel, gpu = str(every["kernel"].loc[launch]), int(every["gpu"].loc[launch])
+        labels = {launch: f"{launch} · {names.short_name(kernel)} · {place(gpu)}"} | labels
+    return int(
+        st.selectbox("Launch", [*labels], key="launch", format_func=labels.__getitem__, help="Or click one above.")
+    )
 
 
 def _launch(launch: int) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 from snoopie.analysis import units
 from snoopie.errors import NotATraceError
 from snoopie.figures import colours
-from visualizer import address, object_heat, remarks, stacks, state, tables, theme
+from visualizer import address, background, object_heat, remarks, stacks, state, tables, theme
 
 LIMIT = 1000
 BY = {"allocation": "Allocations", "tensor": "Tensors of PyTorch"}
@@ -31,8 +31,9 @@ def show() -> None:
     if by == "tensor":
         _tensors()
         return
-    with st.spinner("Going through the recorded accesses …"):
-        table: pd.DataFrame = state.ask("by_object")
+    table: pd.DataFrame | None = background.answer("by_object")
+    if table is None:
+        return
     known = table[table["object"] > 0]
     if known.empty:
         remarks.nothing("No object was reached from outside its GPU.", _why_no_object())
@@ -98,13 +99,13 @@ def _object(object: int, row: dict[str, Any], own: dict[str, Any]) -> None:
         st.metric("Bytes moved", about + units.bytes(moved), border=True, width="content")
         st.metric("Accesses", about + units.count(accesses), border=True, width="content")
     st.markdown("**Who touched which part**")
-    with st.spinner("Going through the recorded accesses …"):
-        reuse: pd.DataFrame = state.ask("reuse")
-    reused = _row(reuse, object)
-    _recorded(accesses, reused.get("accesses", 0))
-    object_heat.show(object, own["bytes"])
-    if reused:
-        _reuse(object, reused["bytes"], reused["distinct"])
+    reuse: pd.DataFrame | None = background.answer("reuse")
+    if reuse is not None:
+        reused = _row(reuse, object)
+        _recorded(accesses, reused.get("accesses", 0))
+        object_heat.show(object, own["bytes"])
+        if reused:
+            _reuse(object, reused["bytes"], reused["distinct"])
     _allocation(own)
 
 
@@ -128,10 +129,14 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
         )
     else:
         st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")
-    often: pd.DataFrame = state.ask("object_reuse", object)
+    often: pd.DataFrame | None = background.answer("object_reuse", object)
+    if often is None:
+        return
     if len(often) > 1:
         _bars(often)
-    sites: pd.DataFrame = state.ask("reuse", "site")
+    sites: pd.DataFrame | None = background.answer("reuse", "site")
+    if sites is None:
+        return
     sites = sites[sites["object"] == object]
     facts = state.ask("by_site").set_index("site")[["kernel", "file", "line", "operation"]]
     sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
@@ -196,10 +201,11 @@ def _life(own: dict[str, Any]) -> str:
 
 def _tensors() -> None:
     try:
-        with st.spinner("Going through the recorded accesses …"):
-            table: pd.DataFrame = state.ask("by_tensor")
+        table: pd.DataFrame | None = background.answer("by_tensor")
     except NotATraceError as error:
         remarks.nothing(theme.plain(str(error)), "`snoopie run --tensors` records tensors of PyTorch beside the trace.")
+        return
+    if table is None:
         return
     known = table[table["tensor"] > 0]
     if known.empty:

@@ -17,10 +17,7 @@ NOT_MEASURED_NOTE = (
     "number here. Accesses and lanes say how often they ran."
 )
 NO_FINDING = "No rule found anything to change: docs/findings.md says what they look for, and from which amount on."
-# Of so many records findings are there at once.
-_FEW = 30_000
-# Seconds between two looks whether they are there.
-_WAIT = 1.0
+LOOKING = "Looking through the accesses for what was read again and again …"
 
 
 def show() -> None:
@@ -53,7 +50,7 @@ def show() -> None:
     _processes(state.trace().processes)
     # All else is drawn by now.
     with looked_at:
-        _findings(int(summary["records"]))
+        _findings()
 
 
 def _what_ran(processes: pd.DataFrame) -> None:
@@ -147,26 +144,24 @@ def _losses(sentences: list[str]) -> None:
 # --- findings ---
 
 
-def _findings(records: int) -> None:
+def _findings() -> None:
     """What the counts say at once, what the records say as soon as they were gone through."""
     st.subheader("What to look at first")
     if state.selection().active:
         st.caption("Of what the filters let through; GPUs and ranks are not compared, as filters make them unequal.")
     found: pd.DataFrame = state.ask("findings", "counts")
-    if records <= _FEW:
-        _listed([found, state.ask("findings", "records")])
-        return
     if state.arguments().scheduler is not None:
         # The workers of a cluster are others' too, and its traces larger.
         _listed([found])
         st.caption("Without what only single accesses tell: snoopie findings has the cluster go through them.")
         return
-    rest = background.ask("findings", "records")
-    if rest.done():
-        _listed([found, rest.result()])
-    else:
-        findings.show(found, "counts")
-        _wait()
+    cards = st.container(gap="small")
+    rest = background.answer("findings", "records", prompt=0, wait=LOOKING)
+    with cards:
+        if rest is None:
+            findings.show(found, "counts")
+        else:
+            _listed([found, rest])
 
 
 def _listed(parts: list[pd.DataFrame]) -> None:
@@ -174,14 +169,6 @@ def _listed(parts: list[pd.DataFrame]) -> None:
     if found.empty:
         st.success(NO_FINDING, icon=":material/check_circle:")
     findings.show(found.sort_values("share", ascending=False, kind="stable"), "all")
-
-
-@st.fragment(run_every=_WAIT)
-def _wait() -> None:
-    """Draws the page anew when the findings are there that the records tell."""
-    if background.ask("findings", "records").done():
-        st.rerun()
-    st.caption(":material/hourglass_empty: Looking through the accesses for what was read again and again …")
 
 
 # --- tables ---

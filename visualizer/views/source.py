@@ -8,7 +8,7 @@ from pathlib import PurePath
 import pandas as pd
 import streamlit as st
 
-from visualizer import address, choices, heatmap, remarks, source_files, state, tables, theme
+from visualizer import address, background, choices, heatmap, remarks, source_files, state, tables, theme
 from visualizer.components import file_tree, listing
 from visualizer.highlight import Line
 
@@ -191,8 +191,9 @@ def _kernels(file: str, line: int) -> None:
 
 
 def _objects(file: str, line: int) -> None:
-    with st.spinner("Looking at the records …", show_time=True):
-        table: pd.DataFrame = state.ask("line_objects", file, line)
+    table: pd.DataFrame | None = background.answer("line_objects", file, line)
+    if table is None:
+        return
     if (table["object"] == 0).all():
         why = "does not tell allocations apart here" if len(state.trace().objects) else "has no allocations"
         st.caption(f"This trace {why}: record it with objects and records to see which ones this line touched.")

@@ -77,27 +77,28 @@ class Facts:
             offset=np.where(known, 0, sites["offset"].to_numpy()[rows]),
         )
 
-    def of_lines(self, operations: Sequence[str]) -> pd.DataFrame:
-        """What each PLACE moved by some operations: PLACE, traffic.VALUES, site (one of them), kernels (how many),
-        kernel, issuer, owner (names, joined)."""
+    def large_lines(
+        self, operations: Sequence[str], value: str, least: Threshold, least_share: Threshold
+    ) -> pd.DataFrame:
+        """What each PLACE moved by some operations, of those that moved enough of a value for a finding: PLACE,
+        traffic.VALUES, share (of the value), site (one of them), kernels (how many), kernel, issuer, owner (names,
+        joined)."""
         own = self.by_site[self.by_site["operation"].isin(operations)]
         table = traffic.settled(own, PLACE)
-        names = own.groupby(PLACE, observed=True, sort=False).agg(
+        table["share"] = self.shares(table[value], value)
+        table = table[(table[value] >= least.limit) & (table["share"] >= least_share.limit)]
+        if table.empty:
+            return table
+        # Names are joined for these few alone.
+        names = own.merge(table[PLACE], on=PLACE).groupby(PLACE, observed=True, sort=False)
+        joined = names.agg(
             site=("site", "first"),
             kernels=("kernel", "nunique"),
             kernel=("kernel", lambda some: ", ".join(sorted(set(some)))),
             issuer=("issuer", self.joined_labels),
             owner=("owner", self.joined_labels),
         )
-        return table.merge(names.reset_index(), on=PLACE, how="left") if len(table) else table
-
-    def large_lines(
-        self, operations: Sequence[str], value: str, least: Threshold, least_share: Threshold
-    ) -> pd.DataFrame:
-        """`of_lines` that moved enough of a value for a finding, with their ``share`` of it."""
-        table = self.of_lines(operations)
-        table["share"] = self.shares(table[value], value)
-        return table[(table[value] >= least.limit) & (table["share"] >= least_share.limit)]
+        return table.merge(joined.reset_index(), on=PLACE, how="left")
 
     def shares(self, amounts: pd.Series, value: str) -> pd.Series:
         """Some amounts as shares of all that was moved, by one of traffic.VALUES."""

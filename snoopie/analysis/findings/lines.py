@@ -11,7 +11,7 @@ from snoopie.analysis.names import short_name
 
 
 def on_line(row: Mapping[str, Any], says: str, numbers: Mapping[str, float], bytes: int, share: float) -> Finding:
-    """A finding on a row of `Facts.of_lines`; ``says`` goes on after the line's name."""
+    """A finding on a row of `Facts.large_lines`; ``says`` goes on after the line's name."""
     known = row["line"] > 0
     evidence = (
         Evidence("source", {"source_file": row["file"], "source_line": str(row["line"])})
