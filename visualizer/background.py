@@ -12,17 +12,16 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-import snoopie
 from visualizer import state
+from visualizer.selection import Selection
+from visualizer.worker import Question
 
 _ROOT = Path(__file__).resolve().parents[1]
-_NICENESS = 10
 # Of so many records all is there at once.
 _FEW = 30_000
 # Seconds that a page waits for what may be there soon, and between two looks whether it is.
@@ -36,7 +35,7 @@ def answer(
     *args: Any,
     prompt: float = _PROMPT,
     wait: str = _GOING,
-    chosen: state.Selection | None = None,
+    chosen: Selection | None = None,
     **options: Any,
 ) -> Any | None:
     """The answer of a method of the selected part (or of what ``chosen`` selects); it is kept for the next time.
@@ -60,7 +59,7 @@ def ask_ahead() -> None:
     """Has made what the first look at objects needs."""
     if "identity" in st.session_state and _is_large():
         for method in ("by_object", "reuse"):
-            _ask(state.Selection(), method, (), {})
+            _ask(Selection(), method, (), {})
 
 
 def _is_large() -> bool:
@@ -68,7 +67,7 @@ def _is_large() -> bool:
     return state.arguments().scheduler is None and state.ask("summary", whole=True)["records"] > _FEW
 
 
-def _ask(part: state.Selection, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Future[Any]:
+def _ask(part: Selection, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Future[Any]:
     identity, allow_truncated = st.session_state["identity"], st.session_state["allow"]
     return _asked((identity, allow_truncated, part, method, args, tuple(options.items())))
 
@@ -81,9 +80,9 @@ def _wait(future: Future[Any], why: str) -> None:
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _asked(key: tuple[Any, ...]) -> Future[Any]:
-    pool, worker = _one()
-    return pool.submit(worker.answer, key)
+def _asked(question: Question) -> Future[Any]:
+    pool, other = _one()
+    return pool.submit(other.answer, question)
 
 
 @st.cache_resource(show_spinner=False)
@@ -98,16 +97,17 @@ class _Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def answer(self, key: tuple[Any, ...]) -> Any:
+    def answer(self, question: Question) -> Any:
         try:
             process = self._running()
             assert process.stdin is not None and process.stdout is not None
-            pickle.dump(key, process.stdin)
+            pickle.dump(question, process.stdin)
             process.stdin.flush()
             known, value = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             # Where there is no room for another process, this one has to do.
-            return _answered(key)
+            identity, allow_truncated, chosen, method, args, options = question
+            return getattr(state.part(identity, allow_truncated, chosen), method)(*args, **dict(options))
         if not known:
             raise value
         return value
@@ -118,51 +118,10 @@ class _Worker:
             time.sleep(state.AHEAD if self._process is None else 0)
             path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "visualizer.background"],
+                [sys.executable, "-m", "visualizer.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=os.environ | {"PYTHONPATH": path},
             )
         return self._process
-
-
-# --- the other process ---
-
-
-def _answered(key: tuple[Any, ...]) -> Any:
-    identity, allow_truncated, chosen, method, args, options = key
-    return getattr(_part(identity, allow_truncated, chosen), method)(*args, **dict(options))
-
-
-@lru_cache(maxsize=2)
-def _whole(identity: state.Identity, allow_truncated: bool) -> snoopie.Trace:
-    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
-
-
-@lru_cache(maxsize=4)
-def _part(identity: state.Identity, allow_truncated: bool, chosen: state.Selection) -> snoopie.Trace:
-    return chosen.of(_whole(identity, allow_truncated))
-
-
-def _main() -> None:
-    """Reads what it is asked, and writes answers, until nobody asks any more."""
-    os.nice(_NICENESS)
-    # What anything here prints must not get between the answers.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    while True:
-        try:
-            key = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        try:
-            result = True, _answered(key)
-        except snoopie.SnoopieError as error:
-            result = False, error
-        pickle.dump(result, answers)
-        answers.flush()
-
-
-if __name__ == "__main__":
-    _main()

@@ -1,6 +1,6 @@
 """The filters: what is chosen in the sidebar, or by a view, holds on every page and stands in the URL.
 
-`visualizer.state.Selection` says what they mean; here are their names, their widgets, and `choose` for views.
+`visualizer.selection.Selection` says what they mean; here are their names, their widgets, and `choose` for views.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import streamlit as st
 
 from snoopie.analysis import names, units
 from visualizer import address, choices, state, theme, time_axis
+from visualizer.selection import FILTERS
 
 Option = TypeVar("Option", bound=Hashable)
 
@@ -44,21 +45,21 @@ _STEPS = 1000
 def choose(**filters: Sequence[Any] | None) -> None:
     """Sets filters from code, as a click in a picture does; those not named stay as they are.
 
-    Names and values are those of `state.Selection`: ``choose(issuers=["GPU 0"], owners=["GPU 1"])`` for a pair,
+    Names and values are those of `selection.Selection`: ``choose(issuers=["GPU 0"], owners=["GPU 1"])`` for a pair,
     ``between=(start, end)`` in host ns, ``launches=(first, last)``; None or an empty sequence takes a filter away.
     What the trace does not have is left out.
 
     As a callback (``on_click=filters.choose, kwargs=…``) that is all. In the middle of a page, or in the callback of a
     fragment, call ``st.rerun()`` after it: the choice takes effect in the next run of the whole page.
     """
-    if unknown := set(filters) - set(state.FILTERS):
+    if unknown := set(filters) - set(FILTERS):
         raise TypeError(f"no such filter: {', '.join(sorted(unknown))}")
     st.session_state.setdefault(_CHOSEN, {}).update(filters)
 
 
 def clear() -> None:
     """Takes all filters away; to be called as `choose`."""
-    choose(**dict.fromkeys(state.FILTERS))
+    choose(**dict.fromkeys(FILTERS))
 
 
 def sidebar() -> None:

@@ -14,7 +14,8 @@ import streamlit as st
 
 import snoopie
 from visualizer import address, state
-from visualizer.state import Identity, Selection
+from visualizer.selection import FILTERS, Selection
+from visualizer.state import Identity
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
 _BY_NAME = frozenset({"kernels", "operations", "issuers", "owners"})
@@ -69,7 +70,7 @@ def read(name: str) -> None:
 def applied() -> Selection:
     """The filters that hold for both traces."""
     chosen = state.selection()
-    return replace(chosen, **{name: () for name in state.FILTERS if name not in _BY_NAME})
+    return replace(chosen, **{name: () for name in FILTERS if name not in _BY_NAME})
 
 
 def left_out() -> bool:

@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -18,6 +18,7 @@ import streamlit as st
 
 import snoopie
 from visualizer import address, choices, theme
+from visualizer.selection import FILTERS, Selection
 
 # When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
 AHEAD = 3.0
@@ -39,42 +40,6 @@ class Arguments:
     allow_truncated: bool = False
     scheduler: str | Path | None = None
     compare: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The filters, which `visualizer.filters` sets, in the words of `Trace.select`; what is empty keeps everything."""
-
-    processes: tuple[int, ...] = ()
-    issuers: tuple[str, ...] = ()
-    owners: tuple[str, ...] = ()
-    kernels: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()
-    between: tuple[int, ...] = ()  # host ns: the first moment, and the one after the last
-    launches: tuple[int, ...] = ()  # the first and the last
-
-    @property
-    def active(self) -> tuple[str, ...]:
-        """The names of the filters that are set."""
-        return tuple(name for name in FILTERS if getattr(self, name))
-
-    def of(self, whole: snoopie.Trace) -> snoopie.Trace:
-        """The part of a trace that the filters let through."""
-        if not self.active:
-            return whole
-        first, after = self.between or (None, None)
-        return whole.select(
-            processes=self.processes or None,
-            issuers=self.issuers or None,
-            owners=self.owners or None,
-            kernels=self.kernels or None,
-            operations=self.operations or None,
-            between=None if first is None or after is None else (first, after),
-            launches=range(self.launches[0], self.launches[1] + 1) if self.launches else None,
-        )
-
-
-FILTERS = tuple(field.name for field in fields(Selection))
 
 
 def arguments() -> Arguments:

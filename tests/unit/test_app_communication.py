@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 from snoopie.figures import colours
 from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.unit.test_app import metrics, said, view
-from visualizer import network, state
+from visualizer import network
 from visualizer.places import Place
+from visualizer.selection import Selection
 from visualizer.views import communication
 from visualizer.views.communication import Choice
 
@@ -178,10 +179,10 @@ def test_what_a_click_chooses(
     }
     monkeypatch.setattr(communication.places, "by_label", lambda: known)
     shown = communication.Shown("bytes", reading)
-    choice = communication.clicked(labels, shown, state.Selection())
+    choice = communication.clicked(labels, shown, Selection())
     assert choice == expected
     # A second click on the same takes it back.
-    selected = state.Selection(issuers=tuple(choice.issuers), owners=tuple(choice.owners))
+    selected = Selection(issuers=tuple(choice.issuers), owners=tuple(choice.owners))
     assert communication.clicked(labels, shown, selected) == Choice()
 
 

@@ -13,7 +13,8 @@ from snoopie.analysis import selection
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS
 from tests.unit.test_app import APP, VIEWS, metrics, start, view
-from visualizer import filters, state
+from visualizer import filters
+from visualizer.selection import FILTERS
 
 # Each filter: its words in the address, and what it selects of the mixed run.
 EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -40,7 +41,7 @@ def words(app: AppTest, name: str) -> list[str]:
 
 
 def test_there_is_a_title_and_a_test_of_every_filter() -> None:
-    assert set(EACH) == set(state.FILTERS) == set(filters.TITLES)
+    assert set(EACH) == set(FILTERS) == set(filters.TITLES)
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -73,7 +74,7 @@ def test_they_hold_together(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path)
     assert words(app, "issuers") == ["GPU 1"]
     app.button(key="clear_filters").click().run()
     assert metrics(app)["Accesses"] == "218"
-    assert not set(app.query_params) & set(state.FILTERS)
+    assert not set(app.query_params) & set(FILTERS)
     assert "clear_filters" not in [button.key for button in app.button]
 
 
@@ -145,7 +146,7 @@ def test_nonsense_in_the_address_filters_nothing(
     app = view(monkeypatch, "overview", mixed_folder, **query)
     assert not app.exception
     assert metrics(app)["Accesses"] == "218"
-    assert not set(app.query_params) & set(state.FILTERS)
+    assert not set(app.query_params) & set(FILTERS)
 
 
 def chooser(monkeypatch: pytest.MonkeyPatch, path: Path) -> AppTest:
@@ -154,6 +155,7 @@ def chooser(monkeypatch: pytest.MonkeyPatch, path: Path) -> AppTest:
     script = f"""
 import streamlit as st
 from visualizer import filters, state
+from visualizer.selection import FILTERS
 if state.is_open():
     filters.sidebar()
     pair = {{"issuers": ["GPU 0"], "owners": ["GPU 1", "GPU 9"]}}

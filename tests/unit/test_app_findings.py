@@ -17,6 +17,7 @@ from tests.support.encoder import TraceBuilder
 from tests.unit.test_app import ROOT, start
 from tests.unit.test_findings import ACCESSES, FILE, MIB, SECTORS, App, reads
 from visualizer import background, pages, state
+from visualizer.selection import Selection
 
 LOADS = next(rule for rule in RULES if rule.name == "repeated-loads")
 
@@ -66,7 +67,7 @@ def key(trace: Path, method: str, *args: object, **options: object) -> tuple[obj
     """What the other process is asked, of the loads of a trace."""
     status = trace.stat()
     identity = ((str(trace), status.st_size, status.st_mtime_ns),)
-    return identity, False, state.Selection(operations=("load",)), method, args, tuple(options.items())
+    return identity, False, Selection(operations=("load",)), method, args, tuple(options.items())
 
 
 def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:

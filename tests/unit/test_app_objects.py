@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
 from tests.unit.test_app import metrics, said, view
 from visualizer import background
+from visualizer.worker import Question
 
 
 def captions(app: AppTest) -> str:
@@ -59,16 +61,24 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
 
 
 def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    released, answer = threading.Event(), background._Worker.answer
+
+    def held(self: background._Worker, question: Question) -> object:
+        assert released.wait(30)
+        return answer(self, question)
+
+    monkeypatch.setattr(background._Worker, "answer", held)
     monkeypatch.setattr(background, "_FEW", 0)
     app = view(monkeypatch, "objects", ring_path)
+    assert not app.exception
+    assert "Going through the recorded accesses" in captions(app)
+    assert metrics(app) == {}
+    released.set()
     end = time.monotonic() + 60
-    waited = False
     while "Each cell is" not in captions(app) and time.monotonic() < end:
-        assert not app.exception
-        waited |= "Going through the recorded accesses" in captions(app)
         time.sleep(0.2)
         app.run()
-    assert waited
+        assert not app.exception
     assert metrics(app) == {"Size": "2 MiB", "Owner": "GPU 0", "Bytes moved": "22.2 KiB", "Accesses": "128"}
     # What comes after the picture is there as well, at the latest the next time.
     app.run()

@@ -13,6 +13,7 @@ import streamlit as st
 from snoopie.analysis import units
 from visualizer import address, choices, filters, heatmap, network, places, remarks, state, tables, topology
 from visualizer.choices import Shown
+from visualizer.selection import Selection
 
 # The filters that a choice here sets: the pictures show all, and what the filters let through stands out.
 OWN = ("issuers", "owners")
@@ -126,7 +127,7 @@ def show() -> None:
 # --- choosing ---
 
 
-def clicked(labels: Sequence[str], shown: Shown, selected: state.Selection) -> Choice:
+def clicked(labels: Sequence[str], shown: Shown, selected: Selection) -> Choice:
     """The choice that a click on these places means: what was chosen already gives way to everything."""
     if len(labels) == 1:
         kind: Kind = "issued" if places.by_label()[labels[0]].kind == "gpu" else "owned"
@@ -141,7 +142,7 @@ def choose(choice: Choice) -> None:
     filters.choose(issuers=choice.issuers, owners=choice.owners)
 
 
-def chosen(selected: state.Selection) -> Choice:
+def chosen(selected: Selection) -> Choice:
     """The choice that the filters say."""
     issuers, owners = selected.issuers, selected.owners
     if not issuers and not owners:
