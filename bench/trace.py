@@ -276,12 +276,13 @@ window.watched = new Promise((resolve, reject) => {
     const seen = selector => roots().flatMap(root => Array.from(root.querySelectorAll(selector)))
         .map(shown => shown.getBoundingClientRect()).some(shown => shown.width > 0 && shown.height > 0);
     const done = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning';
+    const begun = performance.now();
     let start = FROM, answered;
     addEventListener('pointerdown', event => start ??= event.timeStamp, {capture: true, once: true});
     const look = () => {
         if (start !== undefined && done() && (CHANGED)) answered ??= performance.now();
         if (answered !== undefined && (DRAWN)) resolve([answered - start, performance.now() - start]);
-        else if (performance.now() - start > 60_000) reject(Error('no answer'));
+        else if (performance.now() - (start ?? begun) > 60_000) reject(Error('no answer'));
         else requestAnimationFrame(look);
     };
     look();

@@ -88,7 +88,7 @@ def _asked(question: Question) -> Future[Any]:
 @st.cache_resource(show_spinner=False)
 def _one() -> tuple[ThreadPoolExecutor, _Worker]:
     """One at a time: each goes through all records, and would slow the other down."""
-    return ThreadPoolExecutor(1, "snoopie"), _Worker()
+    return ThreadPoolExecutor(1, "background"), _Worker()
 
 
 class _Worker:
