@@ -266,6 +266,11 @@ PAGES = {
     "Sites": FRAME,
     "Overview": FIGURES,
 }
+# Without these the browser asks its maker's servers meanwhile.
+QUIET = (
+    "--no-sandbox --disable-quic --no-first-run --disable-background-networking --disable-component-update "
+    "--disable-sync"
+)
 HEADING = "Array.from(document.querySelectorAll('h2'), shown => shown.textContent).includes('{0}')"
 # Looks at every frame that the browser draws, from the press of the mouse (or the opening of the page) on: Playwright's
 # own waiting begins before it has found where to click, and looks only twice a second in the end.
@@ -301,7 +306,7 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
 
     answers: dict[str, Answer] = {}
     with served(path) as (address, process), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET.split())
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(60_000)
 
