@@ -19,7 +19,7 @@ import streamlit as st
 
 from visualizer import state
 from visualizer.selection import Selection
-from visualizer.worker import Question
+from visualizer.worker import Question, answered
 
 _ROOT = Path(__file__).resolve().parents[1]
 # Of so many records all is there at once.
@@ -106,8 +106,7 @@ class _Worker:
             known, value = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             # Where there is no room for another process, this one has to do.
-            identity, allow_truncated, chosen, method, args, options = question
-            return getattr(state.part(identity, allow_truncated, chosen), method)(*args, **dict(options))
+            return answered(question, state.part)
         if not known:
             raise value
         return value

@@ -14,7 +14,7 @@ import streamlit as st
 
 from snoopie.analysis import names, units
 from visualizer import address, choices, state, theme, time_axis
-from visualizer.selection import FILTERS
+from visualizer.selection import FILTERS, Identity
 
 Option = TypeVar("Option", bound=Hashable)
 
@@ -93,7 +93,7 @@ def _options() -> _Options:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _options_of(identity: state.Identity, allow_truncated: bool) -> _Options:
+def _options_of(identity: Identity, allow_truncated: bool) -> _Options:
     trace = state.trace()
     pairs = trace.by_pair(initiated="both")
     issuing = {*pairs["issuer"], *map(trace.label, trace.launches["gpu"].unique())}

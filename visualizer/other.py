@@ -14,8 +14,7 @@ import streamlit as st
 
 import snoopie
 from visualizer import address, state
-from visualizer.selection import FILTERS, Selection
-from visualizer.state import Identity
+from visualizer.selection import FILTERS, Identity, Selection
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
 _BY_NAME = frozenset({"kernels", "operations", "issuers", "owners"})

@@ -1,10 +1,13 @@
-"""What of a trace is looked at, in the words of the filters."""
+"""What is looked at: the files of a trace, and what of it, in the words of the filters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
 import snoopie
+
+# Files as they were when they were read: path, size, time of the last change.
+Identity = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)

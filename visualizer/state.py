@@ -18,15 +18,12 @@ import streamlit as st
 
 import snoopie
 from visualizer import address, choices, theme
-from visualizer.selection import FILTERS, Selection
+from visualizer.selection import FILTERS, Identity, Selection
 
 # When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
 AHEAD = 3.0
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_traces"
-
-# A file as it was when it was read: path, size, time of its last change.
-Identity = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def keep(whole: Time) -> Time:
 
 
 def _keep_moment(key: str, default: int) -> int:
-    # None is the end of all, wherever that is: a filter may move it.
+    # -1 is the end of all, wherever that is: a filter may move it.
     kept = address.keep(key, -1, address.number, lambda value: [str(value)])
     return default if kept < 0 else kept
 

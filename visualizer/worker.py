@@ -8,35 +8,32 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
 import snoopie
-from visualizer.selection import Selection
+from visualizer.selection import Identity, Selection
 
-# The files (path, size, time of the last change), whether they may be cut off, what of them, a method of it, its
-# arguments by place and by name.
-Question = tuple[
-    tuple[tuple[str, int, int], ...], bool, Selection, str, tuple[Hashable, ...], tuple[tuple[str, Hashable], ...]
-]
+# The files, whether they may be cut off, what of them, a method of it, its arguments by place and by name.
+Question = tuple[Identity, bool, Selection, str, tuple[Hashable, ...], tuple[tuple[str, Hashable], ...]]
 
 _NICENESS = 19
 
 
-def answered(question: Question) -> Any:
-    """The answer. Raises what the method does."""
+def answered(question: Question, part: Callable[[Identity, bool, Selection], snoopie.Trace]) -> Any:
+    """The answer of what ``part`` makes of the files. Raises what the method does."""
     identity, allow_truncated, chosen, method, args, options = question
-    return getattr(_part(identity, allow_truncated, chosen), method)(*args, **dict(options))
+    return getattr(part(identity, allow_truncated, chosen), method)(*args, **dict(options))
 
 
 @lru_cache(maxsize=2)
-def _whole(identity: tuple[tuple[str, int, int], ...], allow_truncated: bool) -> snoopie.Trace:
+def _whole(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
     return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
 
 
 @lru_cache(maxsize=4)
-def _part(identity: tuple[tuple[str, int, int], ...], allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
+def _part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
     return chosen.of(_whole(identity, allow_truncated))
 
 
@@ -52,7 +49,7 @@ def main() -> None:
         except EOFError:
             return
         try:
-            result = True, answered(question)
+            result = True, answered(question, _part)
         except snoopie.SnoopieError as error:
             result = False, error
         pickle.dump(result, answers)

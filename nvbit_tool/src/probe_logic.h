@@ -27,8 +27,8 @@ SNOOPIE_BOTH uint32_t lowest_lane(uint32_t mask) {
 #endif
 }
 
-// What each lane knows of an access: the lanes that touch the same owner's memory as it does, and how many 32-byte sectors these touch. (An
-// address is a multiple of the width, which is 32 bytes at most, so a lane touches one.)
+// What each lane knows of an access: the lanes that touch the same owner's memory as it does, and how many more 32-byte sectors than the
+// access is wide these touch, modulo 2^32. (An address is a multiple of the width, which is 32 bytes at most, so a lane touches one.)
 template <class Warp>
 struct Group {
     typename Warp::U32 lanes;

@@ -7,36 +7,16 @@ from collections.abc import Callable
 from snoopie.analysis import units
 
 AMOUNTS: dict[str, Callable[[float], str]] = {
-    "accesses": lambda value: f"{value:,}",
-    "lanes": lambda value: f"{value:,}",
-    "launches": lambda value: f"{value:,}",
-    "copies": lambda value: f"{value:,}",
-    "calls": lambda value: f"{value:,}",
-    "bytes": units.bytes,
-    "call_bytes": units.bytes,
-    "size": units.bytes,
-    "copied_in": units.bytes,
-    "copied_out": units.bytes,
-    "errors": lambda value: f"{value:,}",
-    "host_ns": units.duration,
-    "mean_ns": units.duration,
-    "min_ns": units.duration,
-    "max_ns": units.duration,
-    "p50_ns": units.duration,
-    "p90_ns": units.duration,
-    "p99_ns": units.duration,
+    **dict.fromkeys(("accesses", "lanes", "launches", "copies", "calls", "errors"), "{:,}".format),
+    **dict.fromkeys(("bytes", "call_bytes", "size", "copied_in", "copied_out", "wire_bytes", "memory"), units.bytes),
+    **dict.fromkeys(("host_ns", "mean_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns"), units.duration),
+    **dict.fromkeys(("total_us", "average_us", "least_us", "most_us"), "{:,.3f}".format),
+    **dict.fromkeys(("share", "wire_efficiency"), units.percent),
     "bandwidth": units.bandwidth,
-    "total_us": lambda value: f"{value:,.3f}",
-    "average_us": lambda value: f"{value:,.3f}",
-    "least_us": lambda value: f"{value:,.3f}",
-    "most_us": lambda value: f"{value:,.3f}",
-    "wire_bytes": units.bytes,
-    "memory": units.bytes,
-    "share": units.percent,
-    "wire_efficiency": units.percent,
     # Of a comparison, as text already.
     **dict.fromkeys(("A", "B", "change", "ratio"), str),
 }
+
 _HEADINGS = {
     "wire_bytes": "wire bytes",
     "wire_efficiency": "efficiency",
