@@ -9,7 +9,9 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import snoopie
@@ -37,9 +39,17 @@ def _part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoop
     return chosen.of(_whole(identity, allow_truncated))
 
 
+def _give_way() -> None:
+    """To the pages and to the browser that draws them."""
+    os.nice(_NICENESS)
+    # Linux first divides time between sessions (sched_autogroup): this process leads its own.
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_NICENESS))
+
+
 def main() -> None:
     """Questions come by the standard input. By the output goes whether there is an answer, and it, or the error."""
-    os.nice(_NICENESS)
+    _give_way()
     # What anything here prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -79,6 +80,11 @@ def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace
     pd.testing.assert_frame_equal(found, part.findings("records"))
     process = worker._process
     assert process is not None
+    # It gives way to all others, also where time is first divided between sessions.
+    assert os.getsid(process.pid) == process.pid
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+    if (group := Path(f"/proc/{process.pid}/autogroup")).exists():
+        assert group.read_text().split()[-1] == "19"
     with pytest.raises(snoopie.UsageError, match="there is no object 99"):
         worker.answer(key(trace, "object_heat", 99, 8, width=4))
     pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
