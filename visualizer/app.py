@@ -13,8 +13,8 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from visualizer import background, filters, heatmap, pages, state, theme
-from visualizer.views import open_trace
+from visualizer import filters, pages, preload, state, theme
+from visualizer.views import objects, open_trace
 
 
 @st.cache_resource(show_spinner=False)
@@ -34,6 +34,6 @@ if state.is_open():
 else:
     page = st.navigation([st.Page(open_trace.show, title="Open a trace", icon=":material/folder_open:", default=True)])
 page.run()
-heatmap.load_plotly()
+preload.preload()
 state.read_ahead()
-background.ask_ahead()
+objects.ahead()

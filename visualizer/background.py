@@ -44,7 +44,7 @@ def answer(
     the page is drawn anew once it is there.
     """
     part = state.selection() if chosen is None else chosen
-    if not _is_large():
+    if not is_large():
         with st.spinner(wait):
             return state.ask_part(part, method, *args, **options)
     future = _ask(part, method, args, options)
@@ -55,14 +55,17 @@ def answer(
         return None
 
 
-def ask_ahead() -> None:
-    """Has made what the first look at objects needs."""
-    if "identity" in st.session_state and _is_large():
-        for method in ("by_object", "reuse"):
-            _ask(Selection(), method, (), {})
+def ahead(method: str, *args: Any, **options: Any) -> Any | None:
+    """Has the answer for the whole trace made before a page asks for it; returns it as soon as it is there.
+
+    Only where the trace `is_large`. What went wrong is told to the page that asks.
+    """
+    future = _ask(Selection(), method, args, options)
+    return future.result() if future.done() and not future.exception() else None
 
 
-def _is_large() -> bool:
+def is_large() -> bool:
+    """Whether answers are made beside the pages."""
     # The workers of a cluster are others' too, and its traces larger: it is asked when somebody looks.
     return state.arguments().scheduler is None and state.ask("summary", whole=True)["records"] > _FEW
 
@@ -121,6 +124,7 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # what it costs others is limited by session
                 env=os.environ | {"PYTHONPATH": path},
             )
         return self._process

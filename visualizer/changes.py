@@ -16,7 +16,7 @@ from st_aggrid import JsCode
 
 from snoopie.analysis import compare
 from snoopie.figures import colours
-from visualizer import tables
+from visualizer import picture, tables
 from visualizer.choices import VALUES, Shown
 
 # The browser gets no more rows than these.
@@ -91,7 +91,7 @@ def _figure(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale, hover:
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "height": 130 + max(160, len(matrix) * (38 if len(matrix) <= _NUMBERS else 20)),
     }
-    return go.Figure({"data": [heatmap], "layout": layout})
+    return picture.figure([heatmap], layout)
 
 
 def _in_cell(cell: int, scale: _Scale) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import html
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
-import streamlit as st
 from numpy.typing import NDArray
 
 from snoopie.figures import colours
-from visualizer import picture, places, state, theme
+from visualizer import picture, places, theme
 from visualizer.choices import VALUES, Shown
 from visualizer.places import Place
 
@@ -62,15 +59,9 @@ def show(
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "height": height(len(matrix)),
         "showlegend": False,
-        "hovermode": "closest",
-        "clickmode": "event+select",
-        "dragmode": False,
+        **picture.BY_CLICK,
     }
-    # Made at once: each later change of a figure takes Plotly as long as making it.
-    figure = go.Figure({"data": data, "layout": layout})
-    picture.show(figure, key, choose)
-    # This picture loads Plotly: nothing else has to.
-    st.session_state["plotly_loads"] = True
+    picture.show(picture.figure(data, layout), key, choose)
 
 
 def height(places: int) -> int:
@@ -140,27 +131,6 @@ def _points(
 
 def _exact(cell: float, shown: Shown) -> str:
     return shown.amount(cell) if shown.value == "wire_efficiency" else f"{int(cell):,}"
-
-
-def load_plotly() -> None:
-    """Has the browser load Plotly's script, once a session and a little later than the first page, so that no picture
-    has to wait for it."""
-    if "plotly_loads" not in st.session_state:
-        _load_plotly()
-
-
-@st.fragment(run_every=state.AHEAD)
-def _load_plotly() -> None:
-    """An empty chart below the page, from the second run on; the third one removes it."""
-    if "plotly_loads" in st.session_state:
-        st.rerun()
-    if time.monotonic() - st.session_state.setdefault("opened", time.monotonic()) < state.AHEAD / 2:
-        return
-    st.session_state["plotly_loads"] = True
-    hidden = {"visible": False}
-    layout = {"height": 10, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}, "xaxis": hidden, "yaxis": hidden}
-    empty = go.Figure({"data": [{"type": "scatter"}], "layout": layout})
-    st.plotly_chart(empty, key="plotly_loads_here", config={"staticPlot": True})
 
 
 def _axis(title: str, line: list[Place], *, narrow: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from snoopie.analysis import activity, names, units
 from snoopie.figures import colours
-from visualizer import places, state, theme, time_axis
+from visualizer import picture, places, state, theme, time_axis
 from visualizer.places import Place
 from visualizer.time_range import Time
 
@@ -49,9 +49,8 @@ def figure(
     layout = {
         "barmode": "overlay",
         # Streamlit takes no clicks where a drag selects.
-        "dragmode": "select" if by_drag else "pan",
+        **(picture.BY_BOX if by_drag else picture.BY_CLICK),
         "selectdirection": "h",
-        "clickmode": "event+select",
         "hoverlabel": {"align": "left"},
         "showlegend": True,
         "legend": {"orientation": "h", "x": 0, "y": -75 / total, "yanchor": "top"},
@@ -69,7 +68,7 @@ def figure(
         },
         "yaxis2": {"domain": [0, split - 16 / total], "fixedrange": True, **_rates(data[1:])},
     }
-    return go.Figure({"data": data, "layout": layout})
+    return picture.figure(data, layout)
 
 
 def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.colors import hex_to_rgb
 
 from snoopie.figures import colours
@@ -71,11 +70,9 @@ def show(
         "margin": {"l": 0, "r": 0, "t": 8, "b": 8},
         "height": max(HEIGHT, heatmap.height(len(drawn))),
         "showlegend": False,
-        "hovermode": "closest",
-        "clickmode": "event+select",
-        "dragmode": False,
+        **picture.BY_CLICK,
     }
-    picture.show(go.Figure({"data": data, "layout": layout}), key, choose)
+    picture.show(picture.figure(data, layout), key, choose)
     return len(every), len(arrows)
 
 

@@ -13,11 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from snoopie.analysis import units
-from visualizer import address, background, remarks, state, theme
+from visualizer import address, background, picture, remarks, state, theme
 
 Mode = Literal["bytes", "rows"]
 Shown = Literal["times", "moved"]
@@ -31,6 +30,7 @@ ALL = "all"
 _ACROSS, _DOWN = 512, 256
 # What the browser can count to.
 _MOST = (1 << 53) - 1
+_WIDTH = 4
 _ROW = 1024
 _LOW = 400
 _UNEQUAL = 64
@@ -96,7 +96,13 @@ def keep(object: int) -> None:
     st.session_state["object_of_choices"] = object
     address.keep_one("object_mode", list(MODES))
     address.keep_one("object_shown", list(SHOWN))
-    address.keep_number("object_width", WIDTHS, 4)
+    address.keep_number("object_width", WIDTHS, _WIDTH)
+
+
+def ahead(object: int, size: int) -> None:
+    """Has made what its first picture needs."""
+    background.ahead("object_heat", object, 1)
+    background.ahead("object_heat", object, _ACROSS, 0, min(size, _MOST), width=_WIDTH, operations=())
 
 
 def show(object: int, size: int) -> None:
@@ -115,7 +121,7 @@ def show(object: int, size: int) -> None:
         width = st.segmented_control(
             "Element, bytes", WIDTHS, key="object_width", help="Cells are whole elements of so many bytes."
         )
-    width = width or 4
+    width = width or _WIDTH
     operations = [ALL, *state.ask("by_operation")["operation"]]
     address.keep_one("object_issuer", [ALL, *issuers])
     address.keep_one("object_operation", operations)
@@ -358,7 +364,7 @@ def _draw(
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    layout = layout | {"dragmode": "select", "margin": {"l": 8, "r": 8, "t": 8, "b": 8}}
+    layout = layout | picture.BY_BOX | {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}}
     ranges = "_".join(str(st.session_state.get(key, "")) for key in KEYS)
     key = f"object_heat_{object}_{ranges}"
 
@@ -368,7 +374,7 @@ def _draw(
             zoom(_ends(boxes[0]["x"]), _ends(boxes[0]["y"]))
 
     st.plotly_chart(
-        go.Figure({"data": [heatmap, point], "layout": layout}),
+        picture.figure([heatmap, point], layout),
         key=key,
         width="stretch",
         on_select=choose,

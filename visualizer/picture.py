@@ -1,8 +1,8 @@
-"""Plotly's charts in which things can be chosen by a click."""
+"""Plotly's charts: how they are made, and those in which things can be chosen by a click."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -11,12 +11,24 @@ import streamlit as st
 # Of a trace: Plotly makes what is not chosen pale, until the page has drawn what the choice means.
 NEVER_PALE: dict[str, Any] = {"selected": {}, "unselected": {"marker": {"opacity": None}}}
 
+# What the mouse does, in a layout. Where these words are missing or others, Streamlit sets them after Plotly has drawn
+# the picture, and Plotly draws it again for each.
+BY_CLICK = {"clickmode": "event+select", "dragmode": "pan", "hovermode": "closest"}
+BY_BOX = {"clickmode": "event", "dragmode": "select", "hovermode": "closest"}
+# Plotly looks at every value, which takes longer than all else that makes a picture: the tests have it do so.
+CHECKED = False
 
-def show(figure: go.Figure, key: str, choose: Callable[..., None] | None = None) -> None:
+
+def figure(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> go.Figure:
+    """What to draw. Made at once: each later change of a figure takes Plotly as long as making it."""
+    return go.Figure({"data": data, "layout": layout}, _validate=CHECKED)
+
+
+def show(chart: go.Figure, key: str, choose: Callable[..., None] | None = None) -> None:
     """Draws it. A click on a point calls ``choose`` with the point's customdata, before the page runs again."""
     config = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
     if choose is None:
-        st.plotly_chart(figure, key=key, width="stretch", config=config)
+        st.plotly_chart(chart, key=key, width="stretch", config=config)
         return
     # What was chosen is seen in the picture itself: each click begins with nothing selected, so that the same point can
     # be chosen again.
@@ -29,4 +41,4 @@ def show(figure: go.Figure, key: str, choose: Callable[..., None] | None = None)
             st.session_state[f"{key}_clicks"] = clicks + 1
             choose(*points[0]["customdata"])
 
-    st.plotly_chart(figure, key=own, width="stretch", config=config, on_select=clicked, selection_mode="points")
+    st.plotly_chart(chart, key=own, width="stretch", config=config, on_select=clicked, selection_mode="points")

@@ -193,9 +193,15 @@ def _answer(
     return getattr(_view(identity, allow_truncated, chosen), method)(*args, **options)
 
 
+def has_trace() -> bool:
+    """Whether a trace was opened in this session."""
+    return "identity" in st.session_state
+
+
 def read_ahead() -> None:
-    """Goes through all records, once a trace and beside the pages: the first filter would wait for it otherwise."""
-    if "identity" in st.session_state:
+    """Goes through all records and launches, once a trace and beside the pages: the first filter and the first look at
+    the timeline would wait for it otherwise."""
+    if has_trace():
         _read_ahead(st.session_state["identity"], st.session_state["allow"])
 
 
@@ -210,6 +216,8 @@ def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
         # Who needs the counts hears of errors; the end of the server is none.
         with suppress(snoopie.SnoopieError, RuntimeError):
             whole.count_records()
+            whole.activity_lanes()
+            whole.traffic_over_time(1)
 
     later = Timer(AHEAD, count)
     later.daemon = True

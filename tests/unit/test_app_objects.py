@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from pathlib import Path
@@ -89,6 +90,46 @@ def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path:
     later = captions(app)
     monkeypatch.setattr(background, "_FEW", 1 << 30)
     assert captions(app.run()) == later
+
+
+AHEAD = """
+import streamlit as st
+from visualizer import state
+from visualizer.views import objects
+if state.is_open():
+    objects.show() if "look" in st.session_state else objects.ahead()
+"""
+
+
+def test_the_first_look_was_made_ahead(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    """Other views have made what the first look at objects needs: nothing is asked then."""
+    asked: list[str] = []
+    answer = background._Worker.answer
+
+    def told(self: background._Worker, question: Question) -> object:
+        asked.append(question[3])
+        if len(asked) > 6:
+            raise AssertionError(question)
+        return answer(self, question)
+
+    monkeypatch.setattr(background._Worker, "answer", told)
+    monkeypatch.setattr(background, "_FEW", 0)
+    monkeypatch.setattr(sys, "argv", ["app.py", str(ring_path)])
+    app = AppTest.from_string(AHEAD, default_timeout=60).run()
+    end = time.monotonic() + 60
+    while len(asked) < 6 and time.monotonic() < end:
+        time.sleep(0.2)
+        assert not app.run().exception
+    assert asked == ["by_object", "reuse", "object_heat", "object_heat", "object_reuse", "reuse"]
+    app.session_state["look"] = True
+    app.run()
+    # The last answer may be under way.
+    app.run()
+    assert not app.exception
+    assert "Each cell is 4 KiB" in captions(app)
+    assert "By which instructions" in texts(app)
+    bars = " ".join(element.proto.body for element in app.get("html"))
+    assert all(words in bars for words in ("1 ×", "KiB", "width: max(2px"))
 
 
 def test_rows(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

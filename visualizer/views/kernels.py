@@ -6,12 +6,24 @@ import html
 from dataclasses import replace
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 import snoopie
 from snoopie.analysis import names, units
-from visualizer import address, background, choices, heatmap, pages, places, remarks, stacks, state, tables, theme
+from visualizer import (
+    address,
+    background,
+    choices,
+    heatmap,
+    pages,
+    picture,
+    places,
+    remarks,
+    stacks,
+    state,
+    tables,
+    theme,
+)
 
 COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
@@ -118,7 +130,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
         f"Bytes of {launches:,} measured launch{'' if launches == 1 else 'es'}, {how}; one bar is "
         f"{units.duration(width)}, one colour a GPU that issued."
     )
-    st.plotly_chart(go.Figure({"data": bars, "layout": layout}), key="kernel_time", config={"displaylogo": False})
+    st.plotly_chart(picture.figure(bars, layout), key="kernel_time", config={"displaylogo": False})
     first_ones = part.single_launches("start", LIMIT)
     if launches > LIMIT:
         st.caption(f"Its {LIMIT:,} earliest launches of {launches:,}.")

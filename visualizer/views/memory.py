@@ -6,13 +6,12 @@ import html
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from snoopie.analysis import memory, units
 from snoopie.analysis.selection import MEMORY_BY
 from snoopie.figures import colours
-from visualizer import address, remarks, stacks, state, tables, theme, time_range
+from visualizer import address, picture, remarks, stacks, state, tables, theme, time_range
 
 ALL = "all"
 LIMIT = 1000
@@ -100,7 +99,7 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
         }
         titles.append(_title(device, curve, origin, top))
     layout["annotations"] = titles
-    figure = go.Figure({"data": data, "layout": layout})
+    figure = picture.figure(data, layout)
     st.plotly_chart(figure, key="memory_picture", width="stretch", config={"displaylogo": False})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from snoopie.analysis import units
@@ -17,6 +16,10 @@ LIMIT = 1000
 BY = {"allocation": "Allocations", "tensor": "Tensors of PyTorch"}
 COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by", "copied_in", "copied_out"]
 TENSOR_COLUMNS = ["tensor", "gpu_label", "file", "line", "function", "size", "bytes", "accesses", "copied_in"]
+# Bars of so few rows are text with a width: a picture of Plotly takes the browser 0.1 s.
+_BAR = colours.of_gpus(1)[0]
+_ROWS = "display: grid; grid-template-columns: max-content 1fr; gap: 0.35rem 0.75rem; font-size: 0.8rem"
+_BESIDE = "display: flex; gap: 0.5rem"
 SITE_COLUMNS = ["kernel", "file", "line", "operation", "bytes", "distinct", "reuse", "accesses"]
 
 
@@ -47,12 +50,30 @@ def show() -> None:
     _object(object, _row(known, object), _row(state.trace().objects.reset_index(), object))
 
 
+def ahead() -> None:
+    """Has made what the first look at the objects of a large trace needs, while a user looks at other views."""
+    if not state.has_trace() or not background.is_large():
+        return
+    table = background.ahead("by_object")
+    background.ahead("reuse")
+    if table is None or not (table["object"] > 0).any():
+        return
+    object = _first(table[table["object"] > 0])
+    object_heat.ahead(object, int(state.trace().objects["bytes"].loc[object]))
+    background.ahead("object_reuse", object)
+    background.ahead("reuse", "site")
+
+
+def _first(known: pd.DataFrame) -> int:
+    """The object that is shown before one was chosen: that with the most bytes."""
+    return int(known["object"].iloc[int(known["bytes"].to_numpy().argmax())])
+
+
 def _chosen(known: pd.DataFrame, shown: pd.DataFrame, clicked: int | None) -> int:
     """The object chosen by a click, by the chooser (which also works by keyboard) or by the address."""
     every, place = state.trace().objects, state.trace().label
     tables.click("object", clicked)
-    first = int(known["object"].iloc[int(known["bytes"].to_numpy().argmax())])
-    object = address.keep_number("object", every.index, first)
+    object = address.keep_number("object", every.index, _first(known))
     options = shown["object"].tolist()
     options = options if object in options else [object, *options]
     labels = {
@@ -148,28 +169,17 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
 
 
 def _bars(often: pd.DataFrame) -> None:
-    labels = [
-        f"{least:,} ×" if least == most else f"{least:,}–{most:,} ×"
-        for least, most in often[["least", "most"]].itertuples(index=False)
-    ]
-    bar = {
-        "type": "bar",
-        "orientation": "h",
-        "x": often["bytes"].tolist(),
-        "y": labels,
-        "text": [units.bytes(size) for size in often["bytes"]],
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-        "marker": {"color": colours.of_gpus(1)[0]},
-    }
-    layout = {
-        "xaxis": {"visible": False},
-        "yaxis": {"autorange": "reversed", "type": "category", "title": {"text": "Touched"}, "fixedrange": True},
-        "height": 40 + 28 * len(often),
-        "margin": {"l": 8, "r": 60, "t": 8, "b": 8},
-    }
+    largest = max(int(often["bytes"].max()), 1)
+    rows = []
+    for least, most, size in often[["least", "most", "bytes"]].itertuples(index=False):
+        times = f"{least:,} ×" if least == most else f"{least:,}–{most:,} ×"
+        width = f"max(2px, calc({size / largest:.4f} * (100% - 6rem)))"
+        bar = f'<span style="flex: none; width: {width}; background: {_BAR}"></span>'
+        rows.append(
+            f'<span style="text-align: right">{times}</span><span style="{_BESIDE}">{bar}{units.bytes(size)}</span>'
+        )
     st.caption("How many bytes were touched so often, by each GPU for itself.")
-    st.plotly_chart(go.Figure({"data": [bar], "layout": layout}), key="object_often", config={"staticPlot": True})
+    st.html(f'<div style="{_ROWS}">{"".join(rows)}</div>')
 
 
 def _allocation(own: dict[str, Any]) -> None:

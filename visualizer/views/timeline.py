@@ -28,9 +28,9 @@ BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
 BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
 
 # So many blocks are as many as a browser draws in no time; a lane has at least some.
-_BLOCKS, _FEWEST = 1600, 60
+_BLOCKS, _FEWEST = 512, 32
 _MOST_LANES = 48
-_BINS = 200
+_BINS = 100
 _ROWS = 1000
 
 
