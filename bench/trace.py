@@ -277,7 +277,8 @@ HEADING = "Array.from(document.querySelectorAll('h2'), shown => shown.textConten
 WATCH = """
 window.watched = new Promise((resolve, reject) => {
     const ours = '[data-testid=stBidiComponentIsolated]';
-    const roots = () => [document, ...Array.from(document.querySelectorAll(ours), host => host.shadowRoot)];
+    const within = () => Array.from(document.querySelectorAll(ours), host => host.shadowRoot).filter(root => root);
+    const roots = () => [document, ...within()];
     const seen = selector => roots().flatMap(root => Array.from(root.querySelectorAll(selector)))
         .map(shown => shown.getBoundingClientRect()).some(shown => shown.width > 0 && shown.height > 0);
     const done = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning';
@@ -342,7 +343,8 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
         chooser.scroll_into_view_if_needed()
         page.wait_for_timeout(500)
         chooser.click()
-        changed = f"document.querySelector('[data-testid=stMetricValue]').innerText !== {json.dumps(before)}"
+        shown = json.dumps(before)
+        changed = f"(document.querySelector('[data-testid=stMetricValue]')?.innerText ?? {shown}) !== {shown}"
         step("Overview, a filter", page.get_by_role("option", name="load", exact=True).click, changed, FIGURES)
         browser.close()
         return answers, peak(process.pid)
