@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-# Headers of the CUDA toolkit and of NVIDIA's libraries, as installed by themselves or from PyPI.
-_TOOLKIT = re.compile(r"(^|/)targets/[^/]+/include/|(^|/)(cuda|nvidia)[^/]*/(.*/)?include/")
+# Headers of the CUDA toolkit and of NVIDIA's libraries, as installed by themselves, by a distribution, or from PyPI.
+_TOOLKIT = re.compile(
+    r"(^|/)targets/[^/]+/include/"
+    r"|(^|/)((cuda|nvidia)[^/]*|nvshmem([-_]?[\d.]+)?)/(.*/)?include/"
+    r"|(^|/)include/nvshmem([-_]?[\d.]+)?/"
+)
 
 
 def is_toolkit(file: str) -> bool:
