@@ -216,10 +216,11 @@ def test_samples(tmp_path: Path, sample: str) -> None:
     trace = snoopie.load(SAMPLES / sample)
     about, events = told(trace, tmp_path / "x.json.gz")
     assert about["lost"] == trace.losses()
-    assert len(of(events, "i", "kernel")) == len(of(events, "X", "launch")) == len(trace.launches)
+    kernels = of(events, "X", "kernel")
+    assert len(kernels) == len(of(events, "X", "launch")) == len(trace.launches)
     assert len(of(events, "X", "copy")) == len(trace.copies)
     assert len(of(events, "X", "nccl")) == len(trace.collectives)
-    moved = sum(sum(event["args"]["bytes"].values()) for event in of(events, "i", "kernel"))
+    moved = sum(sum(event["args"]["bytes"].values()) for event in kernels)
     assert moved == trace.matrix(reading="flow").to_numpy().sum()
 
 

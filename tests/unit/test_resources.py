@@ -138,10 +138,9 @@ def test_the_command(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["summary", "--top", "-1", str(trace)])
 
 
-def test_a_trace_without_times_on_gpus_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    ring = Path(__file__).parents[2] / "sample_traces/ring-4gpu.zst"
-    assert snoopie.load(ring).resources().empty
-    assert cli.main(["summary", str(ring)]) == 0
+def test_a_trace_without_times_on_gpus_says_so(mixed_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert snoopie.load(mixed_folder).resources().empty
+    assert cli.main(["summary", str(mixed_folder)]) == 0
     out = capsys.readouterr().out
     assert "no times on GPUs" in out
     assert "copies are left out" in out
