@@ -176,9 +176,10 @@ def test_a_limit_on_the_size_of_files(runner: Runner, pair: tuple[str, ...], fol
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        # Not from the start: NVBit writes a copy of the collector, and the trace must be what meets the limit. A write
-        # beyond it also raises SIGXFSZ, which must not end the program.
-        path = wait_for_growth(process, folder, 0)
+        # Not from the start: NVBit writes a copy of the collector, also after the trace has begun, and the trace must
+        # be what meets the limit. Once it has records, kernels run. A write beyond the limit also raises SIGXFSZ, which
+        # must not end the program.
+        path = wait_for_growth(process, folder, 0, 64 << 10)
         limit = path.stat().st_size + (64 << 10)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
         stdout, stderr = process.communicate(timeout=TIMEOUT)
@@ -218,8 +219,8 @@ def test_a_killed_process_leaves_whole_launches(runner: Runner, pair: tuple[str,
         assert table == of_kernel[where.issuer, where.kernel]
 
 
-def wait_for_growth(process: subprocess.Popen[Any], folder: Path, seconds: float = 3) -> Path:
-    """Waits until the process has written its trace for so long."""
+def wait_for_growth(process: subprocess.Popen[Any], folder: Path, seconds: float = 3, grown: int = 1) -> Path:
+    """Waits until the process has written its trace for so long, and by so many bytes after it began."""
     deadline = time.monotonic() + TIMEOUT
     first_size, first_time = 0, 0.0
     while time.monotonic() < deadline:
@@ -228,7 +229,7 @@ def wait_for_growth(process: subprocess.Popen[Any], folder: Path, seconds: float
             size = path.stat().st_size
             if size and not first_size:
                 first_size, first_time = size, time.monotonic()
-            if first_size and size > first_size and time.monotonic() > first_time + seconds:
+            if first_size and size >= first_size + grown and time.monotonic() > first_time + seconds:
                 return path
         time.sleep(0.02)
     pytest.fail("no trace grew")
