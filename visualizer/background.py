@@ -124,7 +124,6 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # what it costs others is limited by session
                 env=os.environ | {"PYTHONPATH": path},
             )
         return self._process

@@ -61,7 +61,7 @@ def show(
         "showlegend": False,
         **picture.BY_CLICK,
     }
-    picture.show(picture.figure(data, layout), key, choose)
+    picture.show(data, layout, key, choose)
 
 
 def height(places: int) -> int:

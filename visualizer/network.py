@@ -72,7 +72,7 @@ def show(
         "showlegend": False,
         **picture.BY_CLICK,
     }
-    picture.show(picture.figure(data, layout), key, choose)
+    picture.show(data, layout, key, choose)
     return len(every), len(arrows)
 
 

@@ -24,8 +24,14 @@ def figure(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> go.F
     return go.Figure({"data": data, "layout": layout}, _validate=CHECKED)
 
 
-def show(chart: go.Figure, key: str, choose: Callable[..., None] | None = None) -> None:
+def show(
+    data: Sequence[Mapping[str, Any]],
+    layout: Mapping[str, Any],
+    key: str,
+    choose: Callable[..., None] | None = None,
+) -> None:
     """Draws it. A click on a point calls ``choose`` with the point's customdata, before the page runs again."""
+    chart = figure(data, layout)
     config = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
     if choose is None:
         st.plotly_chart(chart, key=key, width="stretch", config=config)

@@ -42,8 +42,10 @@ def _part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoop
 def _give_way() -> None:
     """To the pages and to the browser that draws them."""
     os.nice(_NICENESS)
-    # Linux first divides time between sessions (sched_autogroup): this process leads its own.
+    # Linux first divides time between sessions (sched_autogroup): this process leads its own, or leaves that of others
+    # as it is.
     with suppress(OSError):
+        os.setsid()
         Path("/proc/self/autogroup").write_text(str(_NICENESS))
 
 

@@ -56,9 +56,10 @@ def ahead() -> None:
         return
     table = background.ahead("by_object")
     background.ahead("reuse")
-    if table is None or not (table["object"] > 0).any():
+    known = table[table["object"] > 0] if table is not None else pd.DataFrame()
+    if known.empty:
         return
-    object = _first(table[table["object"] > 0])
+    object = _first(known)
     object_heat.ahead(object, int(state.trace().objects["bytes"].loc[object]))
     background.ahead("object_reuse", object)
     background.ahead("reuse", "site")
