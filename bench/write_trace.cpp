@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "catalog.h"
-#include "output_path.h"
-#include "owners.h"
-#include "record_writer.h"
-#include "trace_header.h"
-#include "trace_writer.h"
+#include "settings/output_path.h"
+#include "trace/catalog.h"
+#include "trace/owners.h"
+#include "trace/record_writer.h"
+#include "trace/trace_header.h"
+#include "trace/trace_writer.h"
 
 using namespace snoopie;
 

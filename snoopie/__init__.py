@@ -6,8 +6,8 @@
 >>> trace.by_line()
 """
 
-from snoopie.api import Trace, load
-from snoopie.comparison import Comparison, compare
+from snoopie.api.comparison import Comparison, compare
+from snoopie.api.trace import Trace, load
 from snoopie.errors import (
     CorruptError,
     EmptyError,

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pandas as pd
 
-from snoopie.analysis import traffic
 from snoopie.analysis.selection import Selection
+from snoopie.analysis.traffic import counts as _counts
 from snoopie.errors import NotATraceError, SnoopieError, UsageError
+from snoopie.joined.merge import Tables
 from snoopie.trace.container import Block
-from snoopie.trace.merge import Tables
 from snoopie.trace.tables import Process
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _Part:
     @cached_property
     def traffic(self) -> pd.DataFrame:
         """The joined counts, decoded once a worker."""
-        return traffic.joined(self.tables)
+        return _counts.joined(self.tables)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"tables": self.tables}
@@ -83,7 +83,7 @@ class Cluster:
         """The sums of the selected counts: `traffic.summarise` by every worker, then `traffic.merge`."""
         tables = list(self._of_parts(_sums, selected, list(keys)))
         self._tables.check_counts(pd.concat(tables, ignore_index=True))
-        return traffic.merge(tables, keys)
+        return _counts.merge(tables, keys)
 
     def unmeasured(self, selected: Selection | None) -> pd.DataFrame:
         """site accesses lanes of the sites that were not measured, in the selected launches."""
@@ -189,15 +189,15 @@ def _open(path: str, allow_truncated: bool) -> Process:
 def _sums(part: _Part, selected: Selection | None, keys: list[str]) -> pd.DataFrame:
     _reachable(part.path)
     block = part.traffic if selected is None else selected.traffic(part.tables, part.traffic)
-    return traffic.plain(traffic.summarise(block, keys))
+    return _counts.plain(_counts.summarise(block, keys))
 
 
 def _unmeasured(part: _Part, selected: Selection | None) -> pd.DataFrame:
     _reachable(part.path)
-    counts = traffic.weighted(part.tables, part.tables.unmeasured_counts)
+    counts = _counts.weighted(part.tables, part.tables.unmeasured_counts)
     if selected is not None:
         counts = selected.of_launches(part.tables, counts)
-    return traffic.summarise(counts, ["site"], ["accesses", "lanes"])
+    return _counts.summarise(counts, ["site"], ["accesses", "lanes"])
 
 
 def _records(part: _Part, selected: Selection | None, blocks: list[Block], work: Work[_Result]) -> list[_Result]:

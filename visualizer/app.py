@@ -13,7 +13,10 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from visualizer import filters, pages, preload, state, theme
+from visualizer import pages
+from visualizer.controls import filters
+from visualizer.look import preload, theme
+from visualizer.session import state
 from visualizer.views import objects, open_trace
 
 

@@ -45,7 +45,7 @@ def of_trace() -> dict[str, list[st.Page]]:
 
 
 def link(name: str, label: str, *, icon: str | None = None, **query: str | Sequence[str]) -> None:
-    """A link to a view, with what is to be chosen there (the keys of `visualizer.address`)."""
+    """A link to a view, with what is to be chosen there (the keys of `visualizer.session.address`)."""
     view = next(view for view in VIEWS if view.name == name)
     st.page_link(_page(view), label=label, icon=icon or view.icon, query_params=query or None)
 

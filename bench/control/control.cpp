@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "injection.h"
+#include "driver/injection.h"
 #include "nvbit.h"
 
 namespace {

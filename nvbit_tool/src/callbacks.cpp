@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "collector.h"
-#include "driver_end.h"
-#include "injection.h"
+#include "driver/driver_end.h"
+#include "driver/injection.h"
+#include "driver/thread_stack.h"
 #include "nvbit.h"
-#include "options.h"
-#include "thread_stack.h"
+#include "settings/options.h"
 
 using snoopie::capturing;
 using snoopie::Collector;

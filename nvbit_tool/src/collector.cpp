@@ -7,13 +7,13 @@
 #include <cstdio>
 #include <map>
 
-#include "call_bytes.h"
-#include "launch_code.h"
-#include "launch_sample.h"
+#include "base/thread_id.h"
+#include "calls/call_bytes.h"
+#include "launches/launch_code.h"
+#include "launches/launch_sample.h"
 #include "nvbit.h"
-#include "output_path.h"
-#include "tensor_map.h"
-#include "thread_id.h"
+#include "probe/tensor_map.h"
+#include "settings/output_path.h"
 
 namespace snoopie {
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "call_totals.h"
+#include "calls/call_totals.h"
 #include "check.h"
-#include "schema.h"
+#include "trace/schema.h"
 #include "trace_file.h"
 
 using namespace snoopie;

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "check.h"
-#include "collective.h"
+#include "libraries/collective.h"
 
 using namespace snoopie;
 

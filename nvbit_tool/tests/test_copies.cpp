@@ -1,9 +1,9 @@
 // Whose memory the ends of a copy are, and what a graph copies when it is launched.
 #include <vector>
 
+#include "calls/copy_ends.h"
+#include "calls/copy_graph.h"
 #include "check.h"
-#include "copy_ends.h"
-#include "copy_graph.h"
 
 using namespace snoopie;
 

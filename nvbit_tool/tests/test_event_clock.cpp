@@ -1,6 +1,6 @@
 // Host times of a GPU's events, from milliseconds between them: exact enough, before the base and after it, and right again after a drift.
 #include "check.h"
-#include "event_clock.h"
+#include "launches/event_clock.h"
 
 using namespace snoopie;
 

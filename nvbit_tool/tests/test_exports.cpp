@@ -9,7 +9,7 @@
 #include <string>
 
 #include "check.h"
-#include "exports.h"
+#include "memory/exports.h"
 
 using namespace snoopie;
 

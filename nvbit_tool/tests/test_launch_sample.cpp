@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "check.h"
-#include "launch_sample.h"
+#include "launches/launch_sample.h"
 
 using namespace snoopie;
 

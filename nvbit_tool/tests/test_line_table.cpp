@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.h"
-#include "line_table.h"
+#include "code/line_table.h"
 #include "test_data.h"
 
 using namespace snoopie;

@@ -1,11 +1,11 @@
 // The address map, who reaches whose memory, multicast objects, and the counter arena.
 #include <vector>
 
-#include "address_map.h"
 #include "check.h"
-#include "counter_arena.h"
-#include "multicast_sets.h"
-#include "reach.h"
+#include "launches/counter_arena.h"
+#include "memory/address_map.h"
+#include "memory/multicast_sets.h"
+#include "memory/reach.h"
 
 using namespace snoopie;
 

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "check.h"
-#include "physical_memory.h"
-#include "thread_stack.h"
+#include "driver/thread_stack.h"
+#include "memory/physical_memory.h"
 
 using namespace snoopie;
 

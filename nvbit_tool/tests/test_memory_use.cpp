@@ -1,5 +1,5 @@
 // Samples of the memory in use: which of them are written, and when.
-#include "memory_use.h"
+#include "memory/memory_use.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 #include <random>
 
 #include "check.h"
-#include "device_launches.h"
-#include "recursion.h"
+#include "code/device_launches.h"
+#include "code/recursion.h"
 #include "test_data.h"
 
 using namespace snoopie;

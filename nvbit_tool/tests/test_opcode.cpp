@@ -5,7 +5,7 @@
 #include <string>
 
 #include "check.h"
-#include "opcode.h"
+#include "code/opcode.h"
 
 using namespace snoopie;
 

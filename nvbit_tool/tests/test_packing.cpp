@@ -1,5 +1,5 @@
 // Which accesses share an injected call: what instructions do to registers and control, and the places that follow from it.
-#include "probe_packing.h"
+#include "code/probe_packing.h"
 
 #include <algorithm>
 #include <functional>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "check.h"
-#include "sass.h"
+#include "code/sass.h"
 #include "test_data.h"
 
 using namespace snoopie;

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "check.h"
-#include "opcode.h"
-#include "pack_words.h"
-#include "probe_logic.h"
-#include "probe_plan.h"
-#include "record_ring.h"
+#include "code/opcode.h"
+#include "code/pack_words.h"
+#include "code/probe_plan.h"
+#include "probe/probe_logic.h"
+#include "probe/record_ring.h"
 
 using namespace snoopie;
 

@@ -4,10 +4,10 @@
 #include <random>
 
 #include "check.h"
-#include "record_writer.h"
-#include "row_order.h"
+#include "trace/record_writer.h"
+#include "trace/row_order.h"
+#include "trace/trace_writer.h"
 #include "trace_file.h"
-#include "trace_writer.h"
 
 using namespace snoopie;
 using test::Block;

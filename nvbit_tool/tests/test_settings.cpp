@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <map>
 
-#include "byte_size.h"
+#include "base/byte_size.h"
 #include "check.h"
-#include "disassembler.h"
-#include "kernel_filter.h"
-#include "options.h"
-#include "output_path.h"
-#include "probe_logic.h"
+#include "code/disassembler.h"
+#include "probe/probe_logic.h"
+#include "settings/kernel_filter.h"
+#include "settings/options.h"
+#include "settings/output_path.h"
 
 using namespace snoopie;
 

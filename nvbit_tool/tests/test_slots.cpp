@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "check.h"
-#include "slots.h"
+#include "launches/slots.h"
 
 using namespace snoopie;
 

@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "check.h"
-#include "frame_rule.h"
-#include "source_text.h"
-#include "stack_table.h"
+#include "stacks/frame_rule.h"
+#include "stacks/source_text.h"
+#include "stacks/stack_table.h"
+#include "stacks/unwinder.h"
 #include "trace_file.h"
-#include "unwinder.h"
 
 using namespace snoopie;
 using test::TemporaryFile;

@@ -10,14 +10,14 @@
 #include <cstring>
 #include <thread>
 
-#include "catalog.h"
 #include "check.h"
-#include "collective_writer.h"
-#include "crc32.h"
-#include "json.h"
+#include "libraries/collective_writer.h"
+#include "trace/catalog.h"
+#include "trace/crc32.h"
+#include "trace/json.h"
+#include "trace/trace_header.h"
+#include "trace/trace_writer.h"
 #include "trace_file.h"
-#include "trace_header.h"
-#include "trace_writer.h"
 
 using namespace snoopie;
 using test::Block;

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "check.h"
-#include "nccl_kernels.h"
-#include "tensor_map.h"
+#include "code/nccl_kernels.h"
+#include "probe/tensor_map.h"
 
 using namespace snoopie;
 

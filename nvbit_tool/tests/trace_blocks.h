@@ -13,6 +13,6 @@
 #include <vector>
 
 #include "check.h"
-#include "crc32.h"
+#include "trace/crc32.h"
 
 namespace snoopie::test {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "check.h"
-#include "crc32.h"
+#include "trace/crc32.h"
 
 namespace test {
 

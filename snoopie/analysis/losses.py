@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import units
-from snoopie.analysis.traffic import settled
-from snoopie.trace.merge import UNKNOWN, Tables
+from snoopie.analysis.traffic.counts import settled
+from snoopie.joined.merge import UNKNOWN, Tables
 from snoopie.trace.tables import Process
+from snoopie.words import units
 
 # Of opcodes that were not measured, the sentence names this many.
 _KINDS = 5

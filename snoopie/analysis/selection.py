@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.errors import UsageError
-from snoopie.trace.merge import HOST, UNKNOWN, Tables
+from snoopie.joined.merge import HOST, UNKNOWN, Tables
 from snoopie.trace.tables import Ints
 
 Mask = NDArray[np.bool_]

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import snoopie
-from snoopie.api import Source
+from snoopie.api.trace import Source
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:

@@ -14,14 +14,15 @@ from typing import Any, TextIO
 
 import pandas as pd
 
-from snoopie.analysis import calls, units
-from snoopie.api import Trace
+from snoopie.analysis.host import calls
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import TruncatedError, UsageError
+from snoopie.joined.merge import Tables
 from snoopie.trace.growing import Growing
-from snoopie.trace.merge import Tables
+from snoopie.words import units
 
 DESCRIPTION = (
     "How often the program called what of the CUDA driver, how long that took its threads, and what failed. "

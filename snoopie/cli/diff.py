@@ -10,14 +10,15 @@ from typing import Any
 import pandas as pd
 
 import snoopie
-from snoopie.analysis import compare, limits, units
-from snoopie.analysis.limits import Limit
-from snoopie.analysis.traffic import VALUES
+from snoopie.analysis.comparison import limits, side_by_side
+from snoopie.analysis.comparison.limits import Limit
+from snoopie.analysis.traffic.counts import VALUES
+from snoopie.api.comparison import Comparison
 from snoopie.cli.arguments import add_reading, again, load, natural
 from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
-from snoopie.comparison import Comparison
 from snoopie.errors import UsageError
+from snoopie.words import units
 
 DESCRIPTION = (
     "What changed from trace A to trace B, largest change first. Places, kernels, lines and objects are matched by "
@@ -91,7 +92,7 @@ def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> Non
     shown = changed.head(top) if top else changed
     if "file" in shown:
         shown = shown.assign(source=sources(shown))
-    words = compare.in_words(shown, [_writer(value)] * len(shown), comparison.about)
+    words = side_by_side.in_words(shown, [_writer(value)] * len(shown), comparison.about)
     print_table(pd.concat([shown[columns], words], axis=1))
     print(f"{len(shown)} of {_rows(changed)} that changed in {value.replace('_', ' ')}, of {len(table)} compared")
 
@@ -100,7 +101,7 @@ def _rows(table: pd.DataFrame) -> str:
     return f"{len(table)} row{'' if len(table) == 1 else 's'}"
 
 
-def _writer(value: str) -> compare.Amount:
+def _writer(value: str) -> side_by_side.Amount:
     return units.bytes if value.endswith("bytes") else "{:,}".format
 
 

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.output import is_terminal, shell_words
 from snoopie.errors import UsageError

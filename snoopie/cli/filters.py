@@ -5,11 +5,11 @@ import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
 
-from snoopie.analysis import units
-from snoopie.analysis.names import choose_kernels
-from snoopie.analysis.places import named_place
-from snoopie.api import Trace
+from snoopie.analysis.traffic.places import named_place
+from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
+from snoopie.words import units
+from snoopie.words.names import choose_kernels
 
 # The option by which `Trace.select` is given each of its arguments.
 _OPTIONS = {

@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.numbers import said
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import clean, json_rows, json_value, print_next
 from snoopie.cli.traffic import print_losses
+from snoopie.words import units
 
 DESCRIPTION = (
     "What makes traffic between GPUs dear, by rules with documented thresholds (docs/findings.md): the line, pair, "

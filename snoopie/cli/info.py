@@ -6,11 +6,11 @@ import sys
 
 import pandas as pd
 
-from snoopie.analysis import units
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import not_measured
+from snoopie.words import units
 
 DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import memory, units
-from snoopie.api import Trace
+from snoopie.analysis.memory import usage as _usage
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import json_rows, print_next, print_table
 from snoopie.errors import UsageError
 from snoopie.files import check_free
+from snoopie.words import units
 
 DESCRIPTION = (
     "Where the memory went: how much there was over time by device and kind, what was there at the peak by who had "
@@ -117,7 +118,7 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
         peak, time = int(live["peak"].iloc[0]), int(live["time"].iloc[0]) - first
         whose = (
             "all processes and devices"
-            if process == memory.ALL
+            if process == _usage.ALL
             else f"process {process} on {device}"
             if len(trace.processes) > 1
             else device
@@ -128,7 +129,7 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
 
 def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
     table = trace.leaks(arguments.device, arguments.process)
-    if not (table["state"] == memory.NEVER_FREED).any() and trace.complete:
+    if not (table["state"] == _usage.NEVER_FREED).any() and trace.complete:
         print("Everything that the program allocated was freed, or lives until its end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
@@ -165,7 +166,7 @@ def _as_json(
     result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
     for part in parts:
         table = tables[part]()
-        result[part] = [row | {"process": None} if row["process"] == memory.ALL else row for row in json_rows(table)]
+        result[part] = [row | {"process": None} if row["process"] == _usage.ALL else row for row in json_rows(table)]
         if part == "usage":
             result["agreement"] = json_rows(trace.memory_agreement(*where))
     if logged is not None:

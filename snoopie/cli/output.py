@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from snoopie.analysis import losses
-from snoopie.analysis.columns import AMOUNTS, heading
+from snoopie.words.columns import AMOUNTS, heading
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import json_rows, json_value, print_next

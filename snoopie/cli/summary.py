@@ -7,12 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import units
 from snoopie.analysis.selection import LAUNCHES_BY
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces, natural
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import clean, in_shell_words, print_next, print_table
+from snoopie.words import units
 
 DESCRIPTION = (
     "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the "

@@ -6,9 +6,9 @@ from typing import TextIO
 
 import pandas as pd
 
-from snoopie.analysis import units
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.cli.output import in_shell_words, print_table
+from snoopie.words import units
 
 # What `stats --by` sums up: keyword → the trace's table.
 TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import snoopie
-from snoopie.analysis.source import Mapping
+from snoopie.analysis.source.lines import Mapping
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.exporters.chrome_events import Story
 from snoopie.exporters.chrome_tracks import json_text
 from snoopie.files import whole_file

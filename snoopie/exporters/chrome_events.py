@@ -10,13 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import snoopie
-from snoopie.analysis import timeline
-from snoopie.analysis.names import short_name
-from snoopie.analysis.reading import Initiated
-from snoopie.api import Trace
+from snoopie.analysis.time import timeline
+from snoopie.analysis.traffic.reading import Initiated
+from snoopie.api.trace import Trace
 from snoopie.exporters.chrome_tracks import Slices, Tracks, enclosing, json_text, lines, settle, short
-from snoopie.trace.merge import HOST
+from snoopie.joined.merge import HOST
 from snoopie.trace.tables import Ints
+from snoopie.words.names import short_name
 
 # Of traffic over time.
 _BINS = 2000

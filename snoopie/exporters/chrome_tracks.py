@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import timeline
+from snoopie.analysis.time import timeline
 from snoopie.trace.tables import Ints
 
 # How long a slice is of which nothing but the time is known, in ns.

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.exporters.tables import LANES, TABLES, Pieces, flat
 from snoopie.files import whole_file

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError, UsageError
 
 # A table in pieces, of which there is at least one: records can be more than fit in memory.

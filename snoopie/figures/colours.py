@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import seaborn as sns
 
-from snoopie.analysis.memory_curve import KINDS
-from snoopie.analysis.memory_curve import OTHERS as OTHER_KINDS
+from snoopie.analysis.memory.curve import KINDS
+from snoopie.analysis.memory.curve import OTHERS as OTHER_KINDS
 
 # Not taken by any GPU, and seen on light and on dark ground: what belongs to none of them.
 NEUTRAL = "#8a8f98"

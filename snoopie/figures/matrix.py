@@ -13,10 +13,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from snoopie.analysis import units
 from snoopie.figures import colours
 from snoopie.figures.picture import INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import COLUMN
+from snoopie.words import units
 
 # The host and others stand apart from the GPUs, by this part of a cell.
 _APART = 0.35

@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 from numpy.typing import NDArray
 
-from snoopie.analysis import memory_curve, units
+from snoopie.analysis.memory import curve as _curve
 from snoopie.errors import UsageError
 from snoopie.figures import colours
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import PAGE
+from snoopie.words import units
 
 # More moments than this do not fit side by side.
 MOST = 4000
@@ -127,7 +128,7 @@ def _line(name: str, times: pd.Series[int], amounts: pd.Series[int]) -> Line:
 
 
 def _chart(panel: Panel, start: int, axes: Axes, most: int) -> None:
-    curve = memory_curve.curve(panel.usage, panel.end, most)
+    curve = _curve.curve(panel.usage, panel.end, most)
     kinds = list(curve.columns[1:])
     seconds = (curve["time"].to_numpy() - start) / 1e9
     palette = colours.of_kinds()

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from snoopie.analysis import units
 from snoopie.figures import colours
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import PAGE
+from snoopie.words import units
 
 BINS = 400
 # Pairs and lanes that fit; the others are one row.

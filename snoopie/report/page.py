@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.report import sections
 from snoopie.report.parts import MOST_LETTERS, cut

@@ -10,8 +10,8 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from snoopie.analysis.columns import AMOUNTS, heading
 from snoopie.figures.picture import inline_svg, printable
+from snoopie.words.columns import AMOUNTS, heading
 
 # So that a report stays small whatever a trace holds.
 MOST_ROWS = 40

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src" / "children.cpp"
+SOURCES = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src"
 
 STAND_IN = """
 #include <cstdio>
@@ -33,8 +33,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("children")
     (folder / "stand_in.cpp").write_text(STAND_IN)
     target = str(folder / "tool.so")
-    options = ["-std=c++17", "-shared", "-fPIC", "-Wl,--wrap=unsetenv,--wrap=system", "-o", target]
-    built = subprocess.run(["g++", *options, str(SOURCE), str(folder / "stand_in.cpp")], capture_output=True, text=True)
+    options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), "-Wl,--wrap=unsetenv,--wrap=system", "-o", target]
+    built = subprocess.run(
+        ["g++", *options, str(SOURCES / "driver/children.cpp"), str(folder / "stand_in.cpp")],
+        capture_output=True,
+        text=True,
+    )
     assert built.returncode == 0, built.stderr
     return target
 

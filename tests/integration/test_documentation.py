@@ -13,8 +13,9 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
 
 INTRODUCTION = """# The tables of a trace
 
-Generated from the schema that the collector declares (`nvbit_tool/src/schema.h`) and writes into every trace; the types
-and the way tables are stored are in [trace-format.md](trace-format.md). `trace.schema` gives the same of any trace.
+Generated from the schema that the collector declares (`nvbit_tool/src/trace/schema.h`) and writes into every trace; the
+types and the way tables are stored are in [trace-format.md](trace-format.md). `trace.schema` gives the same of any
+trace.
 """
 
 

@@ -31,7 +31,11 @@ def compile(folder: Path, target: str, sources: list[Path], *options: str) -> No
 def nvshmem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with preload (the wrappers and a sink that prints), a fake library, the program with it and alone."""
     folder = tmp_path_factory.mktemp("nvshmem")
-    wrappers = [SOURCES / "nvshmem_calls.cpp", SOURCES / "next_function.cpp", NVSHMEM / "print_memory.cpp"]
+    wrappers = [
+        SOURCES / "libraries/nvshmem_calls.cpp",
+        SOURCES / "libraries/next_function.cpp",
+        NVSHMEM / "print_memory.cpp",
+    ]
     script = f"-Wl,--version-script={SOURCES / 'exports.map'}"
     compile(folder, "libpreload.so", wrappers, "-shared", script, "-Wl,-z,now")
     compile(folder, "libnvshmem_host.so", [NVSHMEM / "fake_nvshmem.cpp"], "-shared")
@@ -90,7 +94,7 @@ def nvml(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind, options in (("new", []), ("old", ["-DONLY_OLD"])):
         (folder / kind).mkdir()
         compile(folder / kind, "libnvidia-ml.so.1", [NVML / "fake_nvml.cpp"], "-shared", *options)
-    compile(folder, "program", [NVML / "program.cpp", SOURCES / "nvml_memory.cpp"])
+    compile(folder, "program", [NVML / "program.cpp", SOURCES / "memory/nvml_memory.cpp"])
     return folder
 
 

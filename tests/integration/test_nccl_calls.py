@@ -67,7 +67,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
 
-    wrappers = [COLLECTOR / "src" / f"{name}.cpp" for name in ("nccl_calls", "next_function", "collective")]
+    wrappers = [
+        COLLECTOR / "src" / "libraries" / f"{name}.cpp" for name in ("nccl_calls", "next_function", "collective")
+    ]
     printing = [*wrappers, SOURCES / "print_collectives.cpp"]
     compile("libpreload.so", printing, "-shared", f"-Wl,--version-script={exports}", "-Wl,-z,now")
     compile("libnccl.so", [SOURCES / "fake_nccl.cpp"], "-shared", '-DFAKE_NAME="nccl"')

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import snoopie
-from snoopie.analysis.names import short_name
+from snoopie.words.names import short_name
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_traces"

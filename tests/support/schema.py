@@ -1,4 +1,4 @@
-"""Takes snoopie/trace/schema.json, the declaration of the tables for Python, from nvbit_tool/src/schema.h.
+"""Takes snoopie/trace/schema.json, the declaration of the tables for Python, from nvbit_tool/src/trace/schema.h.
 
 After a change of schema.h:  python -m tests.support.schema   writes schema.json anew. A unit test compares the two.
 """
@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-DECLARATION = Path(__file__).parents[2] / "nvbit_tool/src/schema.h"
+DECLARATION = Path(__file__).parents[2] / "nvbit_tool/src/trace/schema.h"
 SCHEMA_JSON = Path(__file__).parents[2] / "snoopie/trace/schema.json"
 
 _COLUMN = re.compile(r'C\((\w+), (\w+), "([^"]*)", "([^"]*)", "([^"]*)"\)')

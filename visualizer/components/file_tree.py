@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import units
+from snoopie.words import units
 from visualizer.components import component, event
 
 # Rows that are sent; of more, those with the most bytes.

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis import units
+from snoopie.words import units
 from visualizer.components import component, event
-from visualizer.highlight import Line
+from visualizer.look.highlight import Line
 
 # Rows that are sent at once; more come when they are scrolled to.
 WINDOW = 1000

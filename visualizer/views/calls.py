@@ -5,10 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import units
-from snoopie.analysis.copies import Order
+from snoopie.analysis.host.copies import Order
 from snoopie.analysis.selection import CALLS_BY, SINGLE_CALLS_BY
-from visualizer import address, pages, remarks, state, tables
+from snoopie.words import units
+from visualizer import pages
+from visualizer.parts import remarks, tables
+from visualizer.session import address, state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"host_ns": "Longest", "start": "Earliest", "bytes": "Most bytes"}

@@ -6,7 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from snoopie.analysis.selection import COLLECTIVES_BY
-from visualizer import remarks, state, tables, theme
+from visualizer.look import theme
+from visualizer.parts import remarks, tables
+from visualizer.session import state
 
 LIMIT = 1000
 SIGNATURE = ["operation", "reduction", "type", "communicator"]

@@ -10,10 +10,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import units
-from visualizer import address, choices, filters, heatmap, network, places, remarks, state, tables, topology
-from visualizer.choices import Shown
-from visualizer.selection import Selection
+from snoopie.words import units
+from visualizer.controls import choices, filters
+from visualizer.controls.choices import Shown
+from visualizer.parts import places, remarks, tables
+from visualizer.pictures import heatmap, network, topology
+from visualizer.session import address, state
+from visualizer.session.selection import Selection
 
 # The filters that a choice here sets: the pictures show all, and what the filters let through stands out.
 OWN = ("issuers", "owners")

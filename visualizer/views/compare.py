@@ -9,9 +9,12 @@ import pandas as pd
 import streamlit as st
 
 import snoopie
-from snoopie.analysis import limits
-from visualizer import address, changes, choices, filters, other, remarks, state, theme
-from visualizer.choices import VALUES
+from snoopie.analysis.comparison import limits
+from visualizer.controls import choices, filters
+from visualizer.controls.choices import VALUES
+from visualizer.look import theme
+from visualizer.parts import changes, remarks
+from visualizer.session import address, other, state
 
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
 _TABLES: Mapping[str, tuple[str, list[str]]] = {

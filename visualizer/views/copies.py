@@ -5,9 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import units
-from snoopie.analysis.copies import Order
-from visualizer import remarks, state, tables
+from snoopie.analysis.host.copies import Order
+from snoopie.words import units
+from visualizer.parts import remarks, tables
+from visualizer.session import state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"bytes": "Most bytes", "host_ns": "Longest calls", "start": "Earliest"}

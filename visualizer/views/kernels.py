@@ -9,21 +9,13 @@ import pandas as pd
 import streamlit as st
 
 import snoopie
-from snoopie.analysis import names, units
-from visualizer import (
-    address,
-    background,
-    choices,
-    heatmap,
-    pages,
-    picture,
-    places,
-    remarks,
-    stacks,
-    state,
-    tables,
-    theme,
-)
+from snoopie.words import names, units
+from visualizer import pages
+from visualizer.controls import choices
+from visualizer.look import theme
+from visualizer.parts import places, remarks, stacks, tables
+from visualizer.pictures import heatmap, picture
+from visualizer.session import address, background, state
 
 COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]

@@ -7,9 +7,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import names, units
-from snoopie.analysis.launches import Order
-from visualizer import address, choices, heatmap, pages, remarks, stacks, state, tables, theme
+from snoopie.analysis.host.launches import Order
+from snoopie.words import names, units
+from visualizer import pages
+from visualizer.controls import choices
+from visualizer.look import theme
+from visualizer.parts import remarks, stacks, tables
+from visualizer.pictures import heatmap
+from visualizer.session import address, state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"bytes": "Most bytes", "ran": "Longest", "start": "Earliest"}

@@ -8,10 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import memory, units
+from snoopie.analysis.memory import usage
 from snoopie.analysis.selection import MEMORY_BY
 from snoopie.figures import colours
-from visualizer import address, picture, remarks, stacks, state, tables, theme, time_range
+from snoopie.words import units
+from visualizer.controls import time_range
+from visualizer.look import theme
+from visualizer.parts import remarks, stacks, tables
+from visualizer.pictures import picture
+from visualizer.session import address, state
 
 ALL = "all"
 LIMIT = 1000
@@ -201,10 +206,10 @@ def _leaks(device: str | None) -> None:
     table: pd.DataFrame = state.ask("leaks", device)
     if not state.trace().complete:
         st.caption("The trace is incomplete: of what it shows as not freed nothing can be said.")
-    elif not (table["state"] == memory.NEVER_FREED).any():
+    elif not (table["state"] == usage.NEVER_FREED).any():
         st.success("Everything was freed, or lives until the end by design.", icon=":material/check_circle:")
     else:
-        lost = int(table.loc[table["state"] == memory.NEVER_FREED, "bytes"].sum())
+        lost = int(table.loc[table["state"] == usage.NEVER_FREED, "bytes"].sum())
         st.caption(f"{units.bytes(lost)} were never freed before the program began to exit.")
     if len(table):
         _made(table, ["state", *(["device"] if device is None else [])], "memory_leaks")

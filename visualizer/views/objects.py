@@ -7,10 +7,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import units
 from snoopie.errors import NotATraceError
 from snoopie.figures import colours
-from visualizer import address, background, object_heat, remarks, stacks, state, tables, theme
+from snoopie.words import units
+from visualizer.look import theme
+from visualizer.parts import remarks, stacks, tables
+from visualizer.pictures import object_heat
+from visualizer.session import address, background, state
 
 LIMIT = 1000
 BY = {"allocation": "Allocations", "tensor": "Tensors of PyTorch"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visualizer import state, theme
+from visualizer.look import theme
+from visualizer.session import state
 
 
 def show() -> None:

@@ -7,9 +7,14 @@ import datetime
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import links, losses, units
+from snoopie.analysis import losses
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
-from visualizer import background, findings, pages, places, remarks, state, tables, theme
+from snoopie.analysis.traffic import links
+from snoopie.words import units
+from visualizer import pages
+from visualizer.look import theme
+from visualizer.parts import findings, places, remarks, tables
+from visualizer.session import background, state
 
 OPERATION_NOTE = "Stores and reductions send data to the owner, loads bring it from there, atomics do both."
 NOT_MEASURED_NOTE = (

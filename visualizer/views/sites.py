@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from snoopie.analysis.selection import UNMEASURED_BY
-from visualizer import remarks, state, tables
+from visualizer.parts import remarks, tables
+from visualizer.session import state
 
 COLUMNS = ["kernel", "file", "line", "sass", "operation", "bytes", "accesses", "wire_efficiency", "width", "offset"]
 NOT_MEASURED = ["kernel", "file", "line", "sass", "operation", "accesses", "lanes", "offset"]

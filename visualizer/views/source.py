@@ -8,9 +8,13 @@ from pathlib import PurePath
 import pandas as pd
 import streamlit as st
 
-from visualizer import address, background, choices, heatmap, remarks, source_files, state, tables, theme
 from visualizer.components import file_tree, listing
-from visualizer.highlight import Line
+from visualizer.controls import choices
+from visualizer.look import theme
+from visualizer.look.highlight import Line
+from visualizer.parts import remarks, tables
+from visualizer.pictures import heatmap
+from visualizer.session import address, background, source_files, state
 
 NO_FILE = "(no source line)"
 # Lines in the chooser; the listing has the others.

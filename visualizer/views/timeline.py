@@ -7,10 +7,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from snoopie.analysis import activity, names, units
-from visualizer import address, choices, lane_picture, pages, remarks, state, tables, theme, time_range
-from visualizer.lane_picture import TITLES, stream_name
-from visualizer.time_range import Time
+from snoopie.analysis.time import activity
+from snoopie.words import names, units
+from visualizer import pages
+from visualizer.controls import choices, time_range
+from visualizer.controls.time_range import Time
+from visualizer.look import theme
+from visualizer.parts import remarks, tables
+from visualizer.pictures import lanes as lane_picture
+from visualizer.pictures.lanes import TITLES, stream_name
+from visualizer.session import address, state
 
 LIMIT = 200
 LANES = {"streams": "Streams", "together": "GPUs"}

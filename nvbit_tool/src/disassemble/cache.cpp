@@ -1,4 +1,4 @@
-#include "cache.h"
+#include "disassemble/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "files.h"
+#include "disassemble/files.h"
 
 namespace snoopie {
 

@@ -1,4 +1,4 @@
-#include "files.h"
+#include "disassemble/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

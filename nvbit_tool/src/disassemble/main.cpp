@@ -18,10 +18,10 @@
 #include <cstring>
 #include <exception>
 
-#include "byte_size.h"
-#include "cache.h"
-#include "files.h"
-#include "nvdisasm.h"
+#include "base/byte_size.h"
+#include "disassemble/cache.h"
+#include "disassemble/files.h"
+#include "disassemble/nvdisasm.h"
 
 using namespace snoopie;
 

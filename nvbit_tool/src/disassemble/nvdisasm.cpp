@@ -1,4 +1,4 @@
-#include "nvdisasm.h"
+#include "disassemble/nvdisasm.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "files.h"
-#include "sha256.h"
+#include "disassemble/files.h"
+#include "disassemble/sha256.h"
 
 namespace snoopie {
 

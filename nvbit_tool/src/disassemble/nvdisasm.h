@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cache.h"
+#include "disassemble/cache.h"
 
 namespace snoopie {
 

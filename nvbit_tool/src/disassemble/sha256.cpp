@@ -1,4 +1,4 @@
-#include "sha256.h"
+#include "disassemble/sha256.h"
 
 #include <algorithm>
 #include <cstdio>

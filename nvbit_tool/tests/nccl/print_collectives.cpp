@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "fake_nccl.h"
-#include "nccl_calls.h"
+#include "libraries/nccl_calls.h"
 
 namespace {
 

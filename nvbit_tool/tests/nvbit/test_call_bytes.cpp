@@ -1,8 +1,8 @@
 // How much memory driver calls set or allocate, read from their parameters as NVBit hands them over.
-#include "call_bytes.h"
+#include "calls/call_bytes.h"
 
 #include "check.h"
-#include "driver.h"
+#include "driver/driver.h"
 
 using namespace snoopie;
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "calls/copy_calls.h"
 #include "check.h"
-#include "copy_calls.h"
 
 using namespace snoopie;
 

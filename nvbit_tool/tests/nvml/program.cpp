@@ -1,7 +1,7 @@
 // Prints what NVML says of a GPU that it knows, and of one that it does not.
 #include <cstdio>
 
-#include "nvml_memory.h"
+#include "memory/nvml_memory.h"
 
 int main() {
     const auto nvml = snoopie::NvmlMemory::open({"GPU-known", "GPU-unknown"});

@@ -2,7 +2,7 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "nvshmem_calls.h"
+#include "libraries/nvshmem_calls.h"
 
 namespace {
 

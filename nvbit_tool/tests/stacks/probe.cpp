@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "output_path.h"
-#include "stack_table.h"
-#include "trace_header.h"
-#include "trace_writer.h"
+#include "settings/output_path.h"
+#include "stacks/stack_table.h"
+#include "trace/trace_header.h"
+#include "trace/trace_writer.h"
 
 using namespace snoopie;
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from snoopie.analysis import units
 from snoopie.analysis.findings import repeated
 from snoopie.analysis.findings.facts import PLACE, Facts, rows
 from snoopie.analysis.findings.finding import Finding, Rule
@@ -16,6 +15,7 @@ from snoopie.analysis.findings.thresholds import (
     OPERATIONS_AN_ADDRESS,
     in_words,
 )
+from snoopie.words import units
 
 _OPERATIONS = ["atomic", "reduction"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import copies as _copies
-from snoopie.analysis import traffic
 from snoopie.analysis.findings.thresholds import Threshold
-from snoopie.analysis.lookup import ObjectLookups
-from snoopie.analysis.reuse import Touched
-from snoopie.trace.merge import Tables
+from snoopie.analysis.host import copies as _copies
+from snoopie.analysis.objects.lookup import ObjectLookups
+from snoopie.analysis.objects.reuse import Touched
+from snoopie.analysis.traffic import counts
+from snoopie.joined.merge import Tables
 from snoopie.trace.tables import Ints
 
 # One row of the source, or, where lines are unknown, one instruction of a function.
@@ -62,7 +62,7 @@ class Facts:
     @cached_property
     def by_site(self) -> pd.DataFrame:
         """The traffic by site kernel issuer owner operation, with its PLACE; without what has an unknown width."""
-        moved = traffic.plain(traffic.summarise(self.sums(*_SITES), _SITES))
+        moved = counts.plain(counts.summarise(self.sums(*_SITES), _SITES))
         return self.at_places(moved[self.tables.widths(moved["site"].to_numpy()) > 0])
 
     def at_places(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -81,10 +81,10 @@ class Facts:
         self, operations: Sequence[str], value: str, least: Threshold, least_share: Threshold
     ) -> pd.DataFrame:
         """What each PLACE moved by some operations, of those that moved enough of a value for a finding: PLACE,
-        traffic.VALUES, share (of the value), site (one of them), kernels (how many), kernel, issuer, owner (names,
+        counts.VALUES, share (of the value), site (one of them), kernels (how many), kernel, issuer, owner (names,
         joined)."""
         own = self.by_site[self.by_site["operation"].isin(operations)]
-        table = traffic.settled(own, PLACE)
+        table = counts.settled(own, PLACE)
         table["share"] = self.shares(table[value], value)
         table = table[(table[value] >= least.limit) & (table["share"] >= least_share.limit)]
         if table.empty:
@@ -101,13 +101,13 @@ class Facts:
         return table.merge(joined.reset_index(), on=PLACE, how="left")
 
     def shares(self, amounts: pd.Series, value: str) -> pd.Series:
-        """Some amounts as shares of all that was moved, by one of traffic.VALUES."""
+        """Some amounts as shares of all that was moved, by one of counts.VALUES."""
         return amounts / max(self.totals[value], 1)
 
     @cached_property
     def totals(self) -> dict[str, int]:
-        """The sums of traffic.VALUES over all."""
-        return traffic.totals(self.by_site)
+        """The sums of counts.VALUES over all."""
+        return counts.totals(self.by_site)
 
     @cached_property
     def copied(self) -> int:
@@ -117,7 +117,7 @@ class Facts:
     @cached_property
     def crossed(self) -> pd.DataFrame:
         """from to bytes: what flowed between GPUs, as wire bytes of kernels and bytes of copies."""
-        device = traffic.directed(self.by_site, "flow").rename(columns={"wire_bytes": "moved"})
+        device = counts.directed(self.by_site, "flow").rename(columns={"wire_bytes": "moved"})
         host = _copies.directed(self.copies, "flow").rename(columns={"bytes": "moved"})
         both = pd.concat([part[["from", "to", "moved"]] for part in (device, host)], ignore_index=True)
         both = both[(both["from"] >= 0) & (both["to"] >= 0)].rename(columns={"moved": "bytes"})

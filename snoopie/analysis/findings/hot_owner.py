@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from snoopie.analysis import traffic, units
 from snoopie.analysis.findings.facts import Facts
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import HOT, LEAST_CROSSED, LEAST_OWNERS, in_words
+from snoopie.analysis.traffic import counts
+from snoopie.words import units
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
     between = facts.by_site[(facts.by_site["owner"] >= 0) & (facts.by_site["issuer"] >= 0)]
-    at = traffic.settled(between, ["owner"], ["wire_bytes"]).set_index("owner")["wire_bytes"]
+    at = counts.settled(between, ["owner"], ["wire_bytes"]).set_index("owner")["wire_bytes"]
     taking_part = set(between["issuer"]) | set(at.index)
     if not LEAST_OWNERS.crossed(len(taking_part)):
         return

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from snoopie.analysis.findings.finding import Evidence, Finding
-from snoopie.analysis.names import short_name
+from snoopie.words.names import short_name
 
 
 def on_line(row: Mapping[str, Any], says: str, numbers: Mapping[str, float], bytes: int, share: float) -> Finding:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from snoopie.analysis import traffic, units
 from snoopie.analysis.findings.facts import Facts, rows
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.repeated import covered
 from snoopie.analysis.findings.thresholds import LEAST_MOVED_SHARE, LEAST_WIRE
-from snoopie.trace.merge import HOST
+from snoopie.analysis.traffic import counts
+from snoopie.joined.merge import HOST
+from snoopie.words import units
 
 _KEYS = ["object", "gpu"]
 
@@ -73,7 +74,7 @@ def _used(facts: Facts) -> tuple[pd.Series, pd.Series]:
         (["store", "atomic", "reduction"], "destination", "source"),
         (["load", "atomic"], "source", "destination"),
     ):
-        device = traffic.settled(kernels[kernels["operation"].isin(operations)], _KEYS, ["wire_bytes"])
+        device = counts.settled(kernels[kernels["operation"].isin(operations)], _KEYS, ["wire_bytes"])
         copies = facts.copies.assign(object=facts.held(end), gpu=facts.copies[other])
         copies = copies[copies["object"].isin(kernels["object"]) & (copies[end] == HOST) & (copies["gpu"] >= 0)]
         parts = [device.set_index(_KEYS)["wire_bytes"], copies.groupby(_KEYS)["bytes"].sum()]

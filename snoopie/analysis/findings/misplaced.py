@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import traffic, units
 from snoopie.analysis.findings.facts import Facts, rows
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_SHARE, LEAST_WIRE, MISPLACED
+from snoopie.analysis.traffic import counts
 from snoopie.trace.tables import Ints
+from snoopie.words import units
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
@@ -22,7 +23,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     if copies.empty or not LEAST_WIRE.crossed(int(loads.sum())):
         return
     reads = _unchanged(facts, copies)
-    amounts = traffic.settled(reads, ["object", "owner", "gpu"], ["wire_bytes"])
+    amounts = counts.settled(reads, ["object", "owner", "gpu"], ["wire_bytes"])
     copied_in = copies.groupby("object")["bytes"].sum()
     for area in rows(amounts[["object", "owner"]].drop_duplicates()):
         number, owner = area["object"], area["owner"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.facts import Facts
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_CROSSED, LEAST_CROSSED_SHARE, ONE_SIDED, ONE_SIDED_PAIRS
+from snoopie.words import units
 
 
 def _find(facts: Facts) -> Iterator[Finding]:

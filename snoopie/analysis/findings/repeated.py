@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.facts import PLACE, Facts
-from snoopie.trace.merge import SECTOR
+from snoopie.joined.merge import SECTOR
+from snoopie.words import units
 
 _GROUP = ["group", "issuer"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.facts import Facts, rows
 from snoopie.analysis.findings.finding import Finding, Rule
 from snoopie.analysis.findings.lines import on_line
 from snoopie.analysis.findings.thresholds import EFFICIENCY, EFFICIENCY_OF_LOADS, LEAST_SHARE, LEAST_WIRE, Threshold
+from snoopie.words import units
 
 
 def _stores(facts: Facts) -> Iterator[Finding]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.facts import Facts, rows
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_COPIED, LEAST_COPIED_SHARE
-from snoopie.trace.merge import HOST
+from snoopie.joined.merge import HOST
+from snoopie.words import units
 
 
 def _find(facts: Facts) -> Iterator[Finding]:

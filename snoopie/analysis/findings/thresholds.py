@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from snoopie.analysis import units
+from snoopie.words import units
 
 Unit = Literal["share", "bytes", "times", "count"]
 

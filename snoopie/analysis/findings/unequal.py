@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from snoopie.analysis import traffic, units
 from snoopie.analysis.findings.facts import Facts
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_CROSSED, UNEQUAL, in_words
-from snoopie.trace.merge import HOST, UNKNOWN
+from snoopie.analysis.traffic import counts
+from snoopie.joined.merge import HOST, UNKNOWN
+from snoopie.words import units
 
 _NOT_A_GPU = (HOST, UNKNOWN)
 
@@ -52,7 +53,7 @@ def _moved(facts: Facts, worker: str) -> pd.Series:
     device = at_gpus.assign(process=sites["process"].to_numpy()[rows])
     copies = facts.copies[~facts.copies[["source", "destination"]].isin(_NOT_A_GPU).any(axis=1)]
     parts = [
-        traffic.settled(device, [worker], ["wire_bytes"]).set_index(worker)["wire_bytes"],
+        counts.settled(device, [worker], ["wire_bytes"]).set_index(worker)["wire_bytes"],
         copies.groupby(worker)["bytes"].sum(),
     ]
     working = set(launches["gpu" if worker == "issuer" else "process"]) | set(facts.copies[worker])

@@ -1,4 +1,4 @@
-"""What an instruction does to memory, from the text of its opcode: as nvbit_tool/src/opcode.cpp has it.
+"""What an instruction does to memory, from the text of its opcode: as nvbit_tool/src/code/opcode.cpp has it.
 
 Only what a log can have: one address a lane. Anything else is not known, and never guessed.
 """

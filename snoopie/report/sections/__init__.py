@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.report.parts import Section
 from snoopie.report.sections import about, calls, code, communication, findings, memory
 

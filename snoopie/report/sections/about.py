@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from snoopie.analysis import units
 from snoopie.analysis.losses import in_shell_words
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.report.parts import Facts, Part, Section, Sentences, Text, cut, table
+from snoopie.words import units
 
 # Sentences on what a trace lacks, and letters of each: a hostile one can have as many as it likes.
 _MOST, _LONGEST = 40, 400

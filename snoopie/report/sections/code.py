@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from snoopie.analysis import source, units
-from snoopie.api import Trace
+from snoopie.analysis.source import lines as _lines
+from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.figures.lines import NO_LINE
 from snoopie.figures.widths import PAGE
 from snoopie.report.parts import MOST_LETTERS, TRAFFIC, Listing, Part, Section, SourceLine, Text, cut, drawing, table
+from snoopie.words import units
 
 # So many of the lines that moved most are shown in their files, with so many lines around each.
 _EXCERPTS, _AROUND = 12, 4
@@ -63,11 +64,11 @@ def _excerpts(moved: pd.DataFrame, sources: Sequence[Path]) -> list[Part]:
 
 
 def _text(file: str, sources: Sequence[Path]) -> list[str] | None:
-    path = source.find_source(file, sources)
+    path = _lines.find_source(file, sources)
     if path is None:
         return None
     try:
-        return source.read_source(path).splitlines()
+        return _lines.read_source(path).splitlines()
     except SnoopieError:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.figures.widths import PAGE
 from snoopie.report.parts import TRAFFIC, Part, Section, drawing, table
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from snoopie.analysis import units
 from snoopie.analysis.findings.numbers import said
-from snoopie.api import Trace
+from snoopie.api.trace import Trace
 from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, Finding, Findings, Part, Section, Text, cut
+from snoopie.words import units
 
 TITLE = "Findings"
 

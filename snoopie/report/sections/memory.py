@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from snoopie.analysis import memory as analysis
-from snoopie.analysis import units
-from snoopie.api import Trace
+from snoopie.analysis.memory import usage as _usage
+from snoopie.api.trace import Trace
 from snoopie.figures import memory as chart
 from snoopie.figures.widths import PAGE
 from snoopie.report.parts import Part, Section, Text, drawing, table
+from snoopie.words import units
 
 # More charts than this are drawn as one of all together; moments of each, so that it stays small.
 _CHARTS, _MOMENTS = 6, 500
@@ -72,7 +72,7 @@ def leaks(trace: Trace, _: Sequence[Path]) -> Section:
     title = "Never freed"
     kept = trace.leaks()
     # What lives until the program's end by design is no leak.
-    lost: pd.DataFrame = kept[kept["state"] == analysis.NEVER_FREED]
+    lost: pd.DataFrame = kept[kept["state"] == _usage.NEVER_FREED]
     if trace.objects.empty:
         return Section("leaks", title, absent="no allocation was recorded")
     parts: list[Part] = []

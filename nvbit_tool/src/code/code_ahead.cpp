@@ -1,0 +1,69 @@
+#include "code/code_ahead.h"
+
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "base/child_environment.h"
+#include "code/cubin.h"
+
+namespace snoopie {
+
+namespace {
+
+// A file in memory that a child can open by name.
+class MemoryFile {
+  public:
+    explicit MemoryFile(std::string_view bytes) : fd_(memfd_create("snoopie-code", MFD_CLOEXEC)) {
+        while (fd_ >= 0 && !bytes.empty()) {
+            const ssize_t n = write(fd_, bytes.data(), bytes.size());
+            if (n <= 0) break;
+            bytes.remove_prefix(static_cast<size_t>(n));
+        }
+    }
+    ~MemoryFile() {
+        if (fd_ >= 0) close(fd_);
+    }
+    MemoryFile(MemoryFile&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+    MemoryFile& operator=(MemoryFile&&) = delete;
+
+    std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+
+  private:
+    int fd_;
+};
+
+}  // namespace
+
+void disassemble_ahead(const std::string& disassemble, std::string_view module, const std::vector<std::string>& mangled,
+                       const std::string& architecture) {
+    std::string why_not;
+    const std::optional<Cubin> cubin = Cubin::parse(module, &why_not);
+    if (!cubin) return;
+    std::vector<MemoryFile> codes;
+    std::string list;
+    for (const std::string& name : mangled) {
+        const std::string_view code = cubin->bytes(".text." + name);
+        if (code.empty()) continue;
+        codes.emplace_back(code);
+        list += "-b\t" + architecture + "\t" + codes.back().path() + "\n";
+    }
+    if (codes.size() < 2) return;
+    const MemoryFile file(list);
+    const std::string path = file.path();
+    const std::string jobs = std::to_string(std::clamp(std::thread::hardware_concurrency(), 1u, 32u));
+    const char* const arguments[] = {disassemble.c_str(), "--warm", path.c_str(), "--jobs", jobs.c_str(), nullptr};
+    const std::vector<char*> environment = environment_without_preload();
+    pid_t child = -1;
+    if (posix_spawn(&child, disassemble.c_str(), nullptr, nullptr, const_cast<char* const*>(arguments), environment.data()) != 0) return;
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+}  // namespace snoopie

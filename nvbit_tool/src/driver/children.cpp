@@ -1,0 +1,52 @@
+// What NVBit does to the application's children. When it is loaded it takes LD_PRELOAD out of the environment, so that the disassemblers
+// that it runs load neither the tool nor the driver. A launcher's workers, and whatever else the user preloads, need the variable: the
+// linker sends NVBit's calls here (--wrap), where the application keeps it and only NVBit's own commands go without.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/child_environment.h"
+
+extern "C" {
+
+int __real_unsetenv(const char* name);
+
+int __wrap_unsetenv(const char* name) { return std::strcmp(name, "LD_PRELOAD") == 0 ? 0 : __real_unsetenv(name); }
+
+// As system() with a command, but an interrupt still ends the application.
+int __wrap_system(const char* command) {
+    const std::vector<char*> environment = snoopie::environment_without_preload();
+    char* const shell[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(command), nullptr};
+
+    // A handler of the application must not take the status away.
+    sigset_t child_ended;
+    sigset_t before;
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    pthread_sigmask(SIG_BLOCK, &child_ended, &before);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &before);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t child = -1;
+    int status = -1;
+    const int error = posix_spawn(&child, "/bin/sh", nullptr, &attributes, shell, environment.data());
+    if (error == 0) {
+        while (waitpid(child, &status, 0) < 0) {
+            if (errno == EINTR) continue;
+            status = -1;
+            break;
+        }
+    }
+    posix_spawnattr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return status;
+}
+
+}  // extern "C"

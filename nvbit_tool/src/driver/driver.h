@@ -1,0 +1,92 @@
+// The CUDA driver as the collector uses it: contexts made current for a while, failed calls counted, the machine's GPUs and links.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#ifndef __CUDA_API_VERSION_INTERNAL
+#define __CUDA_API_VERSION_INTERNAL  // as nvbit.h does: every versioned name is written out
+#endif
+#include "cuda.h"
+#include "trace/owners.h"
+#include "trace/trace_header.h"
+
+namespace snoopie {
+
+// Calls of the collector that failed. They never stop the application; the footer tells how many there were.
+extern std::atomic<uint64_t> driver_errors;
+
+inline bool succeeded(CUresult result) {
+    if (result == CUDA_SUCCESS) return true;
+    driver_errors.fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
+// While one of these lives, driver events of this thread are the collector's own. Per thread: a flag for all threads would lose the
+// application's events. The thread's capture mode is relaxed meanwhile, or the collector's calls would break a stream capture that the
+// application has under way.
+class OwnCalls {
+  public:
+    OwnCalls();
+    ~OwnCalls();
+    OwnCalls(const OwnCalls&) = delete;
+    OwnCalls& operator=(const OwnCalls&) = delete;
+    static bool active() { return depth_ > 0; }
+
+  private:
+    static thread_local int depth_;
+    CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+class CurrentContext {
+  public:
+    explicit CurrentContext(CUcontext context) : pushed_(succeeded(cuCtxPushCurrent_v2(context))) {}
+    ~CurrentContext() {
+        CUcontext ignored;
+        if (pushed_) cuCtxPopCurrent_v2(&ignored);
+    }
+    CurrentContext(const CurrentContext&) = delete;
+    CurrentContext& operator=(const CurrentContext&) = delete;
+
+  private:
+    OwnCalls own_;
+    bool pushed_;
+};
+
+// All GPUs that this process sees, in the order of their ordinals, and behind them the machine's others.
+std::vector<GpuInfo> find_gpus();
+std::vector<LinkInfo> find_links();
+std::string driver_version();
+
+// Whether the context's GPU can have multicast objects.
+bool multicast_supported(CUcontext context);
+
+// The ordinal of a context's GPU, -1 if it cannot be told.
+int gpu_of(CUcontext context);
+
+// A stream as a call names it: null is one of the two default streams.
+inline CUstream stream_of(CUstream stream, bool per_thread) {
+    if (stream) return stream;
+    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+// Whether work that is given to the stream becomes part of a graph instead of running.
+bool capturing(CUstream stream);
+
+// The context of a stream; the current one for a default stream and where it cannot be told.
+CUcontext context_of(CUstream stream, CUcontext current);
+
+inline uint8_t owner_of_device(CUdevice ordinal) {
+    return ordinal >= 0 && ordinal < kMaxGpus ? static_cast<uint8_t>(ordinal) : kOwnerUnknown;
+}
+
+// Whose memory the driver takes an address for; none if it knows nothing of it, as of pageable memory. Right for plain allocations and
+// module variables; of mapped ranges the driver only knows who reserved them.
+std::optional<uint8_t> owner_by_driver(CUdeviceptr address);
+
+// Where managed memory was last prefetched to; none if not all of it was, or not to the same place.
+std::optional<uint8_t> last_prefetched_to(CUdeviceptr address, size_t bytes);
+
+}  // namespace snoopie

@@ -1,0 +1,154 @@
+#include "launches/context.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/thread_id.h"
+#include "launches/launch_code.h"
+#include "nvbit.h"
+
+namespace snoopie {
+
+Context::Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu), code_(std::make_unique<LaunchCode>(this)) {}
+Context::~Context() = default;
+
+uint64_t Context::identity(CUfunction handle) const {
+    const uint64_t address = nvbit_get_func_addr(handle_, handle);
+    return address ? address : reinterpret_cast<uint64_t>(handle);
+}
+
+ContextFunction& Context::function(CUfunction handle) {
+    std::unique_lock lock(functions_mutex_);
+    ContextFunction*& function = functions_[handle];
+    if (!function) {
+        const OwnCalls own;
+        std::unique_ptr<ContextFunction>& owned = functions_by_identity_[identity(handle)];
+        if (!owned) owned = std::make_unique<ContextFunction>();
+        function = owned.get();
+    }
+    return *function;
+}
+
+std::vector<const ContextFunction*> Context::functions() {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<const ContextFunction*> functions;
+    for (const auto& [identity, function] : functions_by_identity_) functions.push_back(function.get());
+    return functions;
+}
+
+std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function) {
+    std::unique_lock lock(mutex_);
+    for (uint32_t tried = 0; slots_[next_slot_] != 0; ++tried) {
+        if (tried == kSlots) return std::nullopt;
+        next_slot_ = (next_slot_ + 1) % kSlots;
+    }
+    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1);
+    if (!counters) return std::nullopt;
+    const auto slot = static_cast<uint16_t>(next_slot_);
+    slots_[slot] = launch;
+    next_slot_ = (next_slot_ + 1) % kSlots;
+    Flight flight;
+    flight.launch = launch;
+    flight.slot = slot;
+    flight.counters = *counters;
+    flight.function = &function;
+    flight.begin = std::chrono::steady_clock::now();
+    return flight;
+}
+
+CUevent Context::take_event() {
+    {
+        std::unique_lock lock(mutex_);
+        if (!events_.empty()) {
+            const CUevent event = events_.back();
+            events_.pop_back();
+            return event;
+        }
+    }
+    const CurrentContext current(handle_);
+    CUevent event = nullptr;
+    return succeeded(cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
+}
+
+void Context::begin(Flight* flight, CUstream stream) {
+    if (!clock_) return;
+    const CUevent event = take_event();
+    flight->called = now_ns();
+    if (event && succeeded(cuEventRecord(event, stream))) flight->start = event;
+}
+
+void Context::cancel(const Flight& flight) {
+    std::unique_lock lock(mutex_);
+    free_locked(flight);
+}
+
+bool Context::depart(Flight flight, CUstream stream) {
+    flight.event = take_event();
+    if (!flight.event || !succeeded(cuEventRecord(flight.event, stream))) return false;
+    std::unique_lock lock(mutex_);
+    flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
+    return true;
+}
+
+bool Context::let_default_stream_wait(const ContextFunction& function) {
+    std::unique_lock lock(mutex_);
+    for (const auto& [stream, queue] : flights_) {
+        const auto last = std::find_if(queue.rbegin(), queue.rend(),
+                                       [&](const Flight& flight) { return function.shares_code || flight.function == &function; });
+        if (last != queue.rend() && cuStreamWaitEvent(CU_STREAM_LEGACY, last->event, 0) != CUDA_SUCCESS) return false;
+    }
+    return true;
+}
+
+size_t Context::in_flight() const {
+    std::unique_lock lock(mutex_);
+    size_t count = 0;
+    for (const auto& [stream, queue] : flights_) count += queue.size();
+    return count;
+}
+
+std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
+    std::unique_lock lock(mutex_);
+    std::vector<Flight> ended;
+    for (auto stream = flights_.begin(); stream != flights_.end();) {
+        std::deque<Flight>& queue = stream->second;
+        while (!queue.empty() && ended.size() < limit) {
+            const CUresult result = cuEventQuery(queue.front().event);
+            if (result == CUDA_ERROR_NOT_READY) break;
+            (succeeded(result) ? ended : *lost).push_back(queue.front());
+            queue.pop_front();
+        }
+        stream = queue.empty() ? flights_.erase(stream) : std::next(stream);
+    }
+    return ended;
+}
+
+std::optional<Span> Context::span(const Flight& flight) {
+    return flight.start ? clock_->span(flight.start, flight.event, flight.called) : std::nullopt;
+}
+
+void Context::keep_time() {
+    if (clock_) clock_->keep_up();
+}
+
+std::optional<Flight> Context::oldest() const {
+    std::unique_lock lock(mutex_);
+    const Flight* oldest = nullptr;
+    for (const auto& [stream, queue] : flights_)
+        if (!queue.empty() && (!oldest || queue.front().begin < oldest->begin)) oldest = &queue.front();
+    return oldest ? std::optional(*oldest) : std::nullopt;
+}
+
+void Context::disembark(const Flight& flight) {
+    std::unique_lock lock(mutex_);
+    if (flight.event) events_.push_back(flight.event);
+    free_locked(flight);
+}
+
+void Context::free_locked(const Flight& flight) {
+    if (flight.start) events_.push_back(flight.start);
+    slots_[flight.slot] = 0;
+    memory_->release(flight.counters);
+}
+
+}  // namespace snoopie

@@ -1,0 +1,150 @@
+// One CUDA context: its GPU's probe memory, its instrumented functions, and the launches in flight.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "driver/driver.h"
+#include "launches/gpu_clock.h"
+#include "launches/probe_memory.h"
+
+namespace snoopie {
+
+// A launch as its driver call describes it.
+struct LaunchCall {
+    CUfunction function = nullptr;
+    CUstream stream = nullptr;
+    std::array<uint32_t, 3> grid{1, 1, 1};
+    std::array<uint32_t, 3> block{1, 1, 1};
+    uint32_t shared_memory = 0;
+    // The kernel's arguments in either of the two forms of the call, or null.
+    void** parameters = nullptr;
+    void** extra = nullptr;
+};
+
+// A kernel or device function as this context knows it.
+struct ContextFunction {
+    // Held from the launch's entry to its exit for selected kernels: NVBit keeps launch value and on/off switch per function.
+    std::mutex launching;
+    std::once_flag decision;
+    bool selected = false;
+    std::string name;
+    bool instrumented = false;
+    bool unmeasurable = false;        // it could have sites, and NVBit cannot handle it
+    bool by_table = false;            // it calls through a table,
+    std::set<uint32_t> table_places;  // whose functions at these places are instrumented
+    uint32_t id = 0;                  // in the trace
+    uint32_t first_site = 0;          // ids that a launch of it can reach; 0 = none to measure
+    uint32_t last_site = 0;
+    // What LAUNCH_SAMPLE chooses from, and what of it was measured.
+    std::atomic<uint64_t> launches{0};
+    std::atomic<uint64_t> launches_measured{0};
+    // Of LaunchCode: NVBit's switch and value as they were set last.
+    bool enabled = false;
+    bool uncounted = false;
+    bool in_graph = false;
+    bool shares_code = false;  // it calls instrumented functions that other kernels can call too
+    uint64_t shared_writes_seen = 0;
+};
+
+class LaunchCode;
+
+// A measured launch between its call and the collection of its counts.
+struct Flight {
+    uint32_t launch = 0;  // id
+    uint16_t slot = 0;
+    ProbeMemory::Counters counters;
+    CUevent event = nullptr;  // after the launch, in its stream
+    CUevent start = nullptr;  // before it; null if its time cannot be told
+    uint64_t called = 0;      // host ns, when that was recorded
+    ContextFunction* function = nullptr;
+    std::chrono::steady_clock::time_point begin;
+};
+
+class Context {
+  public:
+    static constexpr uint32_t kSlots = 1 << 16;  // of launches in flight
+
+    Context(CUcontext handle, uint8_t gpu);
+    ~Context();
+
+    CUcontext handle() const { return handle_; }
+    uint8_t gpu() const { return gpu_; }
+
+    // A function has several handles (a CUkernel at its launch, a CUfunction in a graph): its code's address tells that it is the same.
+    uint64_t identity(CUfunction handle) const;
+    ContextFunction& function(CUfunction handle);
+
+    // Set once, before the first launch; null where there is nothing to trace or no memory for it.
+    void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
+    ProbeMemory* memory() const { return memory_.get(); }
+    // The same; null where it cannot be told when launches ran.
+    void give_clock(std::unique_ptr<GpuClock> clock) { clock_ = std::move(clock); }
+
+    // Counters and a slot for a launch. None if all are in use by launches that have not ended.
+    std::optional<Flight> board(uint32_t launch, ContextFunction& function);
+    LaunchCode& code() { return *code_; }
+
+    uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
+    // The launch follows in `stream`, which is not capturing: from here on its time counts.
+    void begin(Flight* flight, CUstream stream);
+    // The launch did not happen.
+    void cancel(const Flight& flight);
+    // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
+    bool depart(Flight flight, CUstream stream);
+    // The legacy default stream waits for the measured launches under way that run code of this function; false if it cannot.
+    bool let_default_stream_wait(const ContextFunction& function);
+    // All functions that were asked for so far.
+    std::vector<const ContextFunction*> functions();
+
+    // For the draining thread:
+    size_t in_flight() const;
+    // Those whose launches have ended, at most `limit`. On an error of the context everything in flight goes to *lost.
+    std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
+    // When one of those ran on the GPU; none for a node of a graph.
+    std::optional<Span> span(const Flight& flight);
+    // Before those of `span`: they are right then.
+    void keep_time();
+    // The launch that has been in flight longest, if any.
+    std::optional<Flight> oldest() const;
+    uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
+    // Counts are collected and records taken: slot, counters and events are free again.
+    void disembark(const Flight& flight);
+
+  private:
+    // An event with timing, null if there can be none.
+    CUevent take_event();
+    void free_locked(const Flight& flight);
+
+    const CUcontext handle_;
+    const uint8_t gpu_;
+    const std::unique_ptr<LaunchCode> code_;
+    std::unique_ptr<ProbeMemory> memory_;
+    std::unique_ptr<GpuClock> clock_;
+
+    std::mutex functions_mutex_;
+    std::unordered_map<CUfunction, ContextFunction*> functions_;
+    std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
+
+    mutable std::mutex mutex_;
+    // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
+    std::map<std::pair<CUstream, uint32_t>, std::deque<Flight>> flights_;
+    std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
+    // Slots go round, so that successive launches sample different accesses (see `sampled`).
+    uint32_t next_slot_ = 0;
+    std::vector<CUevent> events_;
+};
+
+}  // namespace snoopie

@@ -1,0 +1,264 @@
+#include "launches/drain.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <limits>
+#include <numeric>
+
+namespace snoopie {
+
+namespace {
+
+constexpr size_t kRowsAtOnce = 4096;
+constexpr size_t kFlightsAtOnce = 256;
+constexpr uint64_t kUnitsAtOnce = 1 << 16;  // of a GPU that makes records as fast as they are taken, before the others have their turn
+constexpr auto kBusyPause = std::chrono::microseconds(200);
+constexpr auto kIdlePause = std::chrono::milliseconds(100);
+constexpr auto kStampPatience = std::chrono::seconds(5);
+
+}  // namespace
+
+Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
+    : writer_(writer),
+      catalog_(catalog),
+      on_thread_(on_thread),
+      patience_(patience),
+      on_stall_(std::move(on_stall)),
+      record_writer_(writer) {
+    thread_ = std::thread([this] { run(); });
+}
+
+void Drain::add(Context* context) {
+    std::unique_lock lock(mutex_);
+    members_.push_back(std::make_unique<Member>());
+    members_.back()->context = context;
+    members_.back()->closed = stopping_;
+}
+
+void Drain::wake() {
+    std::unique_lock lock(mutex_);
+    woken_ = true;
+    wake_.notify_one();
+}
+
+void Drain::close(Context* context) {
+    std::unique_lock lock(mutex_);
+    for (const auto& member : members_) {
+        if (member->context != context) continue;
+        if (!member->closing) member->deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kCloseMilliseconds);
+        member->closing = true;
+        wake_.notify_one();
+        closed_.wait(lock, [&] { return member->closed; });
+    }
+}
+
+void Drain::stop() {
+    std::vector<Context*> contexts;
+    {
+        std::unique_lock lock(mutex_);
+        for (const auto& member : members_) contexts.push_back(member->context);
+    }
+    for (Context* context : contexts) close(context);
+    {
+        std::unique_lock lock(mutex_);
+        stopping_ = true;
+        wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+}
+
+void Drain::run() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    on_thread_();
+    const OwnCalls own;
+
+    std::unique_lock lock(mutex_);
+    while (true) {
+        bool busy = false;
+        bool closing = false;
+        // Members are only ever added, so indices stay valid while the lock is away.
+        for (size_t i = 0; i < members_.size(); ++i) {
+            Member& member = *members_[i];
+            if (member.closed) continue;
+            const bool last = member.closing;
+            lock.unlock();
+            const bool more = serve(member);
+            if (more) watch(member);
+            lock.lock();
+            busy |= more;
+            closing |= member.closing;
+            if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
+                if (more) lost_ += member.context->in_flight();
+                member.closed = true;
+                closed_.notify_all();
+            }
+        }
+        if (stopping_) break;
+        woken_ = false;
+        if (busy || closing) {
+            wake_.wait_for(lock, kBusyPause);
+        } else {
+            wake_.wait_for(lock, kIdlePause, [this] { return woken_ || stopping_; });
+        }
+    }
+    // Nobody must wait for a context that came while the others were closed.
+    for (const auto& member : members_) member->closed = true;
+    closed_.notify_all();
+}
+
+// Returns whether launches are still in flight.
+bool Drain::serve(Member& member) {
+    Context& context = *member.context;
+    if (!context.memory()) return false;
+    const CurrentContext current(context.handle());
+
+    take_records(member, std::numeric_limits<uint64_t>::max());
+
+    std::vector<Flight> lost;
+    const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
+    for (const Flight& flight : lost) {
+        member.taken[flight.slot] = 0;
+        context.disembark(flight);
+    }
+    lost_ += lost.size();
+    if (ended.empty()) return context.in_flight() > 0;
+
+    // Every record of the launches that ended lies before this tail.
+    const auto progress = context.memory()->read_progress();
+    if (progress) {
+        take_records(member, progress->tail);
+        dropped_ += progress->dropped - member.dropped;
+        member.dropped = progress->dropped;
+        misdirected_ += progress->misdirected - member.misdirected;
+        member.misdirected = progress->misdirected;
+    }
+    context.keep_time();
+    std::vector<SpanRow> spans;
+    for (const Flight& flight : ended) {
+        if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
+        uint64_t& taken = member.taken[flight.slot];
+        if (progress && context.memory()->collect(flight.counters, &values_)) {
+            const uint64_t accesses = write_counts(context, flight, &values_);
+            if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
+            ++measured_;
+        } else {
+            ++lost_;
+        }
+        taken = 0;
+        context.disembark(flight);
+    }
+    writer_->append(spans);
+    writer_->set_dropped(dropped_);
+    return context.in_flight() > 0;
+}
+
+// A kernel that waits for another can run long; what it counts tells whether it moves on.
+void Drain::watch(Member& member) {
+    if (patience_.count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < member.next_look) return;
+    member.next_look = now + std::min<std::chrono::steady_clock::duration>(patience_ / 2, std::chrono::seconds(10));
+    const std::optional<Flight> oldest = member.context->oldest();
+    if (!oldest || now - oldest->begin < patience_) return;
+    const CurrentContext current(member.context->handle());
+    if (!member.context->memory()->peek(oldest->counters, &values_)) return;
+    const uint64_t sum = std::accumulate(values_.begin(), values_.end(), uint64_t{0});
+    if (member.watched != oldest->launch || member.sum != sum) {
+        member.watched = oldest->launch;
+        member.sum = sum;
+        member.since = now;
+        member.told = false;
+        return;
+    }
+    if (member.told || now - member.since < patience_) return;
+    member.told = true;
+    on_stall_(*member.context, *oldest, std::chrono::duration_cast<std::chrono::seconds>(now - member.since));
+}
+
+// Takes what is finished; when `until` is a place, waits for every record before it (their warps are past the reservation, so the wait is
+// short unless the GPU has failed).
+void Drain::take_records(Member& member, uint64_t until) {
+    Context& context = *member.context;
+    RecordRing* ring = context.memory()->ring();
+    if (!ring) return;
+    const bool complete = until != std::numeric_limits<uint64_t>::max();
+    const auto patience = std::chrono::steady_clock::now() + kStampPatience;
+    RawRecord record;
+    const uint64_t limit = complete ? until : ring->head() + kUnitsAtOnce;
+    while (ring->head() < limit) {
+        if (ring->take(&record)) {
+            append(member, record);
+            continue;
+        }
+        flush_records(context);
+        if (!complete || std::chrono::steady_clock::now() > patience) return;
+    }
+    flush_records(context);
+}
+
+void Drain::append(Member& member, const RawRecord& record) {
+    Context& context = *member.context;
+    const RecordHead& head = record.head;
+    ++member.taken[head.slot];
+    const Access access{context.launch_in(head.slot),
+                        head.site,
+                        context.gpu(),
+                        context.memory()->slots().owner(head.owner),
+                        head.mask,
+                        head.time,
+                        head.block,
+                        head.warp};
+    switch (head.shape) {
+        case RecordShape::strided:
+            record_writer_.strided(access, head.base, head.stride);
+            break;
+        case RecordShape::scattered:
+            record_writer_.scattered(access, record.addresses);
+            break;
+        case RecordShape::bulk:
+            record_writer_.bulk(access, head.base, static_cast<u8>(head.stride));
+            break;
+    }
+    if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);
+}
+
+// Hands the records that were taken to the trace, and their room back to the GPU.
+void Drain::flush_records(Context& context) {
+    records_ += record_writer_.pending();
+    record_writer_.flush();
+    context.memory()->ring()->publish();
+}
+
+// Returns how many accesses were measured.
+uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
+    std::vector<CountRow> rows;
+    uint64_t measured = 0;
+    const SlotTable& slots = context.memory()->slots();
+    // No slot that this launch counted in stands for another object by now: it has not landed yet.
+    const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
+    uint64_t* counters = values->data();
+    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
+        fold_untold(targets, slots.owners(), counters);
+        for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters) {
+            const uint64_t accesses = counters[kAccesses];
+            if (accesses == 0) continue;
+            const SlotTable::Target& target = targets[slot];
+            const uint64_t sectors = sectors_of(counters, 1u << catalog_->log2_width(site));
+            rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), sectors, target.object});
+            // A site that is not measured has no sectors: it only ran.
+            if (sectors)
+                measured += accesses;
+            else
+                unmeasured_ += accesses;
+            if (sectors && target.owner == kOwnerUnknown) unresolved_ += accesses;
+        }
+    }
+    accesses_ += measured;
+    writer_->append(rows);
+    return measured;
+}
+
+}  // namespace snoopie

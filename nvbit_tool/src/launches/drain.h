@@ -1,0 +1,102 @@
+// The thread that brings records and counts from the GPUs into the trace. It is the only one that waits for a GPU, and only for copies.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "launches/context.h"
+#include "trace/catalog.h"
+#include "trace/record_writer.h"
+#include "trace/trace_writer.h"
+
+namespace snoopie {
+
+class Drain {
+  public:
+    // Called on the thread when a launch in flight has counted nothing new for `patience`, once for each time; 0 s = never.
+    using OnStall = std::function<void(const Context&, const Flight&, std::chrono::seconds)>;
+
+    Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall);
+    ~Drain() { stop(); }
+
+    void add(Context* context);
+    // Collects what the context's launches have left, waiting at most kCloseMilliseconds for those that still run, and never uses the
+    // context again.
+    void close(Context* context);
+    // Closes every context and ends the thread.
+    void stop();
+    void wake();
+
+    uint64_t launches_measured() const { return measured_; }
+    uint64_t launches_lost() const { return lost_; }
+    uint64_t accesses() const { return accesses_; }
+    uint64_t unresolved() const { return unresolved_; }
+    uint64_t unmeasured() const { return unmeasured_; }
+    uint64_t misdirected() const { return misdirected_; }
+    uint64_t records_written() const { return records_; }
+    uint64_t records_dropped() const { return dropped_; }
+
+    static constexpr int kCloseMilliseconds = 5000;
+
+  private:
+    struct Member {
+        Context* context = nullptr;
+        uint64_t dropped = 0;
+        uint64_t misdirected = 0;
+        std::vector<uint64_t> taken = std::vector<uint64_t>(Context::kSlots, 0);  // records of the launch in each slot
+        bool closing = false;
+        bool closed = false;
+        std::chrono::steady_clock::time_point deadline;
+        // Of the launch that has been in flight longest: what it had counted, and since when.
+        uint32_t watched = 0;
+        uint64_t sum = 0;
+        std::chrono::steady_clock::time_point since;
+        std::chrono::steady_clock::time_point next_look;
+        bool told = false;
+    };
+
+    void run();
+    bool serve(Member& member);
+    void watch(Member& member);
+    void take_records(Member& member, uint64_t until);
+    void append(Member& member, const RawRecord& record);
+    uint64_t write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
+    void flush_records(Context& context);
+
+    TraceWriter* const writer_;
+    const Catalog* const catalog_;
+    void (*const on_thread_)();
+    const std::chrono::seconds patience_;
+    const OnStall on_stall_;
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::condition_variable closed_;
+    std::vector<std::unique_ptr<Member>> members_;
+    bool stopping_ = false;
+    bool woken_ = false;
+
+    std::atomic<uint64_t> measured_{0};
+    std::atomic<uint64_t> lost_{0};
+    std::atomic<uint64_t> accesses_{0};
+    std::atomic<uint64_t> unresolved_{0};
+    std::atomic<uint64_t> unmeasured_{0};
+    std::atomic<uint64_t> misdirected_{0};
+    std::atomic<uint64_t> records_{0};
+    std::atomic<uint64_t> dropped_{0};
+
+    // Of the thread alone.
+    RecordWriter record_writer_;
+    std::vector<uint64_t> values_;
+
+    std::thread thread_;
+};
+
+}  // namespace snoopie

@@ -1,0 +1,62 @@
+#include "launches/gpu_clock.h"
+
+#include "base/clock.h"
+
+namespace snoopie {
+
+namespace {
+
+// The first finds much to do for the first time; each can make the time known to a narrower interval.
+constexpr int kObservations = 5;
+constexpr uint64_t kPatience = 2'000'000;  // ns
+
+struct Observation {
+    uint64_t before;
+    uint64_t after;
+};
+
+// Has an event happen; none if it has not within kPatience.
+std::optional<Observation> observe(CUevent event, CUstream stream) {
+    const uint64_t before = now_ns();
+    if (!succeeded(cuEventRecord(event, stream))) return std::nullopt;
+    CUresult result;
+    while ((result = cuEventQuery(event)) == CUDA_ERROR_NOT_READY)
+        if (now_ns() - before > kPatience) return std::nullopt;
+    if (!succeeded(result)) return std::nullopt;
+    return Observation{before, now_ns()};
+}
+
+}  // namespace
+
+std::unique_ptr<GpuClock> GpuClock::create(CUstream stream) {
+    CUevent base = nullptr;
+    CUevent next = nullptr;
+    if (!succeeded(cuEventCreate(&base, CU_EVENT_DEFAULT)) || !succeeded(cuEventCreate(&next, CU_EVENT_DEFAULT))) return nullptr;
+    if (!observe(next, stream)) return nullptr;
+    const auto seen = observe(base, stream);
+    if (!seen) return nullptr;
+    std::unique_ptr<GpuClock> clock(new GpuClock(stream, base, next, EventClock(seen->before, seen->after)));
+    for (int i = 0; i < kObservations; ++i) clock->renew();
+    return clock;
+}
+
+std::optional<Span> GpuClock::span(CUevent start, CUevent end, uint64_t called) {
+    float since = 0;
+    float length = 0;
+    if (!succeeded(cuEventElapsedTime(&since, base_, end)) || !succeeded(cuEventElapsedTime(&length, start, end))) return std::nullopt;
+    return clock_.span(since, length, called);
+}
+
+void GpuClock::keep_up() {
+    if (clock_.is_old(now_ns())) renew();
+}
+
+void GpuClock::renew() {
+    const auto seen = observe(next_, stream_);
+    float since = 0;
+    if (!seen || !succeeded(cuEventElapsedTime(&since, base_, next_))) return;
+    clock_.renew(since, seen->before, seen->after);
+    std::swap(base_, next_);
+}
+
+}  // namespace snoopie

@@ -1,0 +1,379 @@
+#include "launches/instrumenter.h"
+
+#include <cxxabi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "code/code_ahead.h"
+#include "code/disassembler.h"
+#include "code/nccl_kernels.h"
+#include "code/pack_words.h"
+#include "code/probe_plan.h"
+#include "code/recursion.h"
+#include "nvbit.h"
+#include "probe/tensor_map.h"
+#include "settings/kernel_filter.h"
+
+namespace snoopie {
+
+namespace {
+
+bool may_be_foreign(InstrType::MemorySpace space) {
+    switch (space) {
+        case InstrType::MemorySpace::GENERIC:
+        case InstrType::MemorySpace::GLOBAL:
+        case InstrType::MemorySpace::GLOBAL_TO_SHARED:
+        case InstrType::MemorySpace::SURFACE:
+        case InstrType::MemorySpace::TEXTURE:
+        case InstrType::MemorySpace::TENSOR_MEM:
+            return true;
+        default:
+            return false;
+    }
+}
+
+Instruction describe(Instr* instr) {
+    Instruction instruction;
+    instruction.offset = instr->getOffset();
+    instruction.sass = instr->getSass();
+    instruction.opcode = instr->getOpcode();
+    instruction.touches_memory = may_be_foreign(instr->getMemorySpace());
+    for (int i = 0; i < instr->getNumOperands(); ++i) {
+        const InstrType::operand_t* operand = instr->getOperand(i);
+        if (operand->type == InstrType::OperandType::UREG) instruction.uniform_registers.push_back(operand->u.reg.num);
+        if (operand->type == InstrType::OperandType::PRED) instruction.predicates.push_back({operand->u.pred.num, operand->is_not});
+        if (operand->type != InstrType::OperandType::MREF) continue;
+        const auto& mref = operand->u.mref;
+        MemoryReference reference;
+        // A descriptor (desc[UR4]) is a caching policy and adds nothing to the address; a uniform register outside it does.
+        reference.register_pair =
+            mref.has_ra && mref.ra_mod == InstrType::RegModifierType::U64 && mref.ra_num != InstrType::RZ && !mref.has_ur;
+        reference.uniform = mref.has_ur && !mref.has_ra;
+        reference.reg = reference.uniform ? mref.ur_num : mref.ra_num;
+        reference.immediate = mref.has_imm ? mref.imm : 0;
+        instruction.references.push_back(reference);
+    }
+    return instruction;
+}
+
+// What all calls injected into a function have in common.
+struct Injection {
+    std::string kind;  // of probes
+    uint32_t first_site = 0;
+    uint64_t state = 0;
+};
+
+void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>& references, uint32_t site_word,
+            const Injection& injection) {
+    const auto begin = [&](const std::string& function) {
+        nvbit_insert_call(instr, function.c_str(), IPOINT_BEFORE);
+        nvbit_add_call_arg_guard_pred_val(instr);
+    };
+    const MemoryReference* reference = references.empty() ? nullptr : &references[probe.reference];
+    switch (probe.kind) {
+        case Probe::Kind::registers:
+            begin(injection.kind + "registers");
+            nvbit_add_call_arg_reg_val(instr, reference->reg);
+            nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            break;
+        case Probe::Kind::source:
+            begin(injection.kind + "source");
+            if (probe.predicate.number == PredicateOperand::kAlways)
+                nvbit_add_call_arg_const_val32(instr, 1);
+            else
+                nvbit_add_call_arg_pred_val_at(instr, probe.predicate.number);
+            nvbit_add_call_arg_const_val32(instr, probe.predicate.negated);
+            nvbit_add_call_arg_reg_val(instr, reference->reg);
+            nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            break;
+        case Probe::Kind::address:
+            begin(injection.kind + "address");
+            nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
+            break;
+        case Probe::Kind::bulk:
+            begin("snoopie_probe_bulk");
+            nvbit_add_call_arg_ureg_val(instr, reference->reg);
+            nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
+            nvbit_add_call_arg_ureg_val(instr, probe.size_register);
+            break;
+        case Probe::Kind::tensor:
+            begin("snoopie_probe_tensor");
+            nvbit_add_call_arg_ureg_val(instr, reference->reg);
+            nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
+            for (int k = 0; k < static_cast<int>(kMaxRank); ++k) {
+                if (k < probe.rank)
+                    nvbit_add_call_arg_ureg_val(instr, probe.first_coordinate + k);
+                else
+                    nvbit_add_call_arg_const_val32(instr, 0);
+            }
+            break;
+        case Probe::Kind::executed:
+            begin("snoopie_probe_executed");
+            break;
+    }
+    nvbit_add_call_arg_const_val32(instr, site_word);
+    nvbit_add_call_arg_const_val64(instr, injection.state);
+    nvbit_add_call_arg_launch_val64(instr, 0);
+}
+
+// `pack`: where its description is.
+void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, uint32_t pack, const Injection& injection) {
+    nvbit_insert_call(instr, (injection.kind + "pack" + std::to_string(words.pairs.size())).c_str(), IPOINT_BEFORE);
+    if (call.guard == SassLine::kAlways)
+        nvbit_add_call_arg_const_val32(instr, 1);
+    else
+        nvbit_add_call_arg_pred_val_at(instr, call.guard);
+    nvbit_add_call_arg_const_val32(instr, pack_word(pack, words.margin));
+    nvbit_add_call_arg_const_val64(instr, injection.state);
+    for (const int pair : words.pairs) {
+        nvbit_add_call_arg_reg_val(instr, pair);
+        nvbit_add_call_arg_reg_val(instr, pair + 1);
+    }
+    nvbit_add_call_arg_launch_val64(instr, 0);
+}
+
+std::string demangled(const std::string& name) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+    const std::string result = status == 0 ? text : name;
+    free(text);
+    return result;
+}
+
+LineChain chain_of(const LineTable& table, const std::string& function, uint32_t offset) {
+    LineChain chain;
+    for (const LineTable::Line* line = table.find(function, offset); line; line = table.caller(*line))
+        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line))});
+    return chain;
+}
+
+// What NVBit writes about the function's module: its cubin.
+std::string read_module(CUcontext context, CUfunction function) {
+    const int fd = memfd_create("snoopie-cubin", MFD_CLOEXEC);
+    if (fd < 0) return "";
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    nvbit_dump_cubin(context, function, path.c_str());  // its result is false even when the file is complete
+    std::string bytes;
+    const off_t size = lseek(fd, 0, SEEK_END);
+    if (size > 0) {
+        bytes.resize(static_cast<size_t>(size));
+        size_t done = 0;
+        while (done < bytes.size()) {
+            const ssize_t n = pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+            if (n <= 0) break;
+            done += static_cast<size_t>(n);
+        }
+        bytes.resize(done);
+    }
+    close(fd);
+    return bytes;
+}
+
+// The first argument of a kernel that has only one.
+struct Argument {
+    const void* data = nullptr;
+    size_t bytes = 0;
+};
+
+Argument only_argument(const Context& context, const LaunchCall& call) {
+    if (call.parameters) {
+        const std::vector<int> sizes = nvbit_get_kernel_argument_sizes(context.handle(), call.function);
+        if (sizes.size() == 1 && sizes[0] > 0) return {call.parameters[0], static_cast<size_t>(sizes[0])};
+    }
+    Argument argument;
+    for (void** extra = call.extra; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) argument.data = extra[1];
+        if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) argument.bytes = *static_cast<size_t*>(extra[1]);
+    }
+    return argument;
+}
+
+}  // namespace
+
+bool Instrumenter::prepare(const Context& context, const LaunchCall& call, ContextFunction* function) {
+    // The node of a graph has no arguments to look at: what it calls was instrumented when it came into the graph.
+    const bool has_arguments = call.parameters || call.extra;
+    if (function->instrumented && !(function->by_table && has_arguments)) return false;
+    std::unique_lock lock(mutex_);
+    if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
+        notify_("the kernel " + without_arguments(function->name) +
+                " calls a recursive function that is linked separately, which NVBit cannot follow: it is not measured");
+        function->instrumented = function->unmeasurable = true;
+        return false;
+    }
+    const std::vector<CUfunction> functions = reachable(context, call, function);
+    disassemble_new(context, functions);
+    bool new_code = false;
+    for (const CUfunction one : functions) {
+        const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
+        if (is_new) {
+            slot->second = instrument_one(context, one);
+            new_code |= slot->second.sites > 0;
+        }
+        const Catalog::Entry& entry = slot->second;
+        if (one == call.function) function->id = entry.function;
+        if (entry.sites == 0) continue;
+        if (one != call.function) function->shares_code = true;
+        const uint32_t last = entry.first_site + entry.sites - 1;
+        function->first_site = function->first_site ? std::min(function->first_site, entry.first_site) : entry.first_site;
+        function->last_site = std::max(function->last_site, last);
+    }
+    function->instrumented = true;
+    return new_code;
+}
+
+// NVBit disassembles one function after another.
+void Instrumenter::disassemble_new(const Context& context, const std::vector<CUfunction>& functions) {
+    constexpr size_t kWorthwhile = 3;  // reading the module takes about as long as disassembling one function
+    if (named_disassembler().empty()) return;
+    std::vector<std::string> names;
+    for (const CUfunction one : functions)
+        if (done_.count({&context, context.identity(one)}) == 0) names.push_back(nvbit_get_func_name(context.handle(), one, true));
+    if (names.size() < kWorthwhile) return;
+    disassemble_ahead(named_disassembler(), read_module(context.handle(), functions.front()), names,
+                      "SM" + std::to_string(nvbit_get_sm_family(context.handle())));
+}
+
+// Those that need a look for this launch: none for one whose functions are all known.
+std::vector<CUfunction> Instrumenter::reachable(const Context& context, const LaunchCall& call, ContextFunction* function) {
+    std::set<uint32_t> wanted;
+    const CallTable* table = nullptr;
+    if (has_nccl_work(nvbit_get_func_name(context.handle(), call.function, false))) {
+        table = call_table(context, call.function);
+        const Argument argument = only_argument(context, call);
+        const auto places = table ? nccl_functions(argument.data, argument.bytes, call.grid[0], table->size()) : std::nullopt;
+        if (places) {
+            function->by_table = true;
+            std::set_difference(places->begin(), places->end(), function->table_places.begin(), function->table_places.end(),
+                                std::inserter(wanted, wanted.end()));
+            if (function->instrumented && wanted.empty()) return {};
+            function->table_places.insert(wanted.begin(), wanted.end());
+        } else {
+            notify_(
+                "the work of an NCCL kernel is not laid out as expected: all functions that it could call are instrumented, which takes "
+                "minutes");
+            table = nullptr;
+        }
+    }
+    if (function->instrumented && !table) return {};
+    std::set<uint64_t> left_out;
+    if (table) {
+        left_out.insert(table->begin(), table->end());
+        for (const uint32_t place : wanted) left_out.erase((*table)[place]);
+    }
+    std::vector<CUfunction> functions{call.function};
+    for (const CUfunction one : nvbit_get_related_functions(context.handle(), call.function))
+        if (left_out.count(context.identity(one)) == 0) functions.push_back(one);
+    return functions;
+}
+
+const Instrumenter::CallTable* Instrumenter::call_table(const Context& context, CUfunction kernel) {
+    CUmodule module = nullptr;
+    if (!succeeded(cuFuncGetModule(&module, kernel))) return nullptr;
+    std::unique_ptr<CallTable>& table = call_tables_[{&context, module}];
+    if (!table) {
+        table = std::make_unique<CallTable>();
+        CUdeviceptr address = 0;
+        size_t bytes = 0;
+        if (cuModuleGetGlobal_v2(&address, &bytes, module, kNcclTable) == CUDA_SUCCESS) {
+            table->resize(bytes / sizeof(uint64_t));
+            if (!context.memory()->read(address, table->data(), table->size() * sizeof(uint64_t))) table->clear();
+        }
+    }
+    return table->empty() ? nullptr : table.get();
+}
+
+Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction function) {
+    const CUcontext handle = context.handle();
+    const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
+    std::vector<Instruction> instructions;
+    for (Instr* instr : instrs) instructions.push_back(describe(instr));
+    const ProbePlan plan = plan_probes(instructions, tensor_maps_, packing_);
+
+    FunctionDescription description;
+    description.name = nvbit_get_func_name(handle, function, false);
+    description.mangled = nvbit_get_func_name(handle, function, true);
+    description.kernel = nvbit_is_func_kernel(handle, function);
+    const Module& module = module_of(handle, function);
+    description.has_lines = module.lines.has_lines(description.mangled);
+    if (description.kernel && module.launches.targets.count(description.mangled)) {
+        notify_("the kernel " + without_arguments(description.name) +
+                " can be launched by other kernels: what it accesses is not measured, whoever launches it");
+        return catalog_->add(description);
+    }
+    for (const PlannedSite& planned : plan.sites) {
+        const Instruction& instruction = instructions[planned.instruction];
+        SiteDescription site{
+            instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation, planned.opcode.width, planned.measured, {}};
+        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, instruction.offset);
+        description.sites.push_back(site);
+    }
+    const auto launching = module.launches.calls.find(description.mangled);
+    std::vector<Instr*> launch_calls;
+    for (size_t i = 0; launching != module.launches.calls.end() && i < instrs.size(); ++i) {
+        const std::vector<uint32_t>& offsets = launching->second;
+        if (std::find(offsets.begin(), offsets.end(), instructions[i].offset) == offsets.end()) continue;
+        launch_calls.push_back(instrs[i]);
+        SiteDescription site{instructions[i].offset, instructions[i].sass, "LAUNCH", Operation::load, 0, false, {}};
+        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, site.offset);
+        description.sites.push_back(site);
+    }
+    const Catalog::Entry entry = catalog_->add(description);
+
+    const Injection injection{probes_, entry.first_site, context.memory()->state()};
+    for (size_t i = 0; i < launch_calls.size(); ++i)
+        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0), injection);
+    const auto inject_one = [&](size_t i) {
+        const Probe& probe = plan.probes[i];
+        const PlannedSite& site = plan.sites[probe.site];
+        const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
+        inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, injection);
+    };
+    for (const PlannedCall& call : plan.calls) {
+        std::optional<uint32_t> pack;
+        PackWords words;
+        if (call.probes.size() > 1) {
+            words = pack_words(call, plan, instructions, entry.first_site);
+            pack = context.memory()->add_pack(words.description);
+        }
+        if (pack)
+            inject_pack(instrs[call.instruction], call, words, *pack, injection);
+        else
+            for (const size_t i : call.probes) inject_one(i);
+    }
+    return entry;
+}
+
+const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunction function) {
+    // A module can be 100 MB: it is read once.
+    CUmodule handle = nullptr;
+    cuFuncGetModule(&handle, function);
+    const Module*& known = modules_[{context, handle}];
+    if (known && handle) return *known;
+    const std::string code = read_module(context, function);
+    std::unique_ptr<Module>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
+    if (!module) {
+        module = std::make_unique<Module>();
+        std::string why_not;
+        if (const auto cubin = Cubin::parse(code, &why_not)) {
+            module->launches = DeviceLaunches::find(*cubin);
+            module->recursive = recursive_functions(*cubin);
+        }
+        std::optional<LineTable> lines = lines_ ? LineTable::parse(code, &why_not) : LineTable();
+        if (!lines) notify_("the source lines of a module could not be read: " + why_not);
+        if (lines) module->lines = std::move(*lines);
+    }
+    known = module.get();
+    return *known;
+}
+
+}  // namespace snoopie

@@ -1,0 +1,76 @@
+// Reads a function's code through NVBit, puts its probes in and its sites into the catalog.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "code/device_launches.h"
+#include "code/line_table.h"
+#include "launches/context.h"
+#include "settings/options.h"
+#include "trace/catalog.h"
+
+namespace snoopie {
+
+class Instrumenter {
+  public:
+    using Notify = std::function<void(const std::string&)>;
+
+    // Of the options: whether source lines are looked up, how many accesses may share a call, and what probes do. `notify` gets remarks for
+    // whoever reads the trace.
+    Instrumenter(Catalog* catalog, const Options& options, Notify notify)
+        : catalog_(catalog),
+          lines_(options.code_attribution),
+          packing_(options.packing),
+          probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
+                  : options.sample_size > 0                 ? "snoopie_record_"
+                                                            : "snoopie_count_"),
+          notify_(std::move(notify)) {}
+
+    // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
+    // them. Returns whether it put in any probe: none if it has been done. The caller holds the function's lock.
+    bool prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
+
+    // Tensor maps have another layout than expected: tensor copies are not measured from now on.
+    void distrust_tensor_maps() { tensor_maps_ = false; }
+
+  private:
+    // The functions of a module's table, by their place.
+    using CallTable = std::vector<uint64_t>;
+
+    void disassemble_new(const Context& context, const std::vector<CUfunction>& functions);
+    std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
+    const CallTable* call_table(const Context& context, CUfunction kernel);
+    Catalog::Entry instrument_one(const Context& context, CUfunction function);
+    // What is read from the module that holds the function.
+    struct Module {
+        LineTable lines;
+        DeviceLaunches launches;
+        std::unordered_set<std::string> recursive;
+    };
+    const Module& module_of(CUcontext context, CUfunction function);
+
+    Catalog* const catalog_;
+    const bool lines_;
+    const uint32_t packing_;
+    const std::string probes_;  // what the names of the probes begin with
+    const Notify notify_;
+
+    std::atomic<bool> tensor_maps_{true};
+
+    std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
+    std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity
+    std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
+    std::map<std::pair<CUcontext, CUmodule>, const Module*> modules_;
+    std::unordered_map<size_t, std::unique_ptr<Module>> modules_by_code_;  // by a hash of it
+};
+
+}  // namespace snoopie

@@ -1,0 +1,54 @@
+#include "launches/launch_code.h"
+
+#include <thread>
+
+#include "nvbit.h"
+
+namespace snoopie {
+
+bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code) {
+    const bool measured = value.has_value();
+    if (!measured && !new_code && !function.enabled && function.uncounted) return true;
+    bool instrumented = measured;
+    if (!measured && function.enabled) instrumented = function.in_graph || !context_->let_default_stream_wait(function);
+    set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
+    if (!measured || in_place(call.stream)) return true;
+    set(function, call, true, kLaunchUncounted, false);
+    return false;
+}
+
+void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool new_code) {
+    function.in_graph = true;
+    set(function, call, true, kLaunchUncounted, new_code);
+}
+
+void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {
+    nvbit_set_at_launch(context_->handle(), call.function, value);
+    nvbit_enable_instrumented(context_->handle(), call.function, instrumented);
+    const std::unique_lock lock(mutex_);
+    // A function that several kernels call follows the switch of the one that was launched last.
+    const bool overruled = function.shares_code && function.shared_writes_seen != shared_writes_;
+    if (new_code || overruled || instrumented != function.enabled) {
+        pending_ = true;
+        if (function.shares_code) ++shared_writes_;
+    }
+    function.shared_writes_seen = shared_writes_;
+    function.enabled = instrumented;
+    function.uncounted = value == kLaunchUncounted;
+}
+
+bool LaunchCode::in_place(CUstream stream) {
+    const std::unique_lock lock(mutex_);
+    if (!pending_ || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
+    unsigned flags = 0;
+    if (succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING)) return true;
+    if (!written_ && !succeeded(cuEventCreate(&written_, CU_EVENT_DISABLE_TIMING))) return false;
+    if (!succeeded(cuEventRecord(written_, CU_STREAM_LEGACY))) return false;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    CUresult result;
+    while ((result = cuEventQuery(written_)) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    pending_ = result != CUDA_SUCCESS;
+    return !pending_;
+}
+
+}  // namespace snoopie

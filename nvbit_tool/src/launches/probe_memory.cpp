@@ -1,0 +1,202 @@
+#include "launches/probe_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+namespace snoopie {
+
+namespace {
+
+constexpr uint64_t kStagingBytes = 1 << 20;
+// Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
+constexpr uint64_t kInlineCopyBytes = 64 << 10;
+
+// Device memory at a multiple of kStateAlignment, which no plain allocation promises; `bytes` becomes what it has. Null if that fails.
+CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    CUmemAccessDesc access{};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    size_t granularity = 0;
+    if (!succeeded(cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))) return 0;
+    *bytes = (*bytes + granularity - 1) / granularity * granularity;
+    CUmemGenericAllocationHandle memory = 0;
+    if (!succeeded(cuMemCreate(&memory, *bytes, &properties, 0))) return 0;
+    CUdeviceptr place = 0;
+    const bool ok = succeeded(cuMemAddressReserve(&place, *bytes, kStateAlignment, 0, 0)) && place % kStateAlignment == 0 &&
+                    succeeded(cuMemMap(place, *bytes, 0, memory, 0)) && succeeded(cuMemSetAccess(place, *bytes, &access, 1));
+    cuMemRelease(memory);  // the mapping keeps it
+    return ok ? place : 0;
+}
+
+}  // namespace
+
+std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+                                                 const BlockFilter& blocks) {
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size));
+    void* pinned = nullptr;
+    void* ring = nullptr;
+    memory->state_bytes_ = kPacks + kPackWords * sizeof(uint32_t);
+    const uint64_t counter_bytes = kArenaCells * kCellBytes;
+    const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
+    // Staging, zeros, and the head of the ring in one pinned block.
+    const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
+    CUdevice device = 0;
+    int multiprocessors = 0;
+    int threads = 0;
+    const bool ok = succeeded(cuCtxGetDevice(&device)) &&
+                    succeeded(cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) &&
+                    succeeded(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)) &&
+                    (memory->state_ = allocate_aligned(device, &memory->state_bytes_)) != 0 &&
+                    succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
+                    succeeded(cuStreamCreate(&memory->page_stream_, CU_STREAM_NON_BLOCKING)) &&
+                    succeeded(cuStreamCreate(&memory->drain_stream_, CU_STREAM_NON_BLOCKING)) &&
+                    succeeded(cuMemHostAlloc(&pinned, pinned_bytes, CU_MEMHOSTALLOC_DEVICEMAP)) &&
+                    (ring_bytes == 0 || succeeded(cuMemHostAlloc(&ring, ring_bytes, CU_MEMHOSTALLOC_DEVICEMAP)));
+    if (!ok) return nullptr;
+    std::memset(pinned, 0, pinned_bytes);
+    memory->staging_ = static_cast<uint64_t*>(pinned);
+    memory->zeros_ = memory->staging_ + kStagingBytes / sizeof(uint64_t);
+    uint64_t* head = memory->zeros_ + kStagingBytes / sizeof(uint64_t);
+
+    uint8_t owner_bytes[kPageBytes];
+    std::iota(owner_bytes, owner_bytes + kPageBytes, uint8_t{0});
+    ProbeState state{};
+    state.counters = reinterpret_cast<uint64_t*>(memory->counters_);
+    state.owners = owners.count();
+    state.unknown = owners.slot(kOwnerUnknown);
+    state.mark = launch_mark_of(gpu);
+    const CUdeviceptr filter = memory->state_ + kBlockFilter;
+    if (blocks.shape != BlockFilter::kAll) state.blocks = reinterpret_cast<const BlockFilter*>(filter);
+    state.sample_size = std::max(sample_size, 1u);
+    if (ring) {
+        std::memset(ring, 0, ring_bytes);
+        // With unified addressing, pinned memory has the same address on the device.
+        state.ring = static_cast<uint64_t*>(ring);
+        state.ring_head = head;
+        state.ring_units = kRingUnits;
+        state.ring_log2 = static_cast<uint32_t>(__builtin_ctzll(kRingUnits));
+        const uint64_t slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
+        if (slack >= kRingUnits / 2) return nullptr;
+        state.ring_limit = kRingUnits - slack;
+        memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);
+    }
+    const bool filled =
+        succeeded(cuMemsetD8Async(memory->state_, 0, memory->state_bytes_, memory->page_stream_)) &&
+        succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kOwnerBytes, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
+        memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
+    return filled ? std::move(memory) : nullptr;
+}
+
+void ProbeMemory::unmap() {
+    if (cuMemUnmap(state_, state_bytes_) == CUDA_SUCCESS) cuMemAddressFree(state_, state_bytes_);
+}
+
+bool ProbeMemory::wait(CUstream stream, int milliseconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    CUresult result;
+    while ((result = cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::yield();
+    }
+    return succeeded(result);
+}
+
+bool ProbeMemory::set_pages(const MapChanges& changes) {
+    bool ok = true;
+    for (const PageRange& range : changes.pages) {
+        // Own memory stays 0: to a probe it is like memory that nothing is known of.
+        uint8_t byte = 0;
+        if (range.owner && *range.owner != gpu_) {
+            byte = static_cast<uint8_t>(slots_.slot(*range.owner, range.object) + 1);
+            // Before any page has it.
+            const auto owner = static_cast<uint8_t>(slots_.owners().slot(*range.owner) + 1);
+            if (byte != owner) ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + kOwnerBytes + byte, &owner, sizeof owner, page_stream_)) && ok;
+        }
+        const std::vector<uint8_t> bytes(std::min(range.count, kInlineCopyBytes), byte);
+        for (uint64_t done = 0; done < range.count; done += bytes.size()) {
+            const uint64_t count = std::min<uint64_t>(bytes.size(), range.count - done);
+            ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + sizeof(ProbeState) + range.first + done, bytes.data(), count, page_stream_)) && ok;
+        }
+    }
+    ok = wait(page_stream_, kPageWaitMilliseconds) && ok;
+    // Where the device may still find an object on its pages, the slot is not used again.
+    for (const uint32_t object : changes.disowned)
+        if (ok) slots_.retire(object);
+    return ok;
+}
+
+bool ProbeMemory::read(CUdeviceptr from, void* to, size_t bytes) {
+    return succeeded(cuMemcpyDtoHAsync_v2(to, from, bytes, page_stream_)) && wait(page_stream_, kPageWaitMilliseconds);
+}
+
+std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& description) {
+    const auto words = static_cast<uint32_t>(description.size());
+    if (words > kPackWords - pack_words_) return std::nullopt;
+    const bool ok = succeeded(cuMemcpyHtoDAsync_v2(state_ + kPacks + pack_words_ * sizeof(uint32_t), description.data(),
+                                                   words * sizeof(uint32_t), page_stream_)) &&
+                    wait(page_stream_, kPageWaitMilliseconds);
+    if (!ok) return std::nullopt;
+    pack_words_ += words;
+    return pack_words_ - words;
+}
+
+std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
+    const SlotTable::Boarding boarding = slots_.board(sites, arena_.room());
+    const uint64_t size = static_cast<uint64_t>(sites) * boarding.slots;
+    const std::optional<uint64_t> place = arena_.allocate(size);
+    if (place) return Counters{*place, size, first_site, boarding};
+    slots_.land(boarding.moment);
+    return std::nullopt;
+}
+
+void ProbeMemory::release(const Counters& counters) {
+    arena_.release(counters.place, counters.size);
+    slots_.land(counters.boarding.moment);
+}
+
+uint64_t ProbeMemory::launch_value(uint16_t slot, const Counters& counters) const {
+    const uint32_t slots = counters.boarding.slots;
+    const uint32_t site_zero = static_cast<uint32_t>(counters.place) - counters.first_site * slots;
+    return pack_launch(slot, gpu_, (slots - slots_.owners().count()) / kSlotStep, site_zero);
+}
+
+std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
+    constexpr size_t kFirst = offsetof(ProbeState, tail);
+    const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + kFirst, sizeof(ProbeState) - kFirst, drain_stream_)) &&
+                    succeeded(cuStreamSynchronize(drain_stream_));
+    if (!ok) return std::nullopt;
+    const auto at = [&](size_t member) { return staging_[(member - kFirst) / sizeof(uint64_t)]; };
+    return Progress{at(kFirst), at(offsetof(ProbeState, dropped)), at(offsetof(ProbeState, misdirected))};
+}
+
+bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }
+
+bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, true); }
+
+bool ProbeMemory::copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero) {
+    values->resize(counters.size * kCounters);
+    constexpr uint64_t kStep = kStagingBytes / sizeof(uint64_t);
+    for (uint64_t done = 0; done < values->size(); done += kStep) {
+        const uint64_t count = std::min<uint64_t>(kStep, values->size() - done);
+        const CUdeviceptr source = counters_ + counters.place * kCellBytes + done * sizeof(uint64_t);
+        // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
+        const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, source, count * sizeof(uint64_t), drain_stream_)) &&
+                        (!zero || succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_))) &&
+                        succeeded(cuStreamSynchronize(drain_stream_));
+        if (!ok) return false;
+        std::memcpy(values->data() + done, staging_, count * sizeof(uint64_t));
+    }
+    return true;
+}
+
+}  // namespace snoopie

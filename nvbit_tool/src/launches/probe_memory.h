@@ -1,0 +1,100 @@
+// The collector's memory on one GPU, in one context: page bytes, counters, ring.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "driver/driver.h"
+#include "launches/counter_arena.h"
+#include "launches/slots.h"
+#include "probe/pages.h"
+#include "probe/record_ring.h"
+
+namespace snoopie {
+
+class ProbeMemory {
+  public:
+    // Allocates in the current context; null if that fails. `objects`: so many are told apart at a time; without a `sample_size` there is
+    // no ring.
+    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+                                               const BlockFilter& blocks);
+
+    // Gives the page bytes' memory back, which would outlive the context. Nothing that is instrumented runs any more; context current.
+    void unmap();
+
+    // What probes get as `state`.
+    uint64_t state() const { return state_; }
+    const SlotTable& slots() const { return slots_; }
+
+    // Makes the device know whose the pages are. Waits for the copies on a stream of its own, which depend on no kernel; should they take
+    // longer than kPageWaitMilliseconds nevertheless, goes on and returns false. Context current; one thread at a time.
+    bool set_pages(const MapChanges& changes);
+
+    // Copies from the device's memory; false if that fails or takes too long. Waits as set_pages does.
+    bool read(CUdeviceptr from, void* to, size_t bytes);
+
+    // Where the description of a pack is from now on, in words; none if there is no room or the device does not learn of it in time. One
+    // thread at a time.
+    std::optional<uint32_t> add_pack(const std::vector<uint32_t>& description);
+
+    struct Counters {
+        uint64_t place = 0;  // in the arena
+        uint64_t size = 0;   // cells
+        uint32_t first_site = 0;
+        SlotTable::Boarding boarding;
+    };
+    // Zeroed counters of a launch for the sites first … first+sites-1. Callers lock.
+    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites);
+    void release(const Counters& counters);
+    uint64_t launch_value(uint16_t slot, const Counters& counters) const;
+
+    // For the draining thread, context current:
+    struct Progress {
+        uint64_t tail = 0;
+        uint64_t dropped = 0;
+        uint64_t misdirected = 0;  // lanes whose access came with another GPU's launch value
+    };
+    std::optional<Progress> read_progress();
+    // Copies the counters out.
+    bool peek(const Counters& counters, std::vector<uint64_t>* values);
+    // The same, and zeroes them on the device.
+    bool collect(const Counters& counters, std::vector<uint64_t>* values);
+
+    // Whether every access is to have a record: then the device does not count those that get none.
+    bool records_all() const { return ring_ && sample_size_ == 1; }
+    RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
+    // The draining thread's own stream.
+    CUstream drain_stream() const { return drain_stream_; }
+
+    static constexpr int kPageWaitMilliseconds = 2000;
+
+  private:
+    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size)
+        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(kArenaCells) {}
+    bool wait(CUstream stream, int milliseconds);
+    bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
+
+    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart.
+    static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
+    static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
+    static constexpr uint32_t kPackWords = 1 << kLog2PackWords;
+    static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
+
+    const uint8_t gpu_;
+    const uint32_t sample_size_;
+    SlotTable slots_;
+    CUdeviceptr state_ = 0;
+    uint64_t state_bytes_ = 0;
+    CUdeviceptr counters_ = 0;
+    CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
+    CUstream drain_stream_ = nullptr;  // used by the draining thread
+    uint64_t* staging_ = nullptr;      // pinned
+    uint64_t* zeros_ = nullptr;        // pinned
+    CounterArena arena_;
+    uint32_t pack_words_ = 0;
+    std::optional<RecordRing> ring_;
+};
+
+}  // namespace snoopie

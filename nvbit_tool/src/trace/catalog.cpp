@@ -1,0 +1,76 @@
+#include "trace/catalog.h"
+
+#include "probe/probe_abi.h"
+
+namespace snoopie {
+
+namespace {
+
+// What makes two functions the same: name and every site. (Two modules may hold different code under one name.)
+std::string identity(const FunctionDescription& function) {
+    std::string text = function.mangled;
+    for (const SiteDescription& site : function.sites) text += '\n' + std::to_string(site.offset) + ' ' + site.sass;
+    return text;
+}
+
+}  // namespace
+
+Catalog::Entry Catalog::add(const FunctionDescription& function) {
+    std::unique_lock lock(mutex_);
+    const auto [slot, is_new] = functions_.try_emplace(identity(function));
+    Entry& entry = slot->second;
+    if (!is_new) return entry;
+    const uint32_t count = static_cast<uint32_t>(function.sites.size());
+    entry = {static_cast<uint32_t>(functions_.size()), count ? static_cast<uint32_t>(log2_widths_.size() + 1) : 0, count};
+
+    FunctionRow row;
+    row.id = entry.function;
+    row.name = writer_->intern(function.name);
+    row.mangled = writer_->intern(function.mangled);
+    row.kernel = function.kernel;
+    row.has_lines = function.has_lines;
+    row.first_site = entry.first_site;
+    row.sites = count;
+    writer_->append(row);
+
+    for (uint32_t i = 0; i < count; ++i) {
+        const SiteDescription& site = function.sites[i];
+        SiteRow out;
+        out.id = entry.first_site + i;
+        out.function = entry.function;
+        out.offset = site.offset;
+        out.sass = writer_->intern(site.sass);
+        out.opcode = writer_->intern(site.opcode);
+        out.operation = static_cast<u1>(site.operation);
+        out.width = site.width;
+        out.measured = site.measured;
+        out.line = line_id(site.lines);
+        writer_->append(out);
+        log2_widths_.push_back(log2_of_width(site.width));
+        if (!site.measured) ++unmeasured_;
+    }
+    return entry;
+}
+
+uint32_t Catalog::line_id(const LineChain& chain) {
+    uint32_t id = 0;
+    for (auto line = chain.rbegin(); line != chain.rend(); ++line) {
+        const auto [slot, is_new] =
+            lines_.try_emplace({line->file, line->line, line->function, id}, static_cast<uint32_t>(lines_.size() + 1));
+        if (is_new) writer_->append(LineRow{slot->second, writer_->intern(line->file), line->line, writer_->intern(line->function), id});
+        id = slot->second;
+    }
+    return id;
+}
+
+uint32_t Catalog::log2_width(uint32_t site) const {
+    std::unique_lock lock(mutex_);
+    return site >= 1 && site <= log2_widths_.size() ? log2_widths_[site - 1] : 0;
+}
+
+uint64_t Catalog::unmeasured_sites() const {
+    std::unique_lock lock(mutex_);
+    return unmeasured_;
+}
+
+}  // namespace snoopie

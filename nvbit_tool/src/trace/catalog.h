@@ -1,0 +1,71 @@
+// The static side of a trace: functions, their sites, source lines. A function that is loaded on several GPUs is one function with one set
+// of site ids, whichever GPU came first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/owners.h"
+#include "trace/trace_writer.h"
+
+namespace snoopie {
+
+// A line and, outward, the lines it was inlined at.
+struct CodeLine {
+    std::string file;
+    uint32_t line = 0;
+    std::string function;  // inlined function that the line belongs to, "" for the outermost
+};
+using LineChain = std::vector<CodeLine>;  // innermost first; empty = unknown
+
+struct SiteDescription {
+    uint32_t offset = 0;
+    std::string sass;
+    std::string opcode;
+    Operation operation = Operation::load;
+    uint8_t width = 0;
+    bool measured = false;
+    LineChain lines;
+};
+
+struct FunctionDescription {
+    std::string name;
+    std::string mangled;
+    bool kernel = false;
+    bool has_lines = false;
+    std::vector<SiteDescription> sites;
+};
+
+class Catalog {
+  public:
+    explicit Catalog(TraceWriter* writer) : writer_(writer) {}
+
+    struct Entry {
+        uint32_t function = 0;
+        uint32_t first_site = 0;  // 0 = it has none
+        uint32_t sites = 0;
+    };
+
+    Entry add(const FunctionDescription& function);
+
+    uint64_t unmeasured_sites() const;
+    // As the probes of a site have it in their words; 0 of one that is not known.
+    uint32_t log2_width(uint32_t site) const;
+
+  private:
+    uint32_t line_id(const LineChain& chain);
+
+    TraceWriter* const writer_;
+    mutable std::mutex mutex_;
+    std::unordered_map<std::string, Entry> functions_;  // by mangled name and code
+    std::map<std::tuple<std::string, uint32_t, std::string, uint32_t>, uint32_t> lines_;
+    std::vector<uint8_t> log2_widths_;  // of site 1, 2, …
+    uint64_t unmeasured_ = 0;
+};
+
+}  // namespace snoopie

@@ -1,0 +1,150 @@
+#include "trace/trace_header.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "trace/json.h"
+#include "trace/owners.h"
+#include "trace/schema.h"
+
+extern char** environ;
+
+namespace snoopie {
+
+namespace {
+
+// Variables that change which GPUs a process sees or how its libraries communicate.
+constexpr std::array kEnvironmentPrefixes = {"CUDA_",         "NCCL_",
+                                             "NVSHMEM_",      "UCX_",
+                                             "KERNEL_NAME=",  "CODE_ATTRIBUTION=",
+                                             "CODE_CONTEXT=", "DATA_OBJECT_ATTRIBUTION=",
+                                             "SAMPLE_SIZE=",  "LAUNCH_SAMPLE=",
+                                             "BLOCKS=",       "HOST_MEMORY=",
+                                             "PACKING=",      "CALLS=",
+                                             "SNOOPIE_"};
+
+// Where launchers put ranks: Open MPI; MPICH, nvshmrun (Hydra) and Cray's PALS; PMIx; Slurm; torchrun.
+constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
+                               "OMPI_COMM_WORLD_LOCAL_RANK",
+                               "OMPI_COMM_WORLD_SIZE",
+                               "PMI_RANK",
+                               "PMI_SIZE",
+                               "PMI_LOCAL_RANK",
+                               "MPI_LOCALRANKID",
+                               "PMIX_RANK",
+                               "SLURM_PROCID",
+                               "SLURM_LOCALID",
+                               "SLURM_NTASKS",
+                               "RANK",
+                               "LOCAL_RANK",
+                               "WORLD_SIZE"};
+
+std::vector<std::string> read_command() {
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::vector<std::string> words;
+    for (size_t start = 0; start < text.size();) {
+        const size_t end = std::min(text.find('\0', start), text.size());
+        words.push_back(text.substr(start, end - start));
+        start = end + 1;
+    }
+    return words;
+}
+
+}  // namespace
+
+ProcessInfo this_process() {
+    ProcessInfo process;
+    char buffer[4096];
+    if (gethostname(buffer, sizeof buffer) == 0) process.host = buffer;
+    if (getcwd(buffer, sizeof buffer)) process.directory = buffer;
+    process.pid = getpid();
+    process.program = program_invocation_short_name;
+    process.command = read_command();
+    process.start_ns = now_ns();
+    for (char** variable = environ; *variable; ++variable) {
+        const std::string text = *variable;
+        const size_t equals = text.find('=');
+        if (equals == std::string::npos) continue;
+        const std::string name = text.substr(0, equals);
+        for (const char* prefix : kEnvironmentPrefixes)
+            if (text.rfind(prefix, 0) == 0) process.environment[name] = text.substr(equals + 1);
+        for (const char* rank : kRanks)
+            if (name == rank) process.ranks[name] = text.substr(equals + 1);
+    }
+    return process;
+}
+
+std::string header_json(const ToolInfo& tool, const Options& options, const std::string& output, const ProcessInfo& process,
+                        const std::vector<GpuInfo>& gpus, const std::vector<LinkInfo>& links) {
+    JsonWriter json;
+    json.begin_object().member("format", "snoopie").member("version", kFormatVersion);
+    json.key("tool").begin_object();
+    json.member("version", tool.version).member("nvbit", tool.nvbit).member("cuda", tool.cuda).member("driver", tool.driver).end_object();
+    json.key("settings").begin_object();
+    json.member("kernels", options.kernels_text()).member("sample_size", options.sample_size);
+    json.member("launch_sample", options.launch_sample);
+    json.member("code_attribution", options.code_attribution).member("output", output);
+    json.member("blocks", options.blocks_text).member("host_memory", options.host_memory);
+    json.member("code_context", options.code_context).member("object_attribution", options.object_attribution);
+    json.member("packing", options.packing).member("calls", options.calls_text()).end_object();
+    json.key("process").begin_object();
+    json.member("host", process.host).member("pid", process.pid).member("program", process.program);
+    json.key("command").begin_array();
+    for (const std::string& word : process.command) json.value(word);
+    json.end_array();
+    json.member("directory", process.directory).member("start_ns", process.start_ns);
+    for (const auto& [name, values] : {std::pair("environment", &process.environment), std::pair("ranks", &process.ranks)}) {
+        json.key(name).begin_object();
+        for (const auto& [variable, value] : *values) json.member(variable, value);
+        json.end_object();
+    }
+    json.end_object();
+    json.key("gpus").begin_array();
+    for (const GpuInfo& gpu : gpus) {
+        json.begin_object().member("uuid", gpu.uuid).member("name", gpu.name).member("pci", gpu.pci).member("memory", gpu.memory);
+        json.member("sm", gpu.sm).member("nvlinks", gpu.nvlinks).member("visible", gpu.visible).end_object();
+    }
+    json.end_array();
+    json.key("links").begin_array();
+    for (const LinkInfo& link : links) {
+        json.begin_object().member("issuer", link.issuer).member("owner", link.owner).member("access", link.access);
+        json.member("native_atomics", link.native_atomics).member("rank", link.rank).end_object();
+    }
+    json.end_array();
+    json.key("owners").begin_object().member("host", int{kOwnerHost}).member("unknown", int{kOwnerUnknown});
+    json.member("first_set", int{kFirstSet}).end_object();
+    json.key("operations").begin_array();
+    for (const char* name : kOperationNames) json.value(name);
+    json.end_array();
+    json.key("copy_kinds").begin_array();
+    for (const char* name : kCopyKindNames) json.value(name);
+    json.end_array();
+    json.key("object_kinds").begin_array();
+    for (const char* name : kObjectKindNames) json.value(name);
+    json.end_array();
+    json.key("directions").begin_array();
+    for (const char* name : kDirectionNames) json.value(name);
+    json.end_array();
+    json.key("schema").raw(schema_json());
+    return json.end_object().text();
+}
+
+std::string footer_json(uint64_t exit_ns, uint64_t end_ns, const Totals& totals) {
+    JsonWriter json;
+    json.begin_object().member("exit_ns", exit_ns).member("end_ns", end_ns);
+    json.key("totals").begin_object();
+    json.member("launches_seen", totals.launches_seen).member("launches_native", totals.launches_native);
+    json.member("launches_measured", totals.launches_measured).member("launches_lost", totals.launches_lost);
+    json.member("accesses", totals.accesses).member("copies", totals.copies).member("copy_bytes", totals.copy_bytes);
+    json.member("unresolved_accesses", totals.unresolved_accesses).member("unmeasured_accesses", totals.unmeasured_accesses);
+    json.member("records_written", totals.records_written).member("records_dropped", totals.records_dropped);
+    json.member("unmeasured_sites", totals.unmeasured_sites).member("errors", totals.errors);
+    return json.end_object().end_object().text();
+}
+
+}  // namespace snoopie

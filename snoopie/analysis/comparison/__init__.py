@@ -1,0 +1,1 @@
+"""Two traces side by side, and limits on what may grow."""

@@ -1,0 +1,1 @@
+"""What the host did: driver calls, copies, launches."""

@@ -1,0 +1,161 @@
+"""The program's driver calls → how many, how long, what failed, what was launched and copied.
+
+``summarise(block, keys)`` → a small table, and ``merge(tables, keys)``, which is associative; `summarise_times` and
+`merge_times` are the same for the histograms of their times, `summarise_errors` and `merge_errors` for those that
+failed. Sums are 64-bit integers, exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pandas as pd
+
+from snoopie.analysis.host.copies import ORDERS, Order
+from snoopie.errors import UsageError
+
+# What a row of sums can be told apart by, beside the call, the kernel and the direction.
+KEYS = ("process", "thread", "gpu")
+# The share of the calls that took no longer, by column.
+PERCENTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
+# In these directions a call that is not asynchronous returns when the bytes are where they belong.
+_WAITED_FOR = ("host to device", "device to host", "host to host")
+_SUMS = ("calls", "errors", "total", "bytes")
+
+
+def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """calls errors total (ns) bytes, summed, least and most (ns), for each combination of the keys: keys first."""
+    how = dict.fromkeys(_SUMS, "sum") | {"least": "min", "most": "max"}
+    return block.groupby(list(keys), observed=True, sort=False)[list(how)].agg(how).reset_index()
+
+
+def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """Joins what `summarise` made of several blocks, in whatever order."""
+    return summarise(pd.concat(list(tables), ignore_index=True), keys)
+
+
+def summarise_times(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """How many calls took at least 2^log2 ns and less than twice that: keys, log2, calls."""
+    return block.groupby([*keys, "log2"], observed=True, sort=False)[["calls"]].sum().reset_index()
+
+
+def merge_times(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """Joins what `summarise_times` made of several blocks, in whatever order."""
+    return summarise_times(pd.concat(list(tables), ignore_index=True), keys)
+
+
+def summarise_errors(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """How many calls returned what: keys, code, name, calls."""
+    return block.groupby([*keys, "code", "name"], observed=True, sort=False)[["calls"]].sum().reset_index()
+
+
+def merge_errors(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """Joins what `summarise_errors` made of several blocks, in whatever order."""
+    return summarise_errors(pd.concat(list(tables), ignore_index=True), keys)
+
+
+def by_call(
+    totals: pd.DataFrame, times: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str]
+) -> pd.DataFrame:
+    """keys, calls errors host_ns mean_ns min_ns max_ns, PERCENTILES, bytes; longest in the calls first.
+
+    ``keys`` are some of process, thread, gpu and call. A percentile is a bound: that share of the calls took less, and
+    it is less than twice too high. NaN where the histogram is missing.
+    """
+    table = _timed(summarise(totals, keys))
+    for name, values in percentiles(summarise_times(times, keys), table, keys).items():
+        table[name] = values
+    columns = ["calls", "errors", "host_ns", "mean_ns", "min_ns", "max_ns", *PERCENTILES, "bytes"]
+    return _labelled(_ranked(table[[*keys, *columns]], keys), label)
+
+
+def by_kernel(totals: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str] = ()) -> pd.DataFrame:
+    """kernel, keys, launches (calls that succeeded) errors host_ns mean_ns min_ns max_ns (of all these calls)."""
+    every = ["kernel", *keys]
+    table = _timed(summarise(totals[totals["kernel"] != ""], every))
+    table["launches"] = table["calls"] - table["errors"]
+    columns = ["launches", "errors", "host_ns", "mean_ns", "min_ns", "max_ns"]
+    return _labelled(_ranked(table[[*every, *columns]], every), label)
+
+
+def by_direction(totals: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str] = ()) -> pd.DataFrame:
+    """direction, keys, call, asynchronous, calls errors bytes host_ns bandwidth (bytes a second); most bytes first.
+
+    The time in an asynchronous call is not that of the transfer, and no call waits for a copy between GPUs or within
+    one: the bandwidth of these is NaN.
+    """
+    every = ["direction", *keys, "call"]
+    table = _timed(summarise(totals[totals["direction"] != ""], every))
+    table["asynchronous"] = is_asynchronous(table["call"])
+    waited = ~table["asynchronous"] & table["direction"].isin(_WAITED_FOR) & (table["host_ns"] > 0)
+    table["bandwidth"] = (table["bytes"] / (table["host_ns"].where(waited) / 1e9)).astype("float64")
+    columns = [*every, "asynchronous", "calls", "errors", "bytes", "host_ns", "bandwidth"]
+    table = table[columns].sort_values(["bytes", *every], ascending=[False, *[True] * len(every)], ignore_index=True)
+    return _labelled(table, label)
+
+
+def by_error(errors: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str] = ()) -> pd.DataFrame:
+    """call, keys, code, name (the driver's, of the code), calls; most calls first."""
+    every = ["call", *keys]
+    table = summarise_errors(errors, every)
+    order = ["calls", *every, "code"]
+    return _labelled(table.sort_values(order, ascending=[False, *[True] * (len(order) - 1)], ignore_index=True), label)
+
+
+def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+    """The first calls of that name, in that order: event process thread gpu (label) kernel direction start (ns after
+    the earliest of all) host_ns (time in the call) bytes code."""
+    if order not in ORDERS:
+        raise UsageError(f"calls have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+    earliest = calls["start"].min() if len(calls) else 0
+    table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event")
+    table = table.assign(start=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
+    table = table.sort_values([order, "event"], ascending=[order == "start", True], ignore_index=True).head(limit)
+    columns = "event process thread gpu kernel direction start host_ns bytes code"
+    return _labelled(table[columns.split()], label)
+
+
+def percentiles(times: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> dict[str, pd.Series[float]]:
+    """PERCENTILES of each row of a table with ``keys`` and max_ns, from what `summarise_times` made with these keys."""
+    times = times.sort_values("log2", kind="stable")
+    groups = times.groupby(list(keys), observed=True, sort=False)["calls"]
+    share = groups.cumsum() / groups.transform("sum")
+    found = {}
+    for name, wanted in PERCENTILES.items():
+        # The first bucket that reaches the share; up to its end, but nothing took longer than the longest.
+        reached = times[share >= wanted].groupby(list(keys), observed=True, sort=False)["log2"].min().reset_index()
+        ends = table[[*keys, "max_ns"]].merge(reached, on=list(keys), how="left")
+        bound = 2.0 ** (ends["log2"].astype("float64") + 1)
+        found[name] = bound.where(bound.isna() | (bound < ends["max_ns"]), ends["max_ns"].astype("float64"))
+    return found
+
+
+def is_asynchronous(calls: pd.Series[str]) -> pd.Series[bool]:
+    """Whether a call only hands work over and returns: what the driver calls so, and batches."""
+    return calls.str.contains("Async|Batch", regex=True)
+
+
+def checked_keys(keys: Iterable[str]) -> list[str]:
+    """The keys, if they are some of KEYS. UsageError otherwise."""
+    keys = list(dict.fromkeys(keys))
+    for key in keys:
+        if key not in KEYS:
+            raise UsageError(f"calls have no {key!r} to be told apart by", f"use {', '.join(KEYS)}")
+    return keys
+
+
+def _timed(table: pd.DataFrame) -> pd.DataFrame:
+    renamed = table.rename(columns={"total": "host_ns", "least": "min_ns", "most": "max_ns"})
+    return renamed.assign(mean_ns=renamed["host_ns"] / renamed["calls"].where(renamed["calls"] > 0))
+
+
+def _ranked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    # Ties in the order of the keys: the same trace always gives the same table.
+    order = ["host_ns", *keys]
+    return table.sort_values(order, ascending=[False, *[True] * len(keys)], ignore_index=True)
+
+
+def _labelled(table: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+    if "gpu" not in table:
+        return table
+    return table.assign(gpu=pd.Series([label(place) for place in table["gpu"]], table.index, dtype="str"))

@@ -1,0 +1,85 @@
+"""Copies that the host started → how much they moved, by ends, kind and call.
+
+As for counts: ``summarise(block, keys)`` → a small table, and ``merge(tables, keys)``, which is associative. Sums are
+64-bit integers, exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis.traffic.reading import Reading, ends
+from snoopie.errors import UsageError
+
+# What `single` can put first: the most bytes, the longest call, the earliest.
+Order = Literal["bytes", "host_ns", "start"]
+ORDERS: tuple[Order, ...] = ("bytes", "host_ns", "start")
+# Number of copies, bytes, and nanoseconds that host threads spent in the calls.
+VALUES = ("copies", "bytes", "host_ns")
+
+
+def counted(copies: pd.DataFrame) -> pd.DataFrame:
+    """The copies with VALUES: each is one, and took its thread from the start to the end of the call."""
+    spent = (copies["end"] - copies["start"]).clip(lower=0)
+    return copies.reset_index(drop=True).assign(copies=np.int64(1), host_ns=spent.to_numpy())
+
+
+def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The sums of VALUES for each combination of the keys: one row each, keys first."""
+    return block.groupby(list(keys), observed=True, sort=False)[list(VALUES)].sum().reset_index()
+
+
+def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
+    """Adds up what `summarise` made of several blocks; the order does not matter for the sums."""
+    return summarise(pd.concat(list(tables), ignore_index=True), keys)
+
+
+def by_copy(copies: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+    """source, destination (labels), kind, call, VALUES; most bytes first."""
+    keys = ["source", "destination", "kind", "call"]
+    table = summarise(counted(copies), keys)
+    table = table.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
+    for end in ("source", "destination"):
+        table[end] = pd.Series([label(place) for place in table[end]], dtype="str")
+    return table
+
+
+def directed(copies: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame:
+    """The sums of VALUES for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
+
+    Data flows source → destination. As issued, a copy belongs to its issuer and to the end that is not the issuer; if
+    neither end is, it counts once for each, so the sums can exceed those of the copies.
+    """
+    first, second = ends(reading)
+    table = counted(copies)
+    if reading == "flow":
+        return summarise(table.rename(columns={"source": first, "destination": second}), [*keys, first, second])
+    own_source, own_destination = (table[end] == table["issuer"] for end in ("source", "destination"))
+    same = table["source"] == table["destination"]
+    into = table[~own_destination | own_source].rename(columns={"destination": second})
+    out = table[~own_source & ~same].rename(columns={"source": second})
+    every = [*keys, first, second]
+    return merge([summarise(into, every), summarise(out, every)], every)
+
+
+def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+    """The first copies in that order: copy process source destination issuer (labels) kind call bytes stream thread
+    start (ns after the earliest of all) host_ns (time in the call)."""
+    if order not in ORDERS:
+        raise UsageError(f"copies have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+    table = counted(copies).assign(copy=copies.index)
+    table["start"] = table["start"] - (table["start"].min() if len(table) else 0)
+    table = table.sort_values([order, "copy"], ascending=[order == "start", True], ignore_index=True).head(limit)
+    for end in ("source", "destination", "issuer"):
+        table[end] = pd.Series([label(place) for place in table[end]], dtype="str")
+    columns = "copy process source destination issuer kind call bytes stream thread start host_ns"
+    return table[columns.split()]
+
+
+def totals(copies: pd.DataFrame) -> dict[str, int]:
+    """Their number and their bytes."""
+    return {"copies": len(copies), "copy_bytes": int(copies["bytes"].sum())}

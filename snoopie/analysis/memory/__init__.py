@@ -1,0 +1,1 @@
+"""Memory over time, at its peak, and never freed."""

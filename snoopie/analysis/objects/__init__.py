@@ -1,0 +1,1 @@
+"""Which allocations were touched, where in them, and how often."""

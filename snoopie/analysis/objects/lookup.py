@@ -1,0 +1,129 @@
+"""Which object an address belonged to when a launch was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.joined.merge import Tables
+from snoopie.trace.tables import Ints
+
+Addresses = NDArray[np.uint64]
+
+
+class Lookup:
+    """Finds objects of one process by address and time.
+
+    ``objects`` has the columns address bytes allocated freed (0 = never) inside, and ids as its index. Of objects that
+    are parts of others, the innermost is found. What has no address is not.
+    """
+
+    def __init__(self, objects: pd.DataFrame) -> None:
+        depth = _depths(objects)
+        kept = (objects["address"].to_numpy() > 0) & (objects["bytes"].to_numpy() > 0)
+        order = np.argsort(objects["address"].to_numpy()[kept], kind="stable")
+        self._ids: Ints = objects.index.to_numpy()[kept][order]
+        self._starts: Addresses = objects["address"].to_numpy()[kept][order]
+        self._bytes: Addresses = objects["bytes"].to_numpy()[kept][order].astype(np.uint64)
+        self._allocated: Ints = objects["allocated"].to_numpy()[kept][order]
+        freed = objects["freed"].to_numpy()[kept][order]
+        self._freed: Ints = np.where(freed == 0, np.iinfo(np.int64).max, freed)
+        self._depths: Ints = depth[kept][order]
+        # Between two of these moments the same objects are alive.
+        self._moments = np.unique(np.concatenate([self._allocated, self._freed]))
+
+    def find(self, addresses: Addresses, times: Ints) -> Ints:
+        """The id of the object that held each address at each time (host ns); 0 where none did."""
+        found = np.zeros(len(addresses), np.int64)
+        if not len(addresses):
+            return found
+        # The accesses of one launch are many: most often nothing is allocated or freed between those of a block.
+        early, late = np.searchsorted(self._moments, [times.min(), times.max()], "right")
+        if early == late:
+            if early:
+                self._find(addresses, slice(None), self._moments[early - 1], found)
+            return found
+        epochs = np.searchsorted(self._moments, times, "right")
+        for rows, epoch in _groups(epochs):
+            if epoch:
+                self._find(addresses, rows, self._moments[epoch - 1], found)
+        return found
+
+    def _find(self, addresses: Addresses, rows: Ints | slice, moment: int, found: Ints) -> None:
+        alive = (self._allocated <= moment) & (self._freed > moment)
+        wanted, own = addresses[rows], found[rows]
+        for depth in np.unique(self._depths[alive]):
+            # From the outside inward: a part takes the place of the whole.
+            layer = np.flatnonzero(alive & (self._depths == depth))
+            places = np.searchsorted(self._starts[layer], wanted, "right") - 1
+            nearest = layer[np.maximum(places, 0)]
+            holds = (places >= 0) & (wanted - self._starts[nearest] < self._bytes[nearest])
+            own[holds] = self._ids[nearest[holds]]
+        found[rows] = own
+
+
+_lookups: WeakKeyDictionary[Tables, dict[int, Lookup]] = WeakKeyDictionary()
+
+# The objects, or tensors, of each process by its number.
+Lookups = Mapping[int, Lookup]
+
+
+class ObjectLookups(Lookups):
+    """The objects that the trace has; each process's are looked through when first asked for."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def __getitem__(self, process: int) -> Lookup:
+        known = _lookups.setdefault(self._tables, {})
+        if process not in known:
+            objects = self._tables.objects
+            known[process] = Lookup(objects[objects["process"].to_numpy() == process])
+        return known[process]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._tables.processes.index.tolist())
+
+    def __len__(self) -> int:
+        return len(self._tables.processes)
+
+
+def _groups(values: Ints) -> Iterator[tuple[Ints, int]]:
+    """The rows of each distinct value, and the value."""
+    order = np.argsort(values, kind="stable")
+    distinct, starts = np.unique(values[order], return_index=True)
+    for value, rows in zip(distinct.tolist(), np.split(order, starts[1:]), strict=False):
+        yield rows, value
+
+
+def _depths(objects: pd.DataFrame) -> Ints:
+    """How many objects each is a part of, directly or not."""
+    outer = dict(zip(objects.index.tolist(), objects["inside"].tolist(), strict=True))
+    depths: dict[int, int] = {0: -1}
+
+    def depth(one: int) -> int:
+        chain = []
+        while one not in depths:
+            chain.append(one)
+            depths[one] = 0  # an object inside itself, which no trace has, ends here
+            one = outer.get(one, 0)
+        for inner in reversed(chain):
+            depths[inner] = depths[one] + 1
+            one = inner
+        return depths[one]
+
+    return np.array([depth(one) for one in outer], np.int64)
+
+
+NOTHING = Lookup(
+    pd.DataFrame(
+        {
+            "address": np.empty(0, np.uint64),
+            **{name: np.empty(0, np.int64) for name in ("bytes", "allocated", "freed", "inside")},
+        }
+    )
+)

@@ -1,0 +1,1 @@
+"""The program's own code: lines, files in their folders, call stacks, variables."""

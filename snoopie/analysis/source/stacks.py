@@ -1,0 +1,142 @@
+"""Call stacks: the frames of one, and a line that says which of the user's own code a stack comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from snoopie.errors import UsageError
+from snoopie.trace.tables import Ints
+from snoopie.words.names import short_name
+
+# Files of libraries, by a part of their path.
+_LIBRARIES = re.compile(
+    r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^/usr/(?:local/)?include/|/gcc/[^/]+/[\d.]+/|"
+    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
+)
+# Modules that calls pass through on their way to the driver.
+_MODULES = re.compile(
+    r"^(?:libcuda|libcudart|libnccl|libtorch|libc10|libc|libpthread|ld-linux.*|libstdc\+\+|libgcc_s|libffi|libpython.*)"
+    r"(?:[-_.].*)?\.so(?:\..*)?$"
+)
+# Functions of the runtime and of the driver, also where they are linked into the program.
+_RUNTIME = re.compile(r"^_*(?:cuda[A-Z]|cu[A-Z]|libcudart_static|cudart::|nccl[A-Z])")
+
+
+def frames_of(stacks: pd.DataFrame, stack: int) -> list[int]:
+    """The frames of a stack, innermost first; [] for 0. UsageError for a stack that is not there."""
+    if stack == 0:
+        return []
+    if stack not in stacks.index:
+        raise UsageError(f"there is no stack {stack}", "take one from the column stack of launches, copies or objects")
+    frames, callers = stacks["frame"].to_numpy(), stacks["caller"].to_numpy()
+    chain = []
+    while stack:
+        place = stacks.index.get_loc(stack)
+        chain.append(int(frames[place]))
+        stack = int(callers[place])
+    return chain
+
+
+def places(frames: pd.DataFrame, modules: pd.DataFrame, symbols: pd.DataFrame) -> pd.DataFrame:
+    """frame level function file line code module (path) python: all frames, each followed by those it is inlined into.
+
+    The function of a frame without a name is its place in its file, "libx.so+0x1234".
+    """
+    named = symbols.sort_values(["frame", "level"], kind="stable")
+    table = frames.rename_axis("frame").reset_index().merge(named, on="frame", how="left")
+    path = modules["path"].reindex(table["module"].to_numpy()).fillna("").to_numpy(dtype=object)
+    texts = {name: table[name].fillna("").astype("str") for name in ("function", "file", "code")}
+    address = table["address"].to_numpy()
+    python = (table["module"] == 0).to_numpy() & (address == 0) & (texts["file"] != "").to_numpy()
+    unknown = np.flatnonzero((texts["function"] == "").to_numpy() & ~python)
+    function = texts["function"].to_numpy(dtype=object).copy()
+    for row in unknown:
+        file = str(path[row]).rpartition("/")[2]
+        function[row] = f"{file}+{address[row]:#x}" if file else f"{address[row]:#x}"
+    return pd.DataFrame(
+        {
+            "frame": table["frame"].to_numpy(),
+            "level": table["level"].fillna(0).astype(np.int64),
+            "function": pd.Series(function, dtype="str"),
+            "file": texts["file"],
+            "line": table["line"].fillna(0).astype(np.int64),
+            "code": texts["code"],
+            "module": pd.Series(path, dtype="str"),
+            "python": python,
+        }
+    )
+
+
+def stack(places: pd.DataFrame, chain: Sequence[int]) -> pd.DataFrame:
+    """The rows of `places` of these frames, in their order."""
+    few = places[places["frame"].isin(chain)]
+    rows = few.groupby("frame", sort=False).indices
+    # A recursion has a frame many times.
+    return few.iloc[[row for frame in chain for row in rows[frame]]].reset_index(drop=True)
+
+
+def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = ()) -> pd.Series:
+    """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost that is none of CUDA's.
+
+    Functions of the names of ``kernels`` are what the compiler calls to launch them, and nobody's own.
+    """
+    text, rank = _frame_labels(places, set(kernels))
+    at = text.index.get_indexer(pd.Index(stacks["frame"]))
+    # Ids begin at 1: a caller of 0 is not found, and is -1.
+    best = _innermost(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
+    return pd.Series(text.to_numpy(dtype=object)[at[best]], index=stacks.index, dtype="str")
+
+
+def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
+    """The labels of some stacks, with their index where they have one; "" for 0 and for what is not there."""
+    wanted = stacks if isinstance(stacks, pd.Series) else pd.Series(np.fromiter(stacks, np.int64), dtype=np.int64)
+    found = labels.reindex(wanted.to_numpy()).fillna("").astype("str").to_numpy()
+    return pd.Series(found, index=wanted.index, dtype="str")
+
+
+def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, Ints]:
+    """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
+    file, function, module = (places[name] for name in ("file", "function", "module"))
+    name = module.str.split("/").str[-1]
+    runtime = (
+        function.isin(kernels).to_numpy(bool)
+        | function.str.match(_RUNTIME).to_numpy(bool)
+        | name.str.match(r"libcuda|libnccl").to_numpy(bool)
+    )
+    library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
+    own = (file != "").to_numpy() & ~runtime & ~library
+    rank = np.where(own, 2, np.where(runtime, 0, 1))
+    # The innermost of the best levels of each frame.
+    best = pd.DataFrame({"frame": places["frame"], "worse": -rank, "level": places["level"]})
+    rows = best.sort_values(["frame", "worse", "level"], kind="stable").drop_duplicates("frame").index
+    chosen = places.loc[rows]
+    text = [
+        f"{file.rpartition('/')[2]}:{line} {_short(function, python)}" if file else _short(function, python)
+        for file, line, function, python in zip(
+            chosen["file"], chosen["line"], chosen["function"], chosen["python"], strict=True
+        )
+    ]
+    return pd.Series(text, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+
+
+def _short(function: str, python: bool) -> str:
+    return function if python else short_name(function)
+
+
+def _innermost(rank: Ints, caller: Ints) -> Ints:
+    """For each stack the place, among itself and its callers, of the first of the highest rank there is."""
+    best, best_rank, above = np.arange(len(rank)), rank.copy(), caller.copy()
+    # All stacks go outward together: as many steps as the deepest has frames.
+    going = np.flatnonzero((above >= 0) & (best_rank < 2))
+    while len(going):
+        at = above[going]
+        better = rank[at] > best_rank[going]
+        best[going[better]] = at[better]
+        best_rank[going[better]] = rank[at[better]]
+        above[going] = caller[at]
+        going = going[(above[going] >= 0) & (best_rank[going] < 2)]
+    return best

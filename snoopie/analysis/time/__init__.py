@@ -1,0 +1,1 @@
+"""When things happened, and how busy GPUs and links were."""

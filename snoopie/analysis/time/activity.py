@@ -1,0 +1,215 @@
+"""What ran when, in lanes: kernels, launches, copies, collectives and driver calls; as blocks that can be seen apart.
+
+A lane is a stream of a GPU or a thread of a process, or all of these together. Times are nanoseconds of host time. What
+is too short to be seen in the part of time that is looked at becomes, with its neighbours, one block of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from snoopie.analysis.time.timeline import moments
+from snoopie.errors import UsageError
+from snoopie.joined.merge import HOST
+from snoopie.trace.tables import Ints
+
+# In the order of the lanes of a place. Kernels and copies have times on the GPU, all others those of the host's calls.
+KERNEL, LAUNCH, COPY, COPY_CALL, COLLECTIVE, CALL = WHAT = (
+    *("kernel", "launch", "copy", "copy call", "collective", "call"),
+)
+MOST_BLOCKS = 100_000
+# The tables that their ids are of.
+TABLES = ("launches", "copies", "collectives", "calls")
+_TABLE_OF = {
+    **dict.fromkeys((KERNEL, LAUNCH), "launches"),
+    **dict.fromkeys((COPY, COPY_CALL), "copies"),
+    COLLECTIVE: "collectives",
+    CALL: "calls",
+}
+# In the place of a process or a stream: several.
+SEVERAL = -1
+# Twice this is longer than anything.
+_LONGEST = 1 << 61
+_LANE = ["what", "place", "process", "line"]
+
+Label = Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """``lanes``: lane (0, 1, …) | what place (a GPU or HOST) process line (stream or thread) events.
+
+    ``events``: lane id (in the table of what it is) start end, in the order of lane and start.
+    """
+
+    lanes: pd.DataFrame
+    events: pd.DataFrame
+
+    def together(self) -> Activity:
+        """One lane for all streams of a GPU, and for all threads of a process."""
+        lanes = self.lanes
+        calls = lanes["what"] == CALL
+        lanes = lanes.assign(process=lanes["process"].where(calls, SEVERAL), line=SEVERAL)
+        groups = lanes.groupby(_LANE, sort=False)
+        merged = groups["events"].sum().reset_index()
+        into = groups.ngroup().to_numpy()
+        return _sorted(merged, self.events.assign(lane=into[self.events["lane"].to_numpy()]))
+
+
+def activity(
+    when: pd.DataFrame, copies: pd.DataFrame, on_gpu: NDArray[np.bool_], collectives: pd.DataFrame, calls: pd.DataFrame
+) -> Activity:
+    """All that has a time: ``when`` is the `timeline.timeline` of launches, ``on_gpu`` says of which copies the times
+    are those on the GPU."""
+    spanned = when["spanned"].to_numpy()
+    parts = [
+        _part(KERNEL, when[spanned], "gpu", "stream"),
+        _part(LAUNCH, when[~spanned], "gpu", "stream"),
+        _part(COPY, copies[on_gpu], "issuer", "stream"),
+        _part(COPY_CALL, copies[~on_gpu], "issuer", "stream"),
+        _part(COLLECTIVE, collectives, "issuer", "stream"),
+        _part(CALL, calls.assign(gpu=HOST), "gpu", "thread"),
+    ]
+    events = pd.concat(parts, ignore_index=True)
+    groups = events.groupby(_LANE, sort=False)
+    lanes = groups.size().rename("events").reset_index()
+    # The host comes after the GPUs.
+    order = np.lexsort(
+        [*(lanes[name] for name in ("line", "process", "what")), lanes["place"].abs(), lanes["place"] < 0]
+    )
+    at = np.argsort(order)
+    lanes = lanes.assign(what=pd.Series([WHAT[code] for code in lanes["what"]], dtype="str")).iloc[order]
+    return _sorted(lanes, events[["id", "start", "end"]].assign(lane=at[groups.ngroup().to_numpy()]))
+
+
+def _part(what: str, table: pd.DataFrame, place: str, line: str) -> pd.DataFrame:
+    start = moments(table["start"])
+    # Streams are 64-bit handles: they fit once their sign is not looked at.
+    handles = table[line].to_numpy().astype(np.uint64).view(np.int64)
+    return pd.DataFrame(
+        {
+            "what": np.int64(WHAT.index(what)),
+            "place": table[place].to_numpy(np.int64),
+            "process": table["process"].to_numpy(np.int64),
+            "line": handles,
+            "id": table.index.to_numpy(np.int64),
+            "start": start,
+            "end": np.maximum(start, moments(table["end"])),
+        }
+    )
+
+
+def _sorted(lanes: pd.DataFrame, events: pd.DataFrame) -> Activity:
+    order = np.lexsort([events["start"].to_numpy(), events["lane"].to_numpy()])
+    lanes = lanes.reset_index(drop=True).rename_axis("lane")
+    return Activity(lanes, events[["lane", "id", "start", "end"]].iloc[order].reset_index(drop=True))
+
+
+def within(events: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
+    """The events that touch a part of time, from ``first`` until before ``last``."""
+    start, end = events["start"].to_numpy(), events["end"].to_numpy()
+    shown: pd.DataFrame = events[(start < last) & (np.maximum(end, start + 1) > first)]
+    return shown
+
+
+def blocks(events: pd.DataFrame, first: int, last: int, most: int) -> pd.DataFrame:
+    """lane start end count busy (ns) id (0 where it is of several): what there is to draw of the time from ``first``
+    until ``last``, at most about 2 × ``most`` blocks a lane.
+
+    What is shorter than 1/most of the time is drawn together with all that is so short and begins in the same part.
+    ``start`` and ``end`` are cut at the ends of the time; ``busy`` counts what runs at once only once.
+    """
+    if not 1 <= most <= MOST_BLOCKS:
+        raise UsageError(f"a lane cannot be drawn in {most} blocks", f"use 1 to {MOST_BLOCKS}")
+    shown = within(events, first, last)
+    lane = shown["lane"].to_numpy()
+    start = np.maximum(shown["start"].to_numpy(), first)
+    end = np.minimum(shown["end"].to_numpy(), last)
+    width = _widths(lane, end - start, max(-(-(last - first) // most), 1), most)
+    short = end - start < width[lane]
+    # A group is a long one by itself, or the short ones of a cell, which come before its long ones.
+    cell = (start - first) // width[lane]
+    begins = np.ones(len(lane), np.bool_)
+    order = np.lexsort([start, ~short, cell, lane])
+    begins[1:] = ~short[order][1:] | (np.diff(lane[order]) != 0) | (np.diff(cell[order]) != 0)
+    group = np.cumsum(begins) - 1
+    table = pd.DataFrame({"group": group, "start": start[order], "end": end[order]})
+    until = table.groupby("group")["end"].cummax().groupby(table["group"]).shift(fill_value=first)
+    table["busy"] = (table["end"] - np.maximum(table["start"], until)).clip(lower=0)
+    sums = table.groupby("group").agg(
+        start=("start", "min"), end=("end", "max"), count=("end", "size"), busy=("busy", "sum")
+    )
+    heads = order[begins]
+    ids = np.where(sums["count"].to_numpy() == 1, shown["id"].to_numpy()[heads], 0)
+    result = sums.reset_index(drop=True).assign(id=ids)
+    result.insert(0, "lane", lane[heads])
+    return result.sort_values(["lane", "start", "end"], ignore_index=True)
+
+
+def _widths(lane: Ints, length: Ints, width: int, most: int) -> Ints:
+    """How long an event of each lane must be to be drawn by itself. Where many run at once, it is longer."""
+    widths = np.full(int(lane.max(initial=-1)) + 1, width, np.int64)
+    while len(crowded := np.flatnonzero(np.bincount(lane[length >= widths[lane]], minlength=1) > most + 1)):
+        widths[crowded] = np.minimum(widths[crowded], _LONGEST) * 2 + 1
+    return widths
+
+
+def longest(events: pd.DataFrame, first: int, last: int, limit: int) -> pd.DataFrame:
+    """lane id start end: of the events that touch a part of time those that fill most of it, the earliest first among
+    equals."""
+    shown = within(events, first, last)
+    filled = np.minimum(shown["end"], last) - np.maximum(shown["start"], first)
+    return shown.iloc[np.lexsort([shown["start"], -filled])[:limit]].reset_index(drop=True)
+
+
+def described(
+    rows: pd.DataFrame, lanes: pd.DataFrame, tables: dict[str, pd.DataFrame], moved: pd.Series[int], label: Label
+) -> pd.DataFrame:
+    """what id name place (label) process stream thread start end duration (ns) bytes (-1 where none are known): a few
+    ``events``.
+
+    ``tables`` has TABLES; ``moved`` the bytes of launches that were measured.
+    """
+    what = lanes["what"].reindex(rows["lane"]).to_numpy()
+    parts = []
+    for kind in dict.fromkeys(what):
+        own = rows[what == kind]
+        parts.append(_described(kind, own, tables[_TABLE_OF[kind]].loc[own["id"]], moved, label))
+    columns = ["what", "id", "name", "place", "process", "stream", "thread", "start", "end", "duration", "bytes"]
+    if not parts:
+        none = pd.DataFrame({name: pd.Series(dtype=np.int64) for name in columns})
+        return none.astype({"what": "str", "name": "str", "place": "str", "stream": np.uint64})
+    table = pd.concat(parts).loc[rows.index]
+    return table.assign(start=rows["start"], end=rows["end"], duration=rows["end"] - rows["start"])[columns]
+
+
+def _described(kind: str, own: pd.DataFrame, table: pd.DataFrame, moved: pd.Series[int], label: Label) -> pd.DataFrame:
+    if kind in (KERNEL, LAUNCH):
+        name, place, size = table["kernel"], table["gpu"], moved.reindex(table.index, fill_value=-1)
+    elif kind in (COPY, COPY_CALL):
+        name = pd.Series(
+            [f"{label(a)} → {label(b)}" for a, b in zip(table["source"], table["destination"], strict=True)]
+        )
+        place, size = table["issuer"], table["bytes"]
+    elif kind == COLLECTIVE:
+        name, place, size = table["operation"], table["issuer"], table["bytes"]
+    else:
+        name, place, size = table["call"], table["gpu"], table["bytes"]
+    return pd.DataFrame(
+        {
+            "what": pd.Series(kind, own.index, dtype="str"),
+            "id": own["id"],
+            "name": pd.Series(name.to_numpy(), own.index, dtype="str"),
+            "place": pd.Series([label(one) for one in place], own.index, dtype="str"),
+            "process": table["process"].to_numpy(),
+            "stream": (table["stream"] if "stream" in table else pd.Series(np.uint64(0), table.index)).to_numpy(),
+            "thread": table["thread"].to_numpy(),
+            "bytes": size.to_numpy(np.int64),
+        },
+        index=own.index,
+    )

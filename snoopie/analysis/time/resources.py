@@ -1,0 +1,154 @@
+"""How busy each resource was: GPUs by their kernels, and the copies between memories ("DATA"); with the gaps between.
+
+The table that users of ROCm know from rpt. A resource is busy while at least one of its records runs; what runs at the
+same time counts once. Only times on the GPU count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from snoopie.joined.merge import HOST, UNKNOWN
+
+COPIES = "DATA"
+# Gaps by their length: the first class is below the first limit, in µs.
+_LIMITS = (10, 20, 50, 100, 1_000, 10_000, 100_000)
+GAPS = (
+    f"gap <{_LIMITS[0]} us",
+    *(f"gap {low}-{high} us" for low, high in pairwise(_LIMITS)),
+    f"gap >={_LIMITS[-1]} us",
+)
+_NS = 1000
+_ROW = ["resource", "kind", "name", "share", "calls", "total", "average", "least", "most"]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """From the beginning of the first record to the end of the last, ns; 0 and 0 without any."""
+
+    start: int
+    end: int
+
+
+def records(
+    spans: pd.DataFrame, launches: pd.DataFrame, copies: pd.DataFrame, label: Callable[[int], str]
+) -> pd.DataFrame:
+    """resource kind (kernel, copy) name start end (ns): each kernel with a span, and all copies."""
+    spans = spans[spans["launch"].isin(launches.index)]
+    ran = launches.loc[spans["launch"]]
+    names = {gpu: label(gpu) for gpu in ran["gpu"].unique().tolist()}
+    kernels = pd.DataFrame(
+        {
+            "resource": ran["gpu"].map(names).to_numpy(),
+            "kind": "kernel",
+            "name": ran["kernel"].to_numpy(),
+            "start": spans["start"].to_numpy(),
+            "end": spans["end"].to_numpy(),
+        }
+    )
+    moved = pd.DataFrame(
+        {
+            "resource": COPIES,
+            "kind": "copy",
+            "name": _directions(copies) + "_" + copies["bytes"].astype("str").to_numpy() + "_bytes",
+            "start": copies["start"].to_numpy(),
+            "end": copies["end"].to_numpy(),
+        }
+    )
+    table = pd.concat([kernels, moved], ignore_index=True).astype(
+        {"resource": "str", "kind": "str", "name": "str", "start": np.int64, "end": np.int64}
+    )
+    return table.assign(end=table[["start", "end"]].max(axis=1))
+
+
+def region(records: pd.DataFrame) -> Region:
+    """The time that shares are of."""
+    if records.empty:
+        return Region(0, 0)
+    return Region(int(records["start"].min()), int(records["end"].max()))
+
+
+def resources(records: pd.DataFrame) -> pd.DataFrame:
+    """resource records start end busy (ns) busy_share (of the region) gaps gap (ns together), GPUs first"""
+    whole = region(records)
+    table = _with_gaps(records)
+    sums = table.assign(records=1, gaps=(table["gap"] > 0).astype(np.int64)).groupby("resource", sort=False)
+    result = sums.agg(
+        records=("records", "sum"),
+        start=("start", "min"),
+        end=("end", "max"),
+        busy=("busy", "sum"),
+        gaps=("gaps", "sum"),
+        gap=("gap", "sum"),
+    ).reset_index()
+    result.insert(5, "busy_share", result["busy"] / max(whole.end - whole.start, 1))
+    return result
+
+
+def by_resource(records: pd.DataFrame) -> pd.DataFrame:
+    """resource kind (kernel, copy, gap) name share (of the region) calls total average least most (ns): most time of
+    each resource first. Gaps are by their length.
+    """
+    whole = region(records)
+    table = _with_gaps(records)
+    gaps = table[table["gap"] > 0]
+    lengths = np.searchsorted(np.array(_LIMITS) * _NS, gaps["gap"].to_numpy(), "right")
+    gaps = gaps.assign(kind="gap", name=np.array(GAPS, object)[lengths], spent=gaps["gap"])
+    rows = pd.concat([table.assign(spent=table["end"] - table["start"]), gaps], ignore_index=True)
+    sums = rows.groupby(["resource", "kind", "name"], sort=False)["spent"]
+    result = sums.agg(calls="count", total="sum", least="min", most="max").reset_index()
+    result["share"] = result["total"] / max(whole.end - whole.start, 1)
+    result["average"] = result["total"] / result["calls"]
+    order = {name: number for number, name in enumerate(dict.fromkeys(table["resource"]))}
+    result = result.assign(place=result["resource"].map(order))
+    result = result.sort_values(["place", "total", "name"], ascending=[True, False, True], ignore_index=True)
+    return result[_ROW].astype({"name": "str", "kind": "str"})
+
+
+def _with_gaps(records: pd.DataFrame) -> pd.DataFrame:
+    """The records by resource and start, with ``gap``, the idle time before each, and ``busy``, what each adds."""
+    copies = records["resource"] == COPIES
+    table = records.assign(copies=copies).sort_values(["copies", "resource", "start", "end"], ignore_index=True)
+    latest = table.groupby("resource", sort=False)["end"].cummax()
+    before = latest.groupby(table["resource"], sort=False).shift(1, fill_value=-1)
+    # Before the first record of a resource nothing is idle.
+    before = before.where(before >= 0, table["start"])
+    table["gap"] = (table["start"] - before).clip(lower=0)
+    table["busy"] = (table["end"] - np.maximum(table["start"], before)).clip(lower=0)
+    return table.drop(columns="copies")
+
+
+def _directions(copies: pd.DataFrame) -> pd.Series[str]:
+    source, destination = copies["source"].to_numpy(), copies["destination"].to_numpy()
+    names = np.full(len(copies), "copy", object)
+    known = (source != UNKNOWN) & (destination != UNKNOWN)
+    names[known & (source == destination)] = "DeviceToDevice"
+    names[known & (source != destination)] = "PeerToPeer"
+    names[known & (source == HOST)] = "HostToDevice"
+    names[known & (destination == HOST)] = "DeviceToHost"
+    names[known & (source == HOST) & (destination == HOST)] = "HostToHost"
+    return pd.Series(names, copies.index, dtype="str").reset_index(drop=True)
+
+
+def left_out(launches: pd.DataFrame, spans: pd.DataFrame, copies: int, instrumented: bool) -> list[str]:
+    """Sentences on what has no time on the GPU, of all launches and so many copies, and on what the times mean."""
+    sentences = []
+    if untimed := int((~launches.index.isin(spans["launch"])).sum()):
+        sentences.append(f"{_things(untimed, 'launch is', 'launches are')} left out: when they ran is not known.")
+    if copies:
+        sentences.append(
+            f"{_things(copies, 'copy is', 'copies are')} left out: their calls have times in the trace, what the GPU "
+            "did has not."
+        )
+    if instrumented and untimed < len(launches):
+        sentences.append("Kernels ran instrumented: slower than they do by themselves.")
+    return sentences
+
+
+def _things(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

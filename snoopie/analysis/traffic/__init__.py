@@ -1,0 +1,1 @@
+"""Who moved how much to whom, by which kernels, lines and libraries."""

@@ -1,0 +1,110 @@
+"""Which library moved it: NCCL, NVSHMEM, or the program by itself.
+
+NCCL: launches that carry out its calls, its kernels, and instructions of its functions. NVSHMEM: its kernels,
+instructions of its functions (also inlined ones), and whatever touches its symmetric heap, if only through an address
+of nvshmem_ptr. A copy is the library's that has a frame in the copy's call stack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from snoopie.errors import UsageError
+from snoopie.joined.merge import Tables
+from snoopie.trace.tables import Ints
+from snoopie.words.names import bare_name
+
+Library = Literal["NCCL", "NVSHMEM", "program"]
+LIBRARIES: tuple[Library, ...] = ("NCCL", "NVSHMEM", "program")
+_PROGRAM = LIBRARIES.index("program")
+
+# Of names without return type, template and argument list.
+_FUNCTIONS = {"NCCL": re.compile(r"(?:^|:)_*nccl"), "NVSHMEM": re.compile(r"(?:^|:)_*nvshmem")}
+# Kernels of NVSHMEM's host library have names such as barrier_on_stream_kernel too.
+_KERNELS = _FUNCTIONS | {"NVSHMEM": re.compile(_FUNCTIONS["NVSHMEM"].pattern + "|_on_stream_kernel")}
+# As they are installed: a program's own file may have the library in its name.
+_HEADER = "/{0}[^/]*/(?:.*/)?include/|/include/(?:.*/)?{0}"
+_HEADERS = {"NCCL": re.compile(_HEADER.format("nccl")), "NVSHMEM": re.compile(_HEADER.format("nvshmem"))}
+_MODULES = {"NCCL": re.compile("(?:^|/)libnccl[^/]*$"), "NVSHMEM": re.compile("(?:^|/)(?:lib)?nvshmem[^/]*$")}
+
+
+def of_traffic(tables: Tables, traffic: pd.DataFrame) -> pd.Series[str]:
+    """For each row of a table with launch, site and object the library, as a categorical."""
+    launches = tables.launch_places.of(traffic["launch"].to_numpy())
+    sites = tables.site_places.of(traffic["site"].to_numpy())
+    codes = np.minimum(_of_launches(tables)[launches], _of_sites(tables)[sites])
+    symmetric = tables.objects.index[(tables.objects["kind"] == "symmetric").to_numpy()]
+    heap = traffic["object"].isin(symmetric).to_numpy()
+    codes[heap] = np.minimum(codes[heap], LIBRARIES.index("NVSHMEM"))
+    return _named(codes, traffic.index)
+
+
+def of_copies(tables: Tables, copies: pd.DataFrame) -> pd.Series[str]:
+    """For each copy the library that started it, as a categorical; the program where its stack is not known."""
+    stacks = tables.stacks
+    modules = pd.Series(_matching(tables.modules["path"], _MODULES), tables.modules.index)
+    frames = modules.reindex(tables.frames["module"].to_numpy()).fillna(_PROGRAM).to_numpy(np.int64)
+    named = pd.Series(_matching(tables.symbols["function"], _FUNCTIONS, bare_name), tables.symbols["frame"].to_numpy())
+    named = named.groupby(level=0).min().reindex(tables.frames.index).fillna(_PROGRAM)
+    frames = np.minimum(frames, named.to_numpy(np.int64))
+    own = pd.Series(frames, tables.frames.index).reindex(stacks["frame"].to_numpy()).fillna(_PROGRAM)
+    codes = _of_chains(own.to_numpy(np.int64), stacks.index.get_indexer(pd.Index(stacks["caller"])))
+    started = pd.Series(codes, stacks.index).reindex(copies["stack"].to_numpy()).fillna(_PROGRAM)
+    return _named(started.to_numpy(np.int64), copies.index)
+
+
+def only(table: pd.DataFrame, libraries: pd.Series[str], library: Library) -> pd.DataFrame:
+    """The rows that are of one library."""
+    return table[(libraries == checked(library)).to_numpy()]
+
+
+def checked(library: Library) -> Library:
+    """The library; UsageError where there is none of the name."""
+    if library not in LIBRARIES:
+        raise UsageError(f"there is no library {library!r}", f"use one of {', '.join(LIBRARIES)}")
+    return library
+
+
+def _of_launches(tables: Tables) -> Ints:
+    codes = _matching(tables.launches["kernel"], _KERNELS, bare_name)
+    codes[(tables.launches["group"] > 0).to_numpy()] = LIBRARIES.index("NCCL")
+    return codes
+
+
+def _of_sites(tables: Tables) -> Ints:
+    lines = tables.lines
+    own = np.minimum(_matching(lines["function"], _FUNCTIONS, bare_name), _matching(lines["file"], _HEADERS))
+    chains = _of_chains(own, lines.index.get_indexer(pd.Index(lines["inlined_at"])))
+    inlined = pd.Series(chains, lines.index).reindex(tables.sites["line_id"].to_numpy()).fillna(_PROGRAM)
+    codes: Ints = np.minimum(_matching(tables.sites["kernel"], _FUNCTIONS, bare_name), inlined.to_numpy(np.int64))
+    return codes
+
+
+def _of_chains(own: Ints, outward: Ints) -> Ints:
+    """For each link of chains the first library among itself and the links outward; -1 ends a chain."""
+    codes, above = own.copy(), outward.copy()
+    going = np.flatnonzero(above >= 0)
+    while len(going):
+        codes[going] = np.minimum(codes[going], own[above[going]])
+        above[going] = outward[above[going]]
+        going = going[above[going] >= 0]
+    return codes
+
+
+def _matching(names: pd.Series[str], patterns: dict[str, re.Pattern[str]], spelled: Callable[[str], str] = str) -> Ints:
+    """The library whose pattern a name has, as a place in LIBRARIES; each different name is looked at once."""
+    codes, present = pd.factorize(names)
+    found = [_PROGRAM] * (len(present) + 1)
+    for place, name in enumerate(map(spelled, present)):
+        fitting = (LIBRARIES.index(library) for library in LIBRARIES[:_PROGRAM] if patterns[library].search(name))
+        found[place] = next(fitting, _PROGRAM)
+    return np.array(found, np.int64)[codes]
+
+
+def _named(codes: Ints, index: pd.Index) -> pd.Series[str]:
+    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(LIBRARIES, dtype="str")), index)

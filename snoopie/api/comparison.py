@@ -1,0 +1,216 @@
+"""The public object for two traces: `compare` and `Comparison`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from functools import cached_property
+
+import pandas as pd
+
+from snoopie.analysis.comparison import limits
+from snoopie.analysis.comparison import side_by_side as _side_by_side
+from snoopie.analysis.comparison.side_by_side import Number
+from snoopie.analysis.memory import usage
+from snoopie.analysis.traffic.counts import VALUES, Value
+from snoopie.analysis.traffic.reading import Initiated, Reading, ends
+from snoopie.api.trace import Source, Trace, load
+from snoopie.words import units
+
+_OBJECT = ["name", "source", "owner", "kind"]
+_OF_OBJECTS = [*VALUES, "copied_in", "copied_out", "size", "objects"]
+
+
+class Comparison:
+    """Two traces, or views of them, side by side: ``a`` is what was, ``b`` what is now.
+
+    Tables have the columns a, b, change (b - a), ratio (b / a, NaN where a is 0) and only ("A" or "B" for what the
+    other does not have, else ""), largest change first. What is compared is matched by name: places by their labels
+    (GPUs by number; each trace may have another number of them), kernels by their whole name with template arguments,
+    lines by file and number, objects by variable and line. A line that moved is another line.
+    """
+
+    def __init__(self, a: Trace, b: Trace) -> None:
+        self.a = a
+        self.b = b
+
+    def summary(self) -> pd.DataFrame:
+        """metric | a b change ratio: `comparison.limits.METRICS`, and wire_efficiency; None where not known.
+
+        Of views, memory is divided by `snoopie.analysis.selection.MEMORY_BY` alone.
+        """
+        return _side_by_side.summary(*self._summaries)
+
+    def summary_in_words(self) -> pd.DataFrame:
+        """metric | A B change ratio: `summary` as text, with units"""
+        table = self.summary()
+        return _side_by_side.in_words(table, map(limits.writer, table.index), self.about)
+
+    def matrices(
+        self, value: Value = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
+    ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """`Trace.matrix` of A and of B, and B - A, all three over the places of both; int64"""
+        a, b = (trace.matrix(value, reading, initiated) for trace in self._both)
+        return _side_by_side.matrices(a, b, _side_by_side.place_order(trace.places for trace in self._both))
+
+    def matrix(
+        self, value: Value = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
+    ) -> pd.DataFrame:
+        """`Trace.matrix` of B minus that of A, over the places of both; int64"""
+        return self.matrices(value, reading, initiated)[2]
+
+    def by_pair(
+        self, value: str = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
+    ) -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, a b change ratio only, of a value of `Trace.by_pair`"""
+        return _side_by_side.side_by_side(*self._pairs(reading, initiated), ends(reading), value)
+
+    def by_kernel(self, value: str = "bytes") -> pd.DataFrame:
+        """kernel a b change ratio only, of a value of `Trace.by_kernel`, launches too"""
+        return _side_by_side.side_by_side(*self._kernels, ["kernel"], value)
+
+    def by_line(self, value: str = "bytes") -> pd.DataFrame:
+        """file line kernel (names joined by ", ") a b change ratio only; file and kernel are A's where A has the line.
+
+        A file is the same where its path is or, built elsewhere, where the ends of the paths are: see `files`.
+        """
+        return _side_by_side.side_by_side(*self._lines, ["file", "line"], value, carried=["kernel"])
+
+    def by_object(self, value: str = "bytes") -> pd.DataFrame:
+        """name source (line) owner (label) kind, a b change ratio only, of a value of `Trace.by_object`, of the
+        ``size`` (bytes) or the number of ``objects``; those that agree in name, source, owner and kind are added up.
+
+        Objects that something touched. Where name and line are not known, owner and kind alone say what is the same.
+        """
+        return _side_by_side.side_by_side(*self._objects, _OBJECT, value)
+
+    def files(self) -> pd.DataFrame:
+        """a b: the paths of files with traffic that are the same file at different paths"""
+        others = sorted((one, other) for other, one in self._same_files.items() if one != other)
+        return pd.DataFrame(others, columns=["a", "b"], dtype="str")
+
+    @property
+    def different(self) -> bool:
+        """True if any amount of the summary, of a pair, a kernel or a line is another in B"""
+        tables: list[Callable[[str], pd.DataFrame]] = [self.by_pair, self.by_kernel, self.by_line]
+        return (
+            any(bool(change) for change in self.summary()["change"] if change == change)
+            or bool(self.by_pair("bytes", "issued", "host")["change"].any())
+            or any(bool(by(value)["change"].any()) for by in tables for value in VALUES)
+        )
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """What stands before an amount of A, and of B, for people: "≈ " where it is an estimate"""
+        return _about(self.a), _about(self.b)
+
+    def remarks(self) -> list[str]:
+        """What the reader of a comparison has to know, in plain sentences: how the recordings differ, what was matched
+        by less than its whole name, what one of the traces or both do not show."""
+        sentences = []
+        if self.a.paths == self.b.paths:
+            sentences.append("A and B are the same recording.")
+        a, b = (units.plural(len(trace.processes), "process", "processes") for trace in self._both)
+        if a != b:
+            sentences.append(f"A is of {a}, B of {b}.")
+        a, b = (units.plural(len(trace.gpus), "GPU", "GPUs") for trace in self._both)
+        if a != b:
+            sentences.append(f"A has {a}, B has {b}: they are matched by their numbers.")
+        a, b = (", ".join(trace.gpus["name"].drop_duplicates()) or "none" for trace in self._both)
+        if a != b:
+            sentences.append(f"The GPUs are others: {a} in A, {b} in B.")
+        if moved := len(self.files()):
+            which = "1 file has another path" if moved == 1 else f"{moved} files have other paths"
+            sentences.append(f"{which} in B than in A: matched by the paths' ends.")
+        of_host = [{setting.get("host_memory", True) for setting in trace.settings} for trace in self._both]
+        if of_host[0] != of_host[1]:
+            sentences.append("Accesses to the host's memory were not measured alike in A and B.")
+        of_a, of_b = (trace.losses() for trace in self._both)
+        sentences += [f"A and B: {sentence}" for sentence in of_a if sentence in of_b]
+        sentences += [f"A: {sentence}" for sentence in of_a if sentence not in of_b]
+        sentences += [f"B: {sentence}" for sentence in of_b if sentence not in of_a]
+        return sentences
+
+    # How it shows itself
+
+    def __repr__(self) -> str:
+        return f"<Comparison: A {self.a!r}, B {self.b!r}>"
+
+    def _repr_html_(self) -> str:
+        titles = zip(_side_by_side.SIDES, self._both, strict=True)
+        traces = "".join(f"<p>{side}: {html.escape(repr(trace))}</p>" for side, trace in titles)
+        told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.remarks())
+        return f"<div>{traces}{self.summary_in_words().to_html(escape=True)}<ul>{told}</ul></div>"
+
+    # Inside. Tables of A and B are kept: they serve every value.
+
+    @property
+    def _both(self) -> tuple[Trace, Trace]:
+        return self.a, self.b
+
+    @cached_property
+    def _summaries(self) -> tuple[dict[str, Number], dict[str, Number]]:
+        return _summary(self.a), _summary(self.b)
+
+    @cached_property
+    def _known_pairs(self) -> dict[tuple[Reading, Initiated], tuple[pd.DataFrame, pd.DataFrame]]:
+        return {}
+
+    def _pairs(self, reading: Reading, initiated: Initiated) -> tuple[pd.DataFrame, pd.DataFrame]:
+        key = (reading, initiated)
+        if key not in self._known_pairs:
+            self._known_pairs[key] = (self.a.by_pair(*key), self.b.by_pair(*key))
+        return self._known_pairs[key]
+
+    @cached_property
+    def _kernels(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.a.by_kernel(), self.b.by_kernel()
+
+    @cached_property
+    def _own_lines(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.a.by_line(), self.b.by_line()
+
+    @cached_property
+    def _same_files(self) -> dict[str, str]:
+        a, b = self._own_lines
+        return _side_by_side.same_files(a["file"], b["file"])
+
+    @cached_property
+    def _lines(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        a, b = self._own_lines
+        named = pd.Series([self._same_files.get(file, file) for file in b["file"]], b.index, dtype="str")
+        return a, b.assign(file=named)
+
+    @cached_property
+    def _objects(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return _by_name(self.a.by_object()), _by_name(self.b.by_object())
+
+
+def compare(a: Trace | Source, b: Trace | Source) -> Comparison:
+    """Two traces side by side. What is no trace yet is loaded, as by `load`: ``compare("before.zst", "after/")``."""
+    return Comparison(*(one if isinstance(one, Trace) else load(one) for one in (a, b)))
+
+
+def _summary(trace: Trace) -> dict[str, Number]:
+    sums = trace.summary()
+    # Without any object, allocations were not recorded.
+    seen = len(trace.objects) > 0
+    peaks, left = trace.memory_watermark(total=True)["peak"], trace.leaks()
+    never_freed = left.loc[left["state"] == usage.NEVER_FREED, "bytes"]
+    return {
+        **{metric: sums[metric] for metric in limits.METRICS if metric in sums},
+        "peak_memory": int(peaks.max()) if len(peaks) else 0 if seen else None,
+        "leaks": int(never_freed.sum()) if seen and trace.complete else None,
+        "wire_efficiency": sums["wire_efficiency"],
+    }
+
+
+def _by_name(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `Trace.by_object`, those added up that agree in _OBJECT."""
+    # Object 0 is what belongs to none.
+    table = table.assign(objects=(table["object"] > 0).astype("int64"))
+    return table.groupby(_OBJECT, sort=False)[_OF_OBJECTS].sum().reset_index()
+
+
+def _about(trace: Trace) -> str:
+    return "≈ " if trace.estimated else ""

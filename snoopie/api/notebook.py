@@ -1,0 +1,137 @@
+"""How tables and traces show themselves in a notebook: amounts in units, bars and shades, at home on light and dark.
+
+The tables are DataFrames like any other; what is derived from one is a plain DataFrame, as its columns may mean
+something else. Colours are see-through, and text has the page's own. A page that shows no styles shows the numbers.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+
+import pandas as pd
+
+from snoopie.words import units
+from snoopie.words.columns import AMOUNTS, heading
+
+MOST_ROWS = 20
+_MOST_PLACES = 64
+_MOST_LETTERS = 120
+_FRACTIONS = ("share", "wire_efficiency")
+_SHADE = "rgba(1, 115, 178, {:.2f})"
+_RIGHT = "text-align: right"
+_LEFT = "text-align: left"
+
+
+class _Shown(pd.DataFrame):
+    """A DataFrame with a look of its own; what pandas derives from it is a plain one."""
+
+    @property
+    def _constructor(self) -> Callable[..., pd.DataFrame]:
+        return pd.DataFrame
+
+
+class Rows(_Shown):
+    """One row a line, kernel, pair, …; the largest first."""
+
+    def _repr_html_(self) -> str | None:
+        return rows_html(self) if pd.get_option("display.notebook_repr_html") else None
+
+
+class Matrix(_Shown):
+    """A square of places; ``value`` says what its numbers are."""
+
+    # What pandas keeps beside the columns, also in a pickle.
+    _metadata = ["_value"]  # noqa: RUF012
+    _value: str | None
+
+    @classmethod
+    def of(cls, matrix: pd.DataFrame, value: str) -> Matrix:
+        shown = cls(matrix)
+        shown._value = value
+        return shown
+
+    def _repr_html_(self) -> str | None:
+        return matrix_html(self, self._value or "") if pd.get_option("display.notebook_repr_html") else None
+
+
+def rows_html(table: pd.DataFrame, columns: Sequence[str] | None = None, most: int = MOST_ROWS) -> str:
+    """The first rows as an HTML table, all names escaped; the exact amount is in a cell's tooltip."""
+    names = [str(name) for name in table.columns] if columns is None else list(columns)
+    shown = table.head(most)
+    numbers = [name in AMOUNTS or table[name].dtype.kind in "iuf" for name in names]
+    head = _row("th", [heading(name) for name in names], [_RIGHT if number else _LEFT for number in numbers])
+    cells = [_cells(name, shown[name], number) for name, number in zip(names, numbers, strict=True)]
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    more = len(table) - len(shown)
+    foot = f"<p>… and {more:,} more rows</p>" if more else ""
+    return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{foot}</div>"
+
+
+def matrix_html(matrix: pd.DataFrame, value: str) -> str:
+    """A square of places with the larger numbers darker; one without traffic is a dot."""
+    if max(matrix.shape) > _MOST_PLACES:
+        cut = matrix.iloc[:_MOST_PLACES, :_MOST_PLACES]
+        return matrix_html(cut, value) + f"<p>… of {len(matrix)} × {len(matrix.columns)}</p>"
+    amount = AMOUNTS.get(value, units.count) if value.endswith("bytes") else units.count
+    largest = max(float(matrix.to_numpy().max(initial=0)), 1.0)
+    first, second = str(matrix.index.name or ""), str(matrix.columns.name or "")
+    head = _row("th", [f"{first} ↓ {second} →", *map(str, matrix.columns)], [_LEFT] + [_RIGHT] * len(matrix.columns))
+    body = ""
+    for label, line in zip(matrix.index, matrix.to_numpy().tolist(), strict=True):
+        cells = "".join(
+            f'<td title="{cell:,}" style="{_RIGHT}; background: {_SHADE.format(0.1 + 0.45 * cell / largest)}">'
+            f"{html.escape(amount(cell))}</td>"
+            if cell
+            else f'<td style="{_RIGHT}">·</td>'
+            for cell in line
+        )
+        body += f"<tr><th>{_text(label)}</th>{cells}</tr>"
+    return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table></div>"
+
+
+def trace_html(title: str, matrix: pd.DataFrame, lines: pd.DataFrame, losses: Iterable[str]) -> str:
+    """A trace: who reached whom, the lines that moved most, what it lacks."""
+    parts = [f"<p><b>{_text(title)}</b></p>"]
+    if matrix.to_numpy().any():
+        parts.append("<p>Bytes by issuer and owner</p>" + matrix_html(matrix, "bytes"))
+    if len(lines):
+        shown = ["file", "line", "kernel", "bytes", "wire_efficiency"]
+        parts.append("<p>Source lines, most bytes first</p>" + rows_html(lines, shown, 5))
+    lacks = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in losses)
+    parts.append(f"<p>What it lacks</p><ul>{lacks}</ul>" if lacks else "<p>Nothing was lost.</p>")
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _cells(name: str, column: pd.Series, number: bool) -> list[str]:
+    amount = AMOUNTS.get(name)
+    # Someone divided a number of bytes: it is none any more.
+    if amount is None or (column.dtype.kind == "f" and name not in _FRACTIONS):
+        align = _RIGHT if number else _LEFT
+        return [f'<td style="{align}">{_text(value)}</td>' for value in column.tolist()]
+    values = column.tolist()
+    largest = max((float(value) for value in values), default=0.0) if name == "bytes" else 0.0
+    return [
+        f'<td title="{_exact(value)}" style="{_RIGHT}{_bar(value / largest) if largest > 0 else ""}">'
+        f"{html.escape(amount(value))}</td>"
+        for value in values
+    ]
+
+
+def _bar(share: float) -> str:
+    colour, end = _SHADE.format(0.3), f"{100 * share:.1f}%"
+    return f"; background: linear-gradient(to right, {colour} {end}, transparent {end})"
+
+
+def _exact(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _row(tag: str, texts: Iterable[str], styles: Iterable[str]) -> str:
+    cells = (f'<{tag} style="{style}">{_text(text)}</{tag}>' for text, style in zip(texts, styles, strict=True))
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    return html.escape(text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…")

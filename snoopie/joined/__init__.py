@@ -1,0 +1,1 @@
+"""Several processes' files as one set of tables."""

@@ -1,0 +1,1 @@
+"""How amounts, columns and kernels are named for people, everywhere."""

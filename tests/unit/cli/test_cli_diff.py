@@ -1,0 +1,168 @@
+"""snoopie diff, as a user or a CI job types it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from snoopie import cli
+from tests.support import compared, ring
+from tests.unit.cli.test_cli import run
+
+
+@pytest.fixture
+def later_path(tmp_path: Path) -> Path:
+    return compared.write_later(tmp_path)
+
+
+def test_the_summary_is_the_default(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "diff", ring_path, later_path)
+    assert status == 0
+    assert out.splitlines() == [
+        "metric                  A         B   change     ratio",
+        "bytes            52.2 KiB  61.2 KiB   +9 KiB   × 1.172",
+        "wire_bytes         99 KiB   164 KiB  +65 KiB   × 1.657",
+        "accesses              224       296      +72   × 1.321",
+        "lanes               5,680     7,984   +2,304   × 1.406",
+        "sectors             3,168     5,248   +2,080   × 1.657",
+        "launches               11        12       +1   × 1.091",
+        "kernels                 3         4       +1   × 1.333",
+        "copies                  0         1       +1         –",
+        "copy_bytes            0 B     1 MiB   +1 MiB         –",
+        "peak_memory         8 MiB    10 MiB   +2 MiB    × 1.25",
+        "leaks               6 MiB    10 MiB   +4 MiB   × 1.667",
+        "wire_efficiency    52.7 %    37.3 %  -15.4 %  × 0.7078",
+    ]
+    assert "note: A has 4 GPUs, B has 5 GPUs" in err
+    assert err.splitlines()[-1] == f"Next: snoopie view --compare {later_path} {ring_path}"
+
+
+def test_by_kernel(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "diff", "--by", "kernel", ring_path, later_path)
+    heading, *rows, last = out.splitlines()
+    assert heading.split() == ["kernel", "A", "B", "change", "ratio"]
+    assert [row.split("(")[0] for row in rows] == ["ring_bump", "ring_count", "ring_get", "ring_scale"]
+    assert rows[0].endswith("12.2 KiB       0 B  -12.2 KiB  only in A")
+    assert rows[2].endswith("8 KiB    16 KiB     +8 KiB        × 2")
+    assert last == "4 of 4 rows that changed in bytes, of 5 compared"
+    _, out, _ = run(capsys, "diff", "--by", "kernel", "--top", 1, "--value", "wire_bytes", ring_path, later_path)
+    assert len(out.splitlines()) == 3
+    assert out.splitlines()[-1] == "1 of 4 rows that changed in wire bytes, of 5 compared"
+
+
+@pytest.mark.parametrize(
+    ("by", "row"),
+    [
+        ("pair", "GPU 0   GPU 1    10 KiB    12 KiB  +2 KiB      × 1.2"),
+        ("line", f"{ring.SHIFT_H}:4"),
+        ("object", "GPU 1  device    10 KiB    12 KiB  +2 KiB      × 1.2"),
+    ],
+)
+def test_by_other_keys(
+    ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str], by: str, row: str
+) -> None:
+    status, out, _ = run(capsys, "diff", "--by", by, ring_path, later_path)
+    assert status == 0
+    assert row in out
+
+
+@pytest.mark.parametrize("by", ["pair", "kernel", "line", "object"])
+def test_a_trace_and_itself(ring_path: Path, capsys: pytest.CaptureFixture[str], by: str) -> None:
+    status, out, err = run(capsys, "diff", "--by", by, "--fail-if-increase", "bytes:0", ring_path, ring_path)
+    assert status == 0
+    assert out.startswith(f"no difference in bytes by {by}: ")
+    assert "A and B are the same recording." in err
+
+
+def test_limits(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = ["--fail-if-increase", "bytes:18%", "--fail-if-increase", "copy_bytes:1MiB"]
+    assert run(capsys, "diff", *limits, ring_path, later_path)[0] == 0
+    limits += ["--fail-if-increase", "bytes:17%", "--fail-if-increase", "launches:0"]
+    status, _, err = run(capsys, "diff", *limits, ring_path, later_path)
+    assert status == 3
+    assert err.splitlines()[-2:] == [
+        "snoopie: bytes rose by 9 KiB (17.2 %) to 61.2 KiB, more than the 17% allowed",
+        "snoopie: launches rose by 1 (9.1 %) to 12, more than the 0 allowed",
+    ]
+    # What shrinks is no increase.
+    assert run(capsys, "diff", "--fail-if-increase", "bytes:0", later_path, ring_path)[0] == 0
+
+
+def test_json(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["diff", "--json", "--by", "pair", "--fail-if-increase", "bytes:0", ring_path, later_path]
+    status, out, err = run(capsys, *words)
+    told = json.loads(out)
+    assert status == 3
+    assert len(err.splitlines()) == len(told["exceeded"]) == 1
+    assert told["a"] == {"files": [str(ring_path)], "complete": True, "estimated": False}
+    assert (told["different"], told["by"], told["value"]) == (True, "pair", "bytes")
+    assert {row["metric"]: row["change"] for row in told["summary"]}["bytes"] == 9216
+    assert {"issuer": "GPU 0", "owner": "GPU 2", "a": 0, "b": 1024, "change": 1024, "ratio": None, "only": "B"} in told[
+        "rows"
+    ]
+    assert len(told["remarks"]) == 3
+
+
+def test_folders_and_patterns(ring_path: Path, two_process_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "diff", "--by", "line", ring_path, two_process_folder)
+    assert (status, out) == (0, "no difference in bytes by line: 4 rows compared\n")
+    assert "A is of 1 process, B of 2 processes." in err
+    status, out, err = run(capsys, "diff", "--by", "pair", two_process_folder / "*.zst", ring_path)
+    assert (status, out) == (0, "no difference in bytes by pair: 6 rows compared\n")
+    assert "Next" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "sentence"),
+    [
+        (["notes.txt"], 1, "is not a Snoopie trace"),
+        (["nowhere.zst"], 1, "nowhere.zst"),
+        (["cut.zst"], 1, "--allow-truncated"),
+        (["ring.zst", "--fail-if-increase", "bytes:5"], 0, ""),
+        (["ring.zst", "--fail-if-increase", "bytes:x"], 2, "x is no amount of bytes"),
+        (["ring.zst", "--value", "lanes"], 2, "the summary has every value"),
+        (["cut.zst", "--allow-truncated", "--fail-if-increase", "leaks:0"], 1, "leaks is not known of B"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    ring_path: Path, words: list[str], status: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (ring_path.parent / "notes.txt").write_text("hello")
+    ring.ring_builder(pid=5).write(ring_path.parent / "cut.zst", footer=False)
+    found, _, err = run(capsys, "diff", ring_path, ring_path.parent / words[0], *words[1:])
+    assert found == status
+    if sentence:
+        assert len([line for line in err.splitlines() if "note:" not in line]) == 1
+        assert sentence in err
+
+
+def test_names_from_a_trace_are_made_harmless(
+    ring_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = ring.ring_builder(pid=5)
+    for row in hostile.rows["strings"]:
+        row["text"] = row["text"].replace("ring_get", "\x1b[2J<script>\n")
+    hostile.notice("\x1b[31mred")
+    _, out, err = run(capsys, "diff", "--by", "kernel", ring_path, hostile.write(tmp_path / "h.zst"))
+    assert "\x1b" not in out + err
+    assert "<script>" in out
+
+
+def test_the_view_of_two_traces(
+    ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _, words: started.append(words))
+    cli.main(["view", str(ring_path), "--compare", str(later_path)])
+    (words,) = started
+    assert words[words.index("--") + 1 :] == [f"--compare={later_path}", str(ring_path)]
+    assert capsys.readouterr().out.startswith("opening http://localhost:8501/compare\n")
+    assert run(capsys, "view", ring_path, "--compare", "nowhere.zst") == (
+        1,
+        "",
+        "snoopie: there is no nowhere.zst; check the path\n",
+    )
+    assert len(started) == 1

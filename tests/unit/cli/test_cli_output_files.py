@@ -1,0 +1,68 @@
+"""What -o means, and which files a pattern can have become."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from snoopie.cli.output_files import DEFAULT_NAME, output_files
+from snoopie.errors import SnoopieError, UsageError
+
+
+def test_the_default_is_the_collectors_own_name_here(tmp_path: Path) -> None:
+    assert output_files(None, {}, tmp_path).pattern == f"{tmp_path}/{DEFAULT_NAME}"
+
+
+def test_the_collector_has_the_same_default() -> None:
+    declared = (Path(__file__).parents[3] / "nvbit_tool/src/settings/output_path.h").read_text()
+    assert f'kDefaultFileName = "{DEFAULT_NAME}"' in declared
+
+
+def test_a_folder_gets_the_default_name(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    assert output_files("there", {}, tmp_path).pattern == f"{tmp_path}/there/{DEFAULT_NAME}"
+    assert output_files("new/deep/", {}, tmp_path).pattern == f"{tmp_path}/new/deep/{DEFAULT_NAME}"
+    assert (tmp_path / "new" / "deep").is_dir()
+
+
+def test_percent_signs_of_the_working_directory_are_no_placeholders(tmp_path: Path) -> None:
+    folder = tmp_path / "50%p"
+    folder.mkdir()
+    files = output_files("%p.zst", {}, folder)
+    assert files.pattern == f"{tmp_path}/50%%p/%p.zst"
+    (folder / "7.zst").touch()
+    assert files.existing() == {folder / "7.zst"}
+
+
+def test_only_what_fits_the_pattern_exists(tmp_path: Path) -> None:
+    files = output_files("[a]-%h.%p.zst", {}, tmp_path)
+    for name in ("[a]-node.1.zst", "a-node.1.zst", "[a]-node.zst", "b.zst"):
+        (tmp_path / name).touch()
+    (tmp_path / "[a]-folder.1.zst").mkdir()
+    assert files.existing() == {tmp_path / "[a]-node.1.zst"}
+
+
+def test_numbered_names_are_found(tmp_path: Path) -> None:
+    files = output_files("%p.trace.zst", {}, tmp_path)
+    for name in ("7.trace.zst", "7.trace-2.zst", "7.trace-x.zst"):
+        (tmp_path / name).touch()
+    assert {path.name for path in files.existing()} == {"7.trace.zst", "7.trace-2.zst"}
+
+
+def test_a_placeholder_in_the_folder_makes_no_folder(tmp_path: Path) -> None:
+    output_files("%h/%p.zst", {}, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_is_used_without_an_option(tmp_path: Path) -> None:
+    assert output_files(None, {"SNOOPIE_OUTPUT": " x.zst "}, tmp_path).pattern == f"{tmp_path}/x.zst"
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "old.zst").touch()
+    with pytest.raises(SnoopieError, match="exists already"):
+        output_files("old.zst", {}, tmp_path)
+    for wrong in ("%d.zst", "trace%", "%%%"):
+        with pytest.raises(UsageError, match="means nothing"):
+            output_files(wrong, {}, tmp_path)

@@ -1,0 +1,408 @@
+"""snoopie run, with a stand-in for the collector: a program that writes where SNOOPIE_OUTPUT says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from snoopie import cli
+from snoopie.cli import tool
+from snoopie.errors import SnoopieError
+from tests.support import ring
+from tests.support.encoder import TraceBuilder
+
+ROOT = Path(__file__).resolve().parents[3]
+
+# What the collector does, as far as `snoopie run` sees it: a new file at the pattern, named after this process.
+WRITE_TRACE = """
+import os, pathlib, re
+def write_trace(content, pid=None):
+    names = {"%h": "node1", "%p": str(pid or os.getpid()), "%n": "app", "%%": "%"}
+    path = re.sub("%.", lambda match: names[match.group()], os.environ["SNOOPIE_OUTPUT"])
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.write(descriptor, pathlib.Path(content).read_bytes())
+    os.close(descriptor)
+"""
+
+
+def _loaded_library() -> Path:
+    # Preloading a library that every process has already changes nothing.
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return Path(next(line.split(maxsplit=5)[5] for line in maps if "/libc." in line or "/libc-" in line))
+
+
+@dataclass
+class Bench:
+    """A folder to run in, with a stand-in for the tool and for what NVBit needs."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tool, programs = self.folder / "tool" / "mem_multigpu.so", self.folder / "cuda"
+        tool.parent.mkdir()
+        tool.symlink_to(_loaded_library())
+        programs.mkdir()
+        for name in ("nvdisasm", "cuobjdump"):
+            self.program(programs / name, "")
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name
+            not in (
+                "KERNEL_NAME",
+                "SAMPLE_SIZE",
+                "LAUNCH_SAMPLE",
+                "CODE_ATTRIBUTION",
+                "BLOCKS",
+                "HOST_MEMORY",
+                "CALLS",
+                "CODE_CONTEXT",
+                "DATA_OBJECT_ATTRIBUTION",
+                "LD_PRELOAD",
+                "CUDA_INJECTION64_PATH",
+            )
+            and not name.startswith("SNOOPIE_")
+        }
+        self.environment = kept | {
+            "SNOOPIE_TOOL": str(tool),
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "PYTHONPATH": str(ROOT),
+        }
+        self.work = self.folder / "work"
+        self.work.mkdir()
+
+    @property
+    def tool(self) -> str:
+        return self.environment["SNOOPIE_TOOL"]
+
+    def program(self, path: Path, code: str) -> Path:
+        """An executable Python script."""
+        path.write_text(f"#!{sys.executable}\n{WRITE_TRACE}\n{code}\n")
+        path.chmod(0o755)
+        return path
+
+    def app(self, code: str) -> str:
+        self.program(self.work / "app", code)
+        return "./app"
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "snoopie.cli", "run", *words]
+
+    def run(self, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*words),
+            cwd=self.work,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            **options,  # type: ignore[call-overload]
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """A trace for the program to hand out, outside its folder."""
+    return repr(str(ring.write_ring(tmp_path, name="content")))
+
+
+def test_output_and_status_pass_through_and_the_summary_goes_to_stderr(bench: Bench, trace: str) -> None:
+    app = bench.app(f"import sys; print(sys.stdin.read(), sys.argv[1:]); write_trace({trace}); sys.exit(7)")
+    done = bench.run("--", app, "-s", "--", "x y", input="input")
+    assert done.returncode == 7
+    assert done.stdout == "input ['-s', '--', 'x y']\n"
+    (written,) = bench.work.glob("snoopie-app.*.zst")
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"snoopie: wrote {written.name}"
+    assert lines[1].split() == ["issuer", "owner", "accesses", "bytes", "share", "wire", "bytes", "efficiency"]
+    assert lines[2].split() == ["GPU", "3", "GPU", "0", "64", "14.1", "KiB", "26.9", "%", "25", "KiB", "56.2", "%"]
+    assert "224 accesses, 52.2 KiB, 99 KiB on the wire" in done.stderr
+    assert lines[-1] == f"Next: snoopie view {written.name}"
+    assert "\033" not in done.stderr
+
+
+@pytest.mark.parametrize("dashes", [["--"], []])
+def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> None:
+    app = bench.app("import sys; print(sys.argv)")
+    assert bench.run("-s", "0", *dashes, app, "-k", "--json", "--", "--").stdout == (
+        "['./app', '-k', '--json', '--', '--']\n"
+    )
+
+
+def test_it_sets_what_was_chosen(bench: Bench) -> None:
+    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
+    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
+    app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
+    bench.environment["LD_PRELOAD"] = str(_loaded_library())
+    blocks = ["-b", "x:0-3;y:1", "--no-host-memory", "--no-stacks", "--no-objects"]
+    samples = ["-s", "100", "--launch-sample", "10", "--calls", "all"]
+    done = bench.run("-k", "put*,get", *samples, "--no-lines", *blocks, "-o", "traces/", "--", app)
+    assert done.stdout.splitlines() == [
+        "KERNEL_NAME put*,get",
+        "SAMPLE_SIZE 100",
+        "LAUNCH_SAMPLE 10",
+        "CODE_ATTRIBUTION 0",
+        "BLOCKS x:0-3;y:1",
+        "HOST_MEMORY 0",
+        "CALLS all",
+        "CODE_CONTEXT 0",
+        "DATA_OBJECT_ATTRIBUTION 0",
+        f"SNOOPIE_OUTPUT {bench.work}/traces/snoopie-%n.%p.zst",
+        f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
+    ]
+
+
+def test_it_leaves_what_the_user_set(bench: Bench) -> None:
+    app = bench.app("print(os.environ['KERNEL_NAME'], os.environ['SAMPLE_SIZE'], os.environ['SNOOPIE_OUTPUT'])")
+    bench.environment |= {"KERNEL_NAME": "mine", "SAMPLE_SIZE": "5", "SNOOPIE_OUTPUT": "here-%p.zst"}
+    assert bench.run("--", app).stdout == f"mine 5 {bench.work}/here-%p.zst\n"
+
+
+def test_all_traces_of_a_launcher_are_summed(bench: Bench, tmp_path: Path) -> None:
+    first, second = ring.write_two_processes(tmp_path)
+    app = bench.app(f"write_trace({str(first)!r}, 1); write_trace({str(second)!r}, 2)")
+    done = bench.run("-o", "%h.%p.zst", "--", app)
+    assert done.stderr.splitlines()[0] == "snoopie: wrote node1.1.zst, node1.2.zst"
+    assert "224 accesses, 52.2 KiB" in done.stderr
+    assert done.stderr.splitlines()[-1] == "Next: snoopie view node1.1.zst node1.2.zst"
+
+
+def test_many_traces_are_named_by_their_folder(bench: Bench, tmp_path: Path) -> None:
+    pids = range(101, 106)
+    for pid in pids:
+        ring.ring_builder(pid=pid).write(tmp_path / str(pid))
+    app = bench.app(f"for pid in {list(pids)}: write_trace(f'{tmp_path}/{{pid}}', pid)")
+    done = bench.run("-o", "my traces/", "--", app)
+    assert done.stderr.splitlines()[-1] == "Next: snoopie view 'my traces'"
+
+
+def test_traces_that_were_there_before_are_not_this_runs(bench: Bench, trace: str) -> None:
+    ring.write_ring(bench.work, name="snoopie-app.1.zst")
+    done = bench.run("--", bench.app(f"write_trace({trace}, 2)"))
+    assert done.stderr.splitlines()[0] == "snoopie: wrote snoopie-app.2.zst"
+
+
+def test_a_folder_with_odd_characters(bench: Bench, trace: str) -> None:
+    bench.work = bench.folder / "100%p [a] *"
+    bench.work.mkdir()
+    done = bench.run("--", bench.app(f"write_trace({trace}, 2)"))
+    assert (bench.work / "snoopie-app.2.zst").is_file()
+    assert done.stderr.splitlines()[0] == "snoopie: wrote snoopie-app.2.zst"
+
+
+def test_a_program_that_writes_no_trace(bench: Bench) -> None:
+    done = bench.run("--", bench.app("raise SystemExit(3)"))
+    assert done.returncode == 3
+    assert done.stderr.startswith("snoopie: no trace was written: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_empty_trace_is_no_traceback(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "nothing").touch()
+    done = bench.run("--", bench.app(f"write_trace({str(tmp_path / 'nothing')!r}, 2)"))
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[1].startswith("snoopie: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_remote_is_said_so(bench: Bench, tmp_path: Path) -> None:
+    content = TraceBuilder(2).write(tmp_path / "quiet")
+    done = bench.run("--", bench.app(f"write_trace({str(content)!r}, 2)"))
+    assert "no access to another GPU's memory was measured" in done.stderr
+
+
+def test_a_killed_program(bench: Bench, tmp_path: Path) -> None:
+    cut = ring.ring_builder().write(tmp_path / "cut", footer=False)
+    done = bench.run("--", bench.app(f"write_trace({str(cut)!r}, 2); os.kill(os.getpid(), 9)"))
+    assert done.returncode == 128 + signal.SIGKILL
+    lines = done.stderr.splitlines()
+    assert lines[0] == "snoopie: ./app was ended by SIGKILL"
+    assert "224 accesses" in done.stderr
+    assert any("incomplete" in line for line in lines)
+    assert lines[-1] == "Next: snoopie view --allow-truncated snoopie-app.2.zst"
+
+
+# Written without print, which must not be entered again in the middle of itself.
+WAIT_FOR_SIGNALS = """
+import signal, sys, time
+def handle(number, frame):
+    os.write(1, f"{signal.Signals(number).name}\\n".encode())
+    if number != signal.SIGUSR1: sys.exit(5)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1): signal.signal(number, handle)
+os.write(1, b"ready\\n")
+time.sleep(30)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_goes_to_the_program_and_the_report_still_comes(bench: Bench, number: signal.Signals) -> None:
+    # In a session of its own there is no terminal, which would have told both.
+    with subprocess.Popen(
+        bench.command("--", bench.app(WAIT_FOR_SIGNALS)),
+        cwd=bench.work,
+        env=bench.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        # Under nohup it would stay ignored, as the test below says.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    ) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "ready\n"
+        started.send_signal(signal.SIGUSR1)
+        assert started.stdout.readline() == "SIGUSR1\n"
+        started.send_signal(number)
+        out, err = started.communicate(timeout=30)
+    assert (started.returncode, out) == (5, f"{number.name}\n")
+    assert "no trace was written" in err
+
+
+def test_control_c_on_a_terminal_reaches_the_program_once(bench: Bench) -> None:
+    app = bench.app(WAIT_FOR_SIGNALS.replace("sys.exit(5)", "time.sleep(0.5) or sys.exit(5)"))
+    ours, theirs = os.openpty()
+    # setsid --ctty makes it the terminal of the new session, as a login does.
+    command = ["setsid", "--ctty", "--wait", *bench.command("--", app)]
+    started = subprocess.Popen(
+        command, cwd=bench.work, env=bench.environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    shown = b""
+    while b"ready" not in shown:
+        shown += os.read(ours, 1000)
+    os.write(ours, b"\x03")
+    # Reading from a terminal that nobody writes to any more is an error.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 1000):
+            shown += part
+    os.close(ours)
+    assert started.wait(timeout=30) == 5
+    assert shown.count(b"SIGINT") == 1
+    assert b"no trace was written" in shown
+
+
+def test_an_ignored_signal_stays_ignored(bench: Bench) -> None:
+    app = bench.app("import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)")
+    shell = f"trap '' HUP; {shlex.join(bench.command('--', app))}"
+    done = subprocess.run(["bash", "-c", shell], cwd=bench.work, env=bench.environment, capture_output=True, text=True)
+    assert done.stdout == "True\n"
+
+
+def test_the_program_keeps_files_that_the_shell_opened(bench: Bench) -> None:
+    app = bench.app("import sys; print(open(sys.argv[1]).read())")
+    shell = f"{shlex.join(bench.command('--', app))} <(printf substituted)"
+    done = subprocess.run(["bash", "-c", shell], cwd=bench.work, env=bench.environment, capture_output=True, text=True)
+    assert done.stdout == "substituted\n"
+
+
+def test_a_broken_pipe_ends_the_program_as_it_would_without_snoopie(bench: Bench) -> None:
+    # Python ignores SIGPIPE; a program that it starts must not inherit that.
+    done = bench.run("--", "sh", "-c", "kill -PIPE $$; echo survived")
+    assert (done.returncode, done.stdout) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["--", "./absent"], 127, "there is no file ./absent"),
+        (["--", "no-such-program"], 127, "there is no program no-such-program on PATH"),
+        (["--", "plain"], 127, "did you mean ./plain?"),
+        (["--", "./plain"], 126, "./plain is not executable"),
+        (["--", "./folder"], 126, "./folder is a folder"),
+        (["--", "./broken"], 126, "could not be started"),
+        (["--"], 2, "no program is named"),
+        ([], 2, "no program is named"),
+        (["-s", "-1", "--", "./app"], 2, "is not a whole number"),
+        (["-s", "1.5", "--", "./app"], 2, "1.5 is not a whole number"),
+        (["-s", "4294967296", "--", "./app"], 2, "is not a whole number"),
+        (["--launch-sample", "0", "--", "./app"], 2, "0 is not a whole number from 1 to 4294967295"),
+        (["--launch-sample", "ten", "--", "./app"], 2, "ten is not a whole number"),
+        (["-o", "a%x.zst", "--", "./app"], 2, "%x in a%x.zst means nothing"),
+        (["-o", "plain", "--", "./app"], 1, "plain exists already"),
+        (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be made"),
+        (["--tool", "absent.so", "--", "./app"], 1, "--tool names absent.so, which is not a file"),
+        (["--tool", "a b.so", "--", "./app"], 1, "LD_PRELOAD cannot hold a space or colon"),
+    ],
+)
+def test_refusals_are_one_line(
+    bench: Bench,
+    words: list[str],
+    status: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    bench.app("print('started')")
+    (bench.work / "plain").write_text("text")
+    (bench.work / "a b.so").touch()
+    (bench.work / "folder").mkdir()
+    broken = bench.work / "broken"
+    broken.write_bytes(b"\x7fELF nonsense")
+    broken.chmod(0o755)
+    monkeypatch.chdir(bench.work)
+    monkeypatch.setattr(os, "environ", bench.environment)
+    try:
+        given = cli.main(["run", *words])
+    except SystemExit as exit:
+        given = int(exit.code or 0)
+    done = capfd.readouterr()
+    assert (given, done.out) == (status, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("snoopie: ")
+    assert message in line
+
+
+def test_another_profiler_is_refused(bench: Bench) -> None:
+    app = bench.app("print('started')")
+    bench.environment["CUDA_INJECTION64_PATH"] = "/opt/other/libinjection.so"
+    done = bench.run("--", app)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "CUDA_INJECTION64_PATH is already /opt/other/libinjection.so" in done.stderr
+    bench.environment["CUDA_INJECTION64_PATH"] = bench.tool
+    assert bench.run("--", app).stdout == "started\n"
+
+
+def test_the_disassemblers_are_found_in_the_toolkit(bench: Bench) -> None:
+    app = bench.app("print(os.environ['PATH'])")
+    toolkit = bench.folder / "toolkit" / "bin"
+    toolkit.parent.mkdir()
+    (bench.folder / "cuda").rename(toolkit)
+    bench.environment |= {"PATH": "/usr/bin:/bin", "CUDA_HOME": str(toolkit.parent)}
+    assert bench.run("--", app).stdout == f"/usr/bin:/bin:{toolkit}\n"
+
+
+def test_missing_disassemblers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tool, "_toolkit_folders", lambda environment: iter([tmp_path]))
+    with pytest.raises(SnoopieError, match="nvdisasm is neither on PATH nor in"):
+        tool.search_path({"PATH": str(tmp_path)})
+
+
+def test_a_tool_that_is_not_built_is_told_how_to_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tool, "_checkout", lambda: tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.raises(SnoopieError, match=r"mem_multigpu\.so is not built; make -C "):
+        tool.find_tool(None, {})
+    (tmp_path / "nvbit_tool").mkdir()
+    built = tmp_path / "nvbit_tool" / "mem_multigpu.so"
+    built.touch()
+    assert tool.find_tool(None, {}) == built
+
+
+def test_an_unwritable_scratch_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tool, "SCRATCH", tmp_path / "absent")
+    with pytest.raises(SnoopieError, match="is not writable, and NVBit puts"):
+        tool.check_machine(tmp_path / "tool", {})

@@ -1,0 +1,159 @@
+"""Texts of ROCm's tracers: what comes out is what stands in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import snoopie
+from snoopie import cli
+from snoopie.api.trace import Trace
+from snoopie.errors import NotATraceError
+from snoopie.importers import Imported
+from snoopie.importers.rocm import import_hcc, import_rtg
+
+DEPS = "dep1:0 dep2:0 dep3:0 dep4:0 dep5:0"
+RTG = f"""\
+HIP: pid:12 tid:13 hipFree ret=0 @100 +20
+HIP: pid:12 tid:13 hipLaunchKernel [step(int) [clone .kd]] ret=0 @200 +30
+HIP: pid:12 tid:14 hipModuleLaunchKernel(0x1, {{2, ret=3}}, "a b") [copy<float, 2>] ret=701 @300 +40
+HSA: pid:12 tid:13 hsa_signal_wait_scacquire (1, 2) ret=void @310 +5
+HSA: pid:12 tid:13 dispatch queue:0 agent:1 signal:3 name:'step(int)' tick:205 id:0 workgroup:{{64,2,1}} grid:{{130,2,1}}
+HSA: pid:12 tid:13 dispatch queue:1 agent:2 signal:3 name:'it's 'x' start:1' tick:206 id:1 workgroup:{{64,1,1}} grid:{{64,1,1}}
+HSA: pid:12 tid:13 dispatch queue:0 agent:1 signal:3 name:'step(int)' start:1000 stop:3000 id:0
+HSA: pid:12 tid:13 dispatch queue:5 agent:2 signal:3 name:'lone' start:1500 stop:1600 id:7
+HSA: pid:12 tid:13 barrier queue:0 agent:1 signal:3 {DEPS} tick:4 id:2
+HSA: pid:12 tid:13 barrier queue:0 agent:1 signal:3 start:3000 stop:3001 {DEPS} id:2
+HSA: pid:12 tid:13 copy agent:2 signal:3 start:20000 stop:21000 {DEPS}
+RTX: pid:12 tid:13 epoch 1 @400 +10
+RTX: pid:12 tid:13 mark @500
+"""  # noqa: E501
+HCC = """\
+profile:    copy;  DeviceToDevice_async_fast;     13.1 us;  83831227978264; 83831227991384; #0.1.9; 4004 bytes; 0.0 MB; 0.3 GB/s;
+"""  # noqa: E501
+
+
+def check(imported: Imported) -> Trace:
+    trace = snoopie.load(imported.paths)
+    assert sorted(set(trace.notices["text"])) == sorted(imported.notices)
+    return trace
+
+
+def rtg(folder: Path, content: str) -> Trace:
+    path = folder / "rtg.txt"
+    path.write_text(content, encoding="utf-8")
+    return check(import_rtg(path, folder / "rtg.zst", force=True))
+
+
+def hcc(folder: Path, content: str) -> Trace:
+    path = folder / "hcc.txt"
+    path.write_text(content, encoding="utf-8")
+    return check(import_hcc(path, folder / "hcc.zst", force=True))
+
+
+def test_rtg_tracer(tmp_path: Path) -> None:
+    trace = rtg(tmp_path, RTG)
+    assert trace.processes[["pid", "start_ns", "end_ns"]].to_numpy().tolist() == [[12, 100, 21000]]
+    assert trace.gpus["uuid"].tolist() == ["rocm-1", "rocm-2"]
+    kernels = trace.launches[["kernel", "gpu", "stream", "thread", "time", "grid_x", "grid_y", "block_x", "block_y"]]
+    assert kernels.to_numpy().tolist() == [
+        ["step(int)", 0, 0, 13, 205, 3, 1, 64, 2],
+        ["it's 'x' start:1", 1, 1, 13, 206, 1, 1, 64, 1],
+        ["lone", 1, 5, 0, 1500, 0, 0, 0, 0],
+    ]
+    spans = trace.spans.assign(kernel=trace.launches.loc[trace.spans["launch"], "kernel"].to_numpy())
+    assert spans[["kernel", "start", "end"]].to_numpy().tolist() == [["step(int)", 1000, 3000], ["lone", 1500, 1600]]
+    assert trace.calls[["call", "kernel", "thread", "start", "end", "code"]].to_numpy().tolist() == [
+        ["hipFree", "", 13, 100, 120, 0],
+        ["hipLaunchKernel", "step(int) [clone .kd]", 13, 200, 230, 0],
+        ["hipModuleLaunchKernel", "copy<float, 2>", 14, 300, 340, 701],
+        ["hsa_signal_wait_scacquire", "", 13, 310, 315, 0],
+        ["roctx: epoch 1", "", 13, 400, 410, 0],
+        ["roctx: mark", "", 13, 500, 500, 0],
+    ]
+    assert trace.call_errors[["call", "code", "calls"]].to_numpy().tolist() == [["hipModuleLaunchKernel", 701, 1]]
+    assert trace.copies[["source", "destination", "issuer", "start", "end"]].to_numpy().tolist() == [
+        [-2, -2, 1, 20000, 21000]
+    ]
+    losses = " ".join(trace.losses())
+    for part in ("end on the GPU is not in the text: 1.", "they move nothing: 1.", "does not say what copies moved"):
+        assert part in losses
+    busy = trace.resources().set_index("resource")
+    assert busy["busy"].to_dict() == {"GPU 0": 2000, "GPU 1": 100, "DATA": 1000}
+
+
+def test_rtg_tracer_of_two_processes(tmp_path: Path) -> None:
+    trace = rtg(tmp_path, RTG + RTG.replace("pid:12", "pid:99"))
+    assert [path.name for path in trace.paths] == ["rtg.12.zst", "rtg.99.zst"]
+    assert len(trace.gpus) == 2
+    assert len(trace.spans) == 4
+
+
+def test_hcc_profile(tmp_path: Path) -> None:
+    tab = "\t"
+    kernel = (
+        f"profile:  kernel;{tab}{'vecadd':>40};{tab}   0.4 us;{tab}83831227991984;{tab}83831227992384;{tab}#0.1.10;"
+    )
+    more = [
+        "the program's own words", kernel,
+        f"profile: barrier;{tab}x;{tab}   0.1 us;{tab}1;{tab}2;{tab}#0.1.11;",
+        f"profile: copyslo;{tab}HostToDevice_sync;{tab}   1.0 us;{tab}83831228000000;{tab}83831228001000;{tab}#1.0.12;"
+        f"{tab}64 bytes;{tab}0.0 MB;{tab}0.1 GB/s;",
+    ]  # fmt: skip
+    trace = hcc(tmp_path, HCC + "\n".join(more) + "\n")
+    assert trace.gpus["uuid"].tolist() == ["rocm-0", "rocm-1"]
+    names = ["source", "destination", "issuer", "bytes", "stream", "start", "end", "call"]
+    assert trace.copies[names].to_numpy().tolist() == [
+        [0, 0, 0, 4004, 1, 83831227978264, 83831227991384, "DeviceToDevice_async_fast"],
+        [-1, 1, 1, 64, 0, 83831228000000, 83831228001000, "HostToDevice_sync"],
+    ]
+    assert trace.launches[["kernel", "gpu", "stream"]].to_numpy().tolist() == [["vecadd", 0, 1]]
+    assert trace.spans[["start", "end"]].to_numpy().tolist() == [[83831227991984, 83831227992384]]
+    rows = trace.by_resource()
+    assert rows[["resource", "name", "total"]].to_numpy().tolist() == [
+        ["GPU 0", "vecadd", 400],
+        ["DATA", "DeviceToDevice_4004_bytes", 13120],
+        ["DATA", "gap <10 us", 83831228000000 - 83831227991384],
+        ["DATA", "HostToDevice_64_bytes", 1000],
+    ]
+    assert any("or damaged, and are left out: 1." in sentence for sentence in trace.losses())
+
+
+LINES = st.one_of(
+    st.text(max_size=80),
+    st.sampled_from(RTG.splitlines()).flatmap(
+        lambda line: st.tuples(st.integers(0, len(line)), st.text(max_size=5), st.integers(0, len(line))).map(
+            lambda cut: line[: cut[0]] + cut[1] + line[cut[2] :]
+        )
+    ),
+    st.just("HIP: pid:1 tid:2 hipFree ret=0 @9999999999999999999 +1"),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(LINES, max_size=15))
+def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
+    for path in tmp_path.glob("*.zst"):
+        path.unlink()
+    mark = "HIP: pid:4711 tid:13 hipMark ret=0 @100 +20"
+    trace = rtg(tmp_path, "\n".join([mark, *lines, mark, ""]))
+    assert trace.calls["call"].tolist().count("hipMark") == 2
+    trace = hcc(tmp_path, HCC + "\n".join(lines) + "\n" + HCC)
+    assert trace.copies["bytes"].tolist().count(4004) == 2
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text(RTG + HCC)
+    for kind in ("rtg", "hcc"):
+        assert cli.main(["import", kind, str(path), "-o", str(tmp_path / f"{kind}.zst")]) == 0
+        assert f"wrote {tmp_path}/{kind}.zst" in capsys.readouterr().out
+        assert cli.main(["summary", str(tmp_path / f"{kind}.zst")]) == 0
+    path.write_text("nothing\n")
+    with pytest.raises(NotATraceError, match="has no line of rtg_tracer"):
+        import_rtg(path, tmp_path / "x.zst")
+    with pytest.raises(NotATraceError, match="has no line of HCC_PROFILE=2"):
+        import_hcc(path, tmp_path / "x.zst")

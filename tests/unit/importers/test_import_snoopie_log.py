@@ -1,0 +1,300 @@
+"""Logs of the first Snoopie: what comes out is what arithmetic says, whatever generation and however damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import snoopie
+from snoopie import cli
+from snoopie.api.trace import Trace
+from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
+from snoopie.importers import text
+from snoopie.importers.snoopie_log import import_snoopie_log
+from snoopie.importers.snoopie_log.opcode import decode
+
+COLUMNS = (
+    "op_code", "addr", "thread_indx", "running_dev_id", "mem_dev_id", "code_linenum", "code_line_index",
+    "code_line_context", "code_line_estimated_status", "obj_offset", "mem_range",
+)  # fmt: skip
+# Columns that each older generation lacks.
+GENERATIONS = {11: (), 10: COLUMNS[7:8], 9: (COLUMNS[7], COLUMNS[10]), 8: (COLUMNS[7], COLUMNS[10], COLUMNS[9])}
+# As a real log has it.
+REAL = "STG.E,0x00007fa571b00504,10240,1,0,125,1586,1,1,0x00007fa571a00000,4"
+BASE = 0x7FA571A00000
+
+
+def line(address: int, *, op: str = "STG.E", thread: int = 0, issuer: int = 1, owner: int = 0, line: int = 125,
+         index: int = 1586, context: int = 1, base: int = BASE, columns: int = 11) -> str:  # fmt: skip
+    values = dict(
+        zip(COLUMNS, (op, f"0x{address:016x}", thread, issuer, owner, line, index, context, 1, f"0x{base:016x}", 4),
+            strict=True)
+    )  # fmt: skip
+    return ",".join(str(values[name]) for name in COLUMNS if name not in GENERATIONS[columns])
+
+
+def copy(source: int, destination: int, size: int, context: int = -1) -> str:
+    return f"cuMemcpyDtoDAsync_v2,0x{BASE:016x},-1,{source},{destination},-1,-1,{context},-1,0x{0:016x},{size}"
+
+
+def heading(columns: int = 11, separator: str = ", ") -> str:
+    return separator.join(name for name in COLUMNS if name not in GENERATIONS[columns])
+
+
+def write(folder: Path, lines: Sequence[str], *, pid: int = 77, plain: bool = False) -> Path:
+    path = folder / f"snoopie_log_{pid}.zst"
+    content = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(content if plain else zstandard.compress(content))
+    return path
+
+
+def beside(folder: Path, pid: int = 77) -> None:
+    """The other files of a run, with the rows that real ones had."""
+    files = {
+        "address_range_log": f"offset,size,obj_id,dev_id\n0x{BASE:016x},1056768,3,0\n0x00007fa580000000,64,4,999\n",
+        "data_object_log": "obj_id,var_name,call_stack\n3,a_new,94374356148629<94374356158660\n4,,94374356158660\n",
+        "mem_alloc_site_log": 'pc,func_name,file_name,line_no\n94374356148629,"cudaMallocHost(void**, unsigned long,'
+        ' unsigned int)",,0\n94374356158660,"main",/home/u/src/jacobi.cu,300\n',
+        "codeline_log": "code_line_index, dir_path, file, code_linenum, code_line_estimated_status\n"
+        "1586,/home/u/src,jacobi.cu,125,1\n1600,/home/u/src,jacobi.cu,125,1\n1601,/home/u,a,b,jacobi.cu,126,1\n",
+        "exec_site_log": 'site_id,file,code_linenum\n5000,"/home/u/m.cpp,50\n5001,"/home/u/main.cpp,7\n',
+        "exec_context_log": "context_id,call_stack\n1,5000<5001\n",
+    }
+    for name, content in files.items():
+        (folder / f"{name}_{pid}.txt").write_text(content)
+
+
+def load(path: Path, **options: bool) -> Trace:
+    imported = import_snoopie_log(path, path.parent / "out" / "t.zst", force=True, **options)
+    trace = snoopie.load(imported.paths)
+    assert sorted(set(trace.notices["text"])) == sorted(imported.notices)
+    return trace
+
+
+def test_a_warp_of_a_real_line(tmp_path: Path) -> None:
+    lanes = [REAL.replace("71b00504", f"{0x71B00504 + 4 * lane:08x}") for lane in range(32)]
+    beside(tmp_path)
+    trace = load(write(tmp_path, [heading(), *lanes]))
+    counts = trace.counts.iloc[0]
+    # 128 bytes that begin 4 bytes into a sector.
+    assert counts[["issuer", "owner", "accesses", "lanes", "bytes", "sectors"]].tolist() == [1, 0, 1, 32, 128, 5]
+    record = trace.records.iloc[0]
+    assert [record["shape"], record["stride"], record["base"]] == ["strided", 4, 0x7FA571B00504]
+    site = trace.by_site().iloc[0]
+    assert site[["file", "line", "opcode", "operation", "width"]].tolist() == [
+        *("/home/u/src/jacobi.cu", 125, "STG.E", "store", 4)
+    ]
+    assert trace.by_object()["object"].tolist() == [1]
+    held = trace.objects.iloc[0]
+    assert held[["address", "bytes", "owner", "kind", "name", "call"]].tolist() == [
+        *(BASE, 1056768, 0, "device", "a_new", "cudaMallocHost")
+    ]
+    assert frames(trace, int(held["stack"])) == [
+        ("cudaMallocHost(void**, unsigned long, unsigned int)", "", 0), ("main", "/home/u/src/jacobi.cu", 300)
+    ]  # fmt: skip
+    assert trace.objects.iloc[1][["owner", "kind"]].tolist() == [-1, "host"]
+    launch = trace.launches.iloc[0]
+    assert frames(trace, int(launch["stack"])) == [("", "/home/u/m.cpp", 50), ("", "/home/u/main.cpp", 7)]
+    assert trace.complete
+    assert any("sampled" in sentence for sentence in trace.losses())
+
+
+def frames(trace: Trace, stack: int) -> list[tuple[str, str, int]]:
+    symbols = trace.symbols.set_index("frame")
+    found = []
+    while stack:
+        row = symbols.loc[trace.stacks.loc[stack, "frame"]]
+        found.append((str(row["function"]), str(row["file"]), int(row["line"])))
+        stack = int(trace.stacks.loc[stack, "caller"])
+    return found
+
+
+@pytest.mark.parametrize("columns", GENERATIONS)
+@pytest.mark.parametrize("header", ["first", "none", "narrow", "last"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_every_generation(tmp_path: Path, columns: int, header: str, plain: bool) -> None:
+    rows = [line(BASE + 8 * lane, op="LDG.E.64.SYS", columns=columns) for lane in range(32)]
+    rows += [line(BASE + 4096 + 8 * lane, op="LDG.E.64.SYS", thread=32, columns=columns) for lane in range(4)]
+    row = heading(columns, "," if header == "narrow" else ", ")
+    lines = {"none": rows, "last": [copy(0, 1, 640), *rows, row]}.get(header, [row, *rows])
+    trace = load(write(tmp_path, lines, plain=plain))
+    assert trace.by_operation()[["operation", "accesses", "lanes", "bytes", "wire_bytes"]].to_numpy().tolist() == [
+        ["load", 2, 36, 288, 288]
+    ]
+    assert trace.copies["bytes"].tolist() == ([640] if header == "last" else [])
+
+
+def test_columns_are_taken_by_their_names(tmp_path: Path) -> None:
+    names = heading().split(", ")
+    values = line(BASE).split(",")
+    turned = [", ".join([names[0], *names[:0:-1]]), ",".join([values[0], *values[:0:-1]])]
+    assert load(write(tmp_path, turned)).counts[["issuer", "owner", "lanes"]].to_numpy().tolist() == [[1, 0, 1]]
+
+
+def test_copies_local_accesses_and_devices(tmp_path: Path) -> None:
+    beside(tmp_path)
+    lines = [
+        copy(-1, 0, 100), copy(0, 999, 50, context=1), copy(0, 1, 7), copy(1, 1, 1000),
+        line(BASE, issuer=0, owner=0), line(BASE, owner=-1), line(BASE + 64, owner=999), line(BASE, owner=500),
+    ]  # fmt: skip
+    trace = load(write(tmp_path, [heading(), *lines]))
+    copies = trace.copies[["source", "destination", "issuer", "bytes", "call"]].to_numpy().tolist()
+    call = "cuMemcpyDtoDAsync_v2"
+    assert copies == [[-1, 0, 0, 100, call], [0, -1, 0, 50, call], [0, 1, -2, 7, call]]
+    assert trace.copies["stack"].tolist()[1] > 0
+    assert trace.counts.groupby("owner")["lanes"].sum().to_dict() == {-2: 1, -1: 2}
+    losses = " ".join(trace.losses())
+    assert "own memory, left out because they cross nothing: 1." in losses
+    assert "within one memory, left out because they cross nothing: 1." in losses
+
+
+def test_sites_are_one_whatever_index_their_line_has(tmp_path: Path) -> None:
+    beside(tmp_path)
+    rows = [line(BASE, index=1586, issuer=1), line(BASE, index=1600, issuer=2), line(BASE, index=1601, line=126)]
+    trace = load(write(tmp_path, rows))
+    assert trace.by_line()[["file", "line", "lanes"]].to_numpy().tolist() == [
+        ["/home/u/src/jacobi.cu", 125, 2], ["/home/u,a,b/jacobi.cu", 126, 1]
+    ]  # fmt: skip
+    assert len(trace.sites) == 2
+
+
+def test_what_an_opcode_does() -> None:
+    assert [decode(text) for text in ("STG.E.128.SYS", "RED.E.ADD.F32.FTZ.RN", "ATOMG.E.CAS.64", "LD.E.U8")] == [
+        *(("store", 16), ("reduction", 4), ("atomic", 8), ("load", 1))
+    ]
+    assert decode("UBLKCP.S.G") is None
+
+
+def test_an_opcode_that_is_not_known_is_counted_and_said(tmp_path: Path) -> None:
+    trace = load(write(tmp_path, [line(BASE, op="NEWLOAD.64"), line(BASE, op="NEWLOAD.64"), line(BASE)]))
+    assert trace.summary()["bytes"] == 4
+    assert trace.not_measured()[["opcode", "accesses", "lanes"]].to_numpy().tolist() == [["NEWLOAD.64", 1, 2]]
+    assert any("NEWLOAD" in sentence for sentence in trace.losses())
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_sums_are_those_of_single_lines(tmp_path: Path, data: st.DataObject) -> None:
+    """Accesses one after another, each told apart by its thread; with pieces so small that all lie across an edge."""
+    some = st.lists(st.integers(0, 3000), min_size=1, max_size=32)
+    accesses = data.draw(st.lists(st.tuples(some, st.sampled_from(["STG.E.U8", "LDG.E", "STG.E.128"])), max_size=30))
+    lines = [heading()]
+    for thread, (offsets, op) in enumerate(accesses):
+        lines += [line(BASE + offset, op=op, thread=thread) for offset in offsets]
+    if len(lines) == 1:
+        return
+    piece = text._PIECE, text._READ
+    text._PIECE, text._READ = data.draw(st.sampled_from([(64, 16), (5000, 512), piece]))
+    try:
+        trace = load(write(tmp_path, lines, plain=True))
+    finally:
+        text._PIECE, text._READ = piece
+    width = {"STG.E.U8": 1, "LDG.E": 4, "STG.E.128": 16}
+    sectors = [
+        len({byte // 32 for offset in offsets for byte in (BASE + offset, BASE + offset + width[op] - 1)})
+        for offsets, op in accesses
+    ]
+    sums = trace.summary()
+    assert sums["accesses"] == len(accesses)
+    assert sums["lanes"] == sum(len(offsets) for offsets, _ in accesses)
+    assert sums["bytes"] == sum(width[op] * len(offsets) for offsets, op in accesses)
+    assert sums["sectors"] == sum(sectors)
+    single = trace.lane_accesses()
+    assert sorted(zip(single["address"].tolist(), single["width"].tolist(), strict=True)) == sorted(
+        (BASE + offset, width[op]) for offsets, op in accesses for offset in offsets
+    )
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=60),
+    st.lists(st.sampled_from(["STG.E", "0x7f", "-1", "4,5", "9" * 20, "0", "1e9", "", '"', "op_code", "é", "cuMemcpy"]),
+             min_size=4, max_size=12).map(",".join),
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(HOSTILE, max_size=12))
+def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
+    marks = [line(BASE, thread=7, line=4242), line(BASE + 4, thread=7, line=4242)]
+    path = write(tmp_path, [marks[0], marks[1], "x", *lines], plain=True)
+    beside(tmp_path)
+    for name in ("codeline_log", "data_object_log", "mem_alloc_site_log", "exec_site_log", "exec_context_log",
+                 "address_range_log"):  # fmt: skip
+        with (tmp_path / f"{name}_77.txt").open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+    trace = load(path)
+    of_marks = trace.by_line().query("line == 4242")
+    assert of_marks["lanes"].tolist() == [2]
+    assert any("make no sense" in sentence for sentence in trace.losses())
+
+
+def test_a_folder_of_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for pid in (9, 10):
+        write(run, [heading(), line(BASE), line(BASE + 4, index=pid)], pid=pid)
+    assert cli.main(["import", "snoopie-log", str(run), "-o", str(tmp_path / "x.zst")]) == 0
+    trace = snoopie.load(tmp_path)
+    assert [path.name for path in trace.paths] == ["x.10.zst", "x.9.zst"]
+    assert trace.processes["pid"].tolist() == [10, 9]
+    assert trace.matrix().loc["GPU 1", "GPU 0"] == 16
+    assert cli.main(["import", "snoopie-log", str(run), "-o", str(tmp_path / "x.zst")]) == 1
+    capsys.readouterr()
+    assert cli.main(["info", str(tmp_path)]) == 0
+    assert "1970" not in capsys.readouterr().out
+
+
+def test_a_cut_log_is_refused_or_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    addresses = BASE + 4 * random.integers(0, 1 << 18, 200_000)
+    path = write(tmp_path, [heading(), *(line(int(address), thread=place) for place, address in enumerate(addresses))])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(TruncatedError, match=r"ends too early: it has [\d,]+ whole lines .*--allow-truncated"):
+        load(path)
+    trace = load(path, allow_truncated=True)
+    lanes = int(trace.counts["lanes"].sum())
+    assert 0 < lanes < 200_000
+    assert any(f"{lanes + 1:,} whole lines" in sentence for sentence in trace.losses())
+    found = trace.lane_accesses()["address"].to_numpy()
+    assert np.array_equal(np.sort(found), np.sort(addresses[:lanes].astype(np.uint64)))
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sample = Path(__file__).parents[3] / "sample_traces/ring-4gpu.zst"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for source, message in (
+        (empty, "has no log"),
+        (tmp_path / "absent.zst", "cannot be read"),
+        (sample, "is a trace already"),
+        (write(tmp_path, ["hello", "world"], pid=1), "no line of a log"),
+        (write(tmp_path, [], pid=2), "no line of a log"),
+    ):
+        with pytest.raises(NotATraceError, match=message):
+            import_snoopie_log(source, tmp_path / "out.zst")
+    with pytest.raises(SnoopieError, match="more than any machine can do"):
+        import_snoopie_log(write(tmp_path, [copy(0, 1, 9 * 10**17)] * 3, pid=4), tmp_path / "out.zst")
+    log = write(tmp_path, [REAL], pid=3)
+    with pytest.raises(UsageError, match="is the file to import"):
+        import_snoopie_log(log, log, force=True)
+    assert cli.main(["import", "nsys", "--allow-truncated", str(log)]) == 2
+    assert "cannot be read in part" in capsys.readouterr().err
+    assert not (tmp_path / "out.zst").exists()
+
+
+def test_nothing_named_means_here_but_never_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = write(tmp_path, [REAL])
+    before = log.read_bytes()
+    assert cli.main(["import", "snoopie-log", log.name]) == 0
+    assert "wrote snoopie_log_77.trace.zst" in capsys.readouterr().out
+    assert log.read_bytes() == before
+    assert snoopie.load("snoopie_log_77.trace.zst").summary()["lanes"] == 1

@@ -1,0 +1,1 @@
+"""What a user chooses from: filters, values, a time."""

@@ -1,0 +1,55 @@
+"""What later pages are drawn with, loaded by the browser while a user looks at the first one."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from visualizer.parts import tables
+from visualizer.pictures import picture
+from visualizer.session import state
+
+# Also the name of what is hidden.
+_DONE = "preload"
+_HIDDEN = "position: absolute; height: 0; overflow: hidden; visibility: hidden"
+
+
+def preload() -> None:
+    """Once a session, and a little later than the first page: a page with pictures, choosers and tables would wait for
+    their scripts otherwise, and for the browser to compile them."""
+    if _DONE not in st.session_state:
+        _preload()
+
+
+@st.fragment(run_every=state.AHEAD)
+def _preload() -> None:
+    """Draws one of each kind, hidden below the page, in the second run; the third one removes them."""
+    if _DONE in st.session_state:
+        st.rerun()
+    if time.monotonic() - st.session_state.setdefault("opened", time.monotonic()) < state.AHEAD / 2:
+        return
+    st.session_state[_DONE] = True
+    with st.container(key=_DONE):
+        st.html(f"<style>.st-key-{_DONE} {{ {_HIDDEN}; }}</style>")
+        st.plotly_chart(_picture(), key="preload_picture", config={"displaylogo": False})
+        st.segmented_control("Choice", ["a", "b"], key="preload_choice")
+        st.selectbox("List", ["a", "b"], key="preload_list")
+        st.number_input("Number", key="preload_number")
+        tables.grid(pd.DataFrame({"name": ["a"], "bytes": [1]}), ["name", "bytes"], "preload_table")
+
+
+def _picture() -> go.Figure:
+    """Of all that pictures consist of: bars, stacked areas, cells of a heatmap, and points with text."""
+    two = [0, 1]
+    ends: dict[str, Any] = {"x": two, "y": two}
+    data: list[dict[str, Any]] = [
+        {"type": "bar", "orientation": "h", "base": two, "marker": {"opacity": two}, **ends},
+        *({"type": "scatter", "mode": "lines", "stackgroup": "all", "name": name, **ends} for name in "ab"),
+        {"type": "heatmap", "z": [two, two], "showscale": False},
+        {"type": "scatter", "mode": "markers+text", "text": ["a", "b"], **ends},
+    ]
+    return picture.figure(data, {"height": 200, "barmode": "overlay", "legend": {"orientation": "h"}})

@@ -1,0 +1,1 @@
+"""Pieces that several views lay out: tables, stacks, cards, remarks."""

@@ -1,0 +1,171 @@
+"""Two traces side by side: matrices with their difference, and tables of what changed."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+from numpy.typing import NDArray
+from st_aggrid import JsCode
+
+from snoopie.analysis.comparison import side_by_side
+from snoopie.figures import colours
+from visualizer.controls.choices import VALUES, Shown
+from visualizer.parts import tables
+from visualizer.pictures import picture
+
+# The browser gets no more rows than these.
+ROWS = 1000
+# Three of these stand side by side in a window of 1400 pixels. Beyond so many places numbers do not fit into the cells.
+_WIDTH = 330
+_NUMBERS = 7
+
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_COUNTS = ("", "K", "M", "G", "T", "P", "E")
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From the lowest to the highest number of a picture: its colours, and how numbers are written."""
+
+    low: float
+    high: float
+    colours: Sequence[str]
+    words: side_by_side.Amount
+
+
+def matrices(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Shown) -> None:
+    """Three heatmaps over the same places: A and B in one scale of colours, and what changed."""
+    before, now, differences = (matrix.to_numpy() for matrix in (a, b, change))
+    most = max(float(before.max(initial=0)), float(now.max(initial=0)), 1.0)
+    largest = max(float(np.abs(differences).max(initial=0)), 1.0)
+    amounts = _Scale(0.0, most, colours.of_amounts(), shown.amount)
+    changed = _Scale(-largest, largest, colours.of_changes(), lambda cell: side_by_side.signed(cell, shown.amount))
+    moved = (before != 0) | (now != 0)
+    hover = _hover(a, b, change, shown)
+    with st.container(horizontal=True):
+        for name, title, matrix, seen, scale in (
+            ("a", "A", a, before != 0, amounts),
+            ("b", "B", b, now != 0, amounts),
+            ("change", "Change: B − A", change, moved, changed),
+        ):
+            with st.container(width=_WIDTH, gap=None):
+                st.markdown(f"**{title}**")
+                figure = _figure(matrix, seen, scale, hover)
+                st.plotly_chart(figure, key=f"compare_{name}", width="stretch", config={"displayModeBar": False})
+
+
+def _figure(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale, hover: list[list[str]]) -> go.Figure:
+    """A heatmap whose cells stay empty where they are not ``seen``."""
+    drawn = [list(zip(*line, strict=True)) for line in zip(matrix.to_numpy(), seen, strict=True)]
+    ticks = [scale.low, (scale.low + scale.high) / 2, scale.high]
+    heatmap = {
+        "type": "heatmap",
+        "z": [[float(cell) if there else None for cell, there in line] for line in drawn],
+        "text": [[_in_cell(cell, scale) if there else "" for cell, there in line] for line in drawn],
+        "texttemplate": "%{text}" if len(matrix) <= _NUMBERS else "",
+        "textfont": {"size": 11},
+        "customdata": hover,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": [(place / (len(scale.colours) - 1), colour) for place, colour in enumerate(scale.colours)],
+        "zmin": scale.low,
+        "zmax": scale.high,
+        "xgap": 2,
+        "ygap": 2,
+        "colorbar": {
+            "orientation": "h", "thickness": 10, "len": 0.8, "y": 0, "yanchor": "top", "tickvals": ticks,
+            "ticktext": [scale.words(tick) for tick in ticks],
+        },
+    }  # fmt: skip
+    ticks_of_places = {"tickvals": list(range(len(matrix))), "ticktext": [_tick(str(label)) for label in matrix.index]}
+    axis = {"showgrid": False, "zeroline": False, **ticks_of_places}
+    layout = {
+        "xaxis": {"side": "top", "tickangle": 0 if len(matrix) <= _NUMBERS else -90, **axis},
+        "yaxis": {"autorange": "reversed", **axis},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "height": 130 + max(160, len(matrix) * (38 if len(matrix) <= _NUMBERS else 20)),
+    }
+    return picture.figure([heatmap], layout)
+
+
+def _in_cell(cell: int, scale: _Scale) -> str:
+    """The number in two lines: a cell is narrow."""
+    return scale.words(cell).replace(" ", "<br>") if cell else "="
+
+
+def _tick(label: str) -> str:
+    return html.escape(label.partition(" (")[0])
+
+
+def _hover(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Shown) -> list[list[str]]:
+    name = VALUES[shown.value].lower()
+    return [
+        [
+            f"<b>{html.escape(str(row))} → {html.escape(str(column))}</b><br>A {before:,}<br>B {now:,}<br>"
+            f"<b>{difference:+,}</b> {name}"
+            for column, before, now, difference in zip(a.columns, *line, strict=True)
+        ]
+        for row, *line in zip(a.index, a.to_numpy(), b.to_numpy(), change.to_numpy(), strict=True)
+    ]
+
+
+def grid(table: pd.DataFrame, keys: list[str], value: str, key: str) -> None:
+    """A table of `snoopie.Comparison`, largest changes first."""
+    shown = table.head(ROWS)
+    if len(table) > ROWS:
+        st.caption(f"{ROWS:,} of {len(table):,} rows, those with the largest changes.")
+    # A ratio that is none is sent as none: what is infinite has no place in JSON.
+    shown = shown.assign(ratio=shown["ratio"].astype("float64"))
+    largest = max(float(shown["change"].abs().max()) if len(shown) else 0.0, 1.0)
+    sizes = value.endswith("bytes") or value in ("size", "copied_in", "copied_out")
+    amount, change = _amount(sizes, signed=False), _amount(sizes, signed=True)
+    number = {"type": "numericColumn", "filter": False}
+    definitions: list[dict[str, Any]] = [tables.column(name, shown) for name in keys]
+    definitions += [
+        {"field": "a", "headerName": "A", "valueFormatter": amount, "width": 82, **number},
+        {"field": "b", "headerName": "B", "valueFormatter": amount, "width": 82, **number},
+        {"field": "change", "headerName": "Change", "valueFormatter": change, "width": 124, **number,
+         "comparator": _BY_SIZE, "cellStyle": _bar(largest)},
+        {"field": "ratio", "headerName": "B / A", "valueFormatter": _RATIO, "width": 86, **number},
+        {"field": "only", "hide": True},
+    ]  # fmt: skip
+    columns = [*keys, "a", "b", "change", "ratio", "only"]
+    tables.grid(shown, columns, key, columnDefs=definitions)
+
+
+_BY_SIZE = JsCode("function(a, b) { return Math.abs(a) - Math.abs(b); }")
+_RATIO = JsCode(
+    "function(p) { if (p.data.only) return 'only in ' + p.data.only; "
+    "if (p.value === null || p.value === undefined) return '–'; "
+    "return '× ' + (p.value >= 1000 ? Math.round(p.value).toLocaleString() : +p.value.toPrecision(4)); }"
+)
+
+
+def _amount(sizes: bool, *, signed: bool) -> JsCode:
+    """The formatter of numbers of bytes, or of things: the number itself stays one, for sorting."""
+    names, base = (_SIZES, 1024) if sizes else (_COUNTS, 1000)
+    sign = "p.value > 0 ? '+' : p.value < 0 ? '−' : ''" if signed else "''"
+    return JsCode(
+        "function(p) { if (p.value === null || p.value === undefined) return ''; "
+        f"const names = {list(names)}; let value = Math.abs(p.value), power = 0; "
+        f"while (value >= {base} && power + 1 < names.length) {{ value /= {base}; power += 1; }} "
+        f"return ({sign}) + (power ? value.toFixed(1) : value) + (names[power] ? ' ' + names[power] : ''); }}"
+    )
+
+
+def _bar(largest: float) -> JsCode:
+    """A bar from the middle, to the left for less and to the right for more, as long as its share of the largest."""
+    return JsCode(
+        f"function(p) {{ const part = 50 * Math.min(Math.abs(Number(p.value) || 0) / {largest}, 1); "
+        f"const more = p.value > 0, colour = more ? '{colours.MORE}55' : '{colours.LESS}55'; "
+        "const from = more ? 50 : 50 - part, to = more ? 50 + part : 50; "
+        "return {background: `linear-gradient(to right, transparent ${from}%, ${colour} ${from}% ${to}%, "
+        "transparent ${to}%)`, backgroundRepeat: 'no-repeat'}; }"
+    )

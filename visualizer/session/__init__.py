@@ -1,0 +1,1 @@
+"""What is open, what of it is selected, and who answers questions about it."""

@@ -1,0 +1,103 @@
+"""The trace that the open one is compared with: which it is, and what the two say of one another.
+
+Its name stands in the address. An address opens nothing by itself: it may only name what the command line named, or
+what was opened in this session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from glob import escape
+from typing import Any
+
+import streamlit as st
+
+import snoopie
+from visualizer.session import address, state
+from visualizer.session.selection import FILTERS, Identity, Selection
+
+# What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
+_BY_NAME = frozenset({"kernels", "operations", "issuers", "owners"})
+_OPENED = "others_opened"
+_REFUSED = "other_refused"
+_TRUNCATED = "other_truncated"
+# The key in the address.
+KEY = "with"
+
+
+def known() -> list[str]:
+    """What may be compared with: named on the command line, or opened in this session."""
+    named = [*state.arguments().compare, *st.session_state.get(_OPENED, ())]
+    return list(dict.fromkeys(named))
+
+
+def keep() -> str:
+    """The name of the other trace, "" where none is chosen; by default the first that the command line names."""
+    given = st.query_params.get_all(KEY)
+    allowed = ["", *known(), *state.paths()]
+    if given and given[-1] not in allowed:
+        st.session_state[_REFUSED] = given[-1]
+    return address.keep_one(KEY, allowed, next(iter(state.arguments().compare), ""))
+
+
+def refused() -> str | None:
+    """What the address named and is not opened, because nobody here asked for it."""
+    name: str | None = st.session_state.get(_REFUSED)
+    return name
+
+
+def choose(name: str) -> None:
+    """Compares with another trace, by the name that a person gave; "" for none."""
+    if name and name not in known():
+        st.session_state[_OPENED] = [*st.session_state.get(_OPENED, ()), name]
+    st.session_state[KEY] = name
+    st.session_state.pop(_REFUSED, None)
+    st.session_state.pop(_TRUNCATED, None)
+
+
+def accept_truncated() -> None:
+    """From now on reads what is whole of it."""
+    st.session_state[_TRUNCATED] = True
+
+
+def read(name: str) -> None:
+    """Reads the other trace, for `ask`. Raises the errors of `snoopie.load`."""
+    allow = state.arguments().allow_truncated or bool(st.session_state.get(_TRUNCATED))
+    st.session_state["other"] = (state.read_other([name], allow), allow)
+
+
+def applied() -> Selection:
+    """The filters that hold for both traces."""
+    chosen = state.selection()
+    return replace(chosen, **{name: () for name in FILTERS if name not in _BY_NAME})
+
+
+def left_out() -> bool:
+    """Whether there are filters that cannot hold for both."""
+    return applied() != state.selection()
+
+
+def ask(method: str, *args: Any) -> Any:
+    """The answer of a method, or a property, of the `snoopie.Comparison` of the two, kept for the next time."""
+    return _answer(*_both(), applied(), method, args)
+
+
+def _both() -> tuple[Identity, bool, Identity, bool]:
+    identity, allow = st.session_state["other"]
+    return st.session_state["identity"], st.session_state["allow"], identity, allow
+
+
+@st.cache_data(max_entries=256, show_spinner="Comparing …")
+def _answer(
+    a: Identity, allow_a: bool, b: Identity, allow_b: bool, chosen: Selection, method: str, args: tuple[Any, ...]
+) -> Any:
+    found = getattr(_comparison(a, allow_a, b, allow_b, chosen), method)
+    return found(*args) if callable(found) else found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _comparison(a: Identity, allow_a: bool, b: Identity, allow_b: bool, chosen: Selection) -> snoopie.Comparison:
+    present = set(state.part(b, allow_b, Selection()).launches["kernel"])
+    # What B does not have is no pattern, as a name that holds a * would be.
+    kernels = tuple(name if name in present else escape(name) for name in chosen.kernels)
+    return snoopie.compare(state.part(a, allow_a, chosen), state.part(b, allow_b, replace(chosen, kernels=kernels)))

@@ -1,0 +1,46 @@
+"""What is looked at: the files of a trace, and what of it, in the words of the filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import snoopie
+
+# Files as they were when they were read: path, size, time of the last change.
+Identity = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The filters, which `controls.filters` sets, in the words of `Trace.select`; what is empty keeps everything."""
+
+    processes: tuple[int, ...] = ()
+    issuers: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    between: tuple[int, ...] = ()  # host ns: the first moment, and the one after the last
+    launches: tuple[int, ...] = ()  # the first and the last
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The names of the filters that are set."""
+        return tuple(name for name in FILTERS if getattr(self, name))
+
+    def of(self, whole: snoopie.Trace) -> snoopie.Trace:
+        """The part of a trace that the filters let through."""
+        if not self.active:
+            return whole
+        first, after = self.between or (None, None)
+        return whole.select(
+            processes=self.processes or None,
+            issuers=self.issuers or None,
+            owners=self.owners or None,
+            kernels=self.kernels or None,
+            operations=self.operations or None,
+            between=None if first is None or after is None else (first, after),
+            launches=range(self.launches[0], self.launches[1] + 1) if self.launches else None,
+        )
+
+
+FILTERS = tuple(field.name for field in fields(Selection))

@@ -1,0 +1,158 @@
+"""Where the user's source files lie: folders and mappings of the command line and of this session, their text.
+
+They are kept in the session and never in the address: a link must not open files that its reader did not name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+import streamlit as st
+
+from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source.lines import Mapping
+from snoopie.errors import SnoopieError
+from visualizer.look import highlight, theme
+from visualizer.look.highlight import Line
+from visualizer.session import state
+
+_MAPPINGS, _FOLDERS, _REFUSED = "source_mappings", "source_folders", "source_refused"
+# Looking for a file goes through whole folders: its place is looked up again after so many seconds.
+_KEPT = 10
+
+
+def mappings() -> list[Mapping]:
+    """Those of this session, then those of the command line that can be read."""
+    return [*st.session_state.get(_MAPPINGS, ()), *_of_command_line()[0]]
+
+
+def folders() -> list[Path]:
+    """Named in this session, by --source, as the end of a mapping, and by opening a trace that lies there."""
+    named = [*st.session_state.get(_FOLDERS, ()), *state.arguments().sources]
+    mapped = [mapping.here for mapping in mappings()]
+    beside = [str(Path(path).parent) for path, _, _ in st.session_state["identity"]]
+    return [Path(name).expanduser() for name in dict.fromkeys([*named, *mapped, *beside])]
+
+
+def text(file: str) -> list[str] | None:
+    """The lines of a file; None where it is not found, or, after saying why, cannot be read."""
+    path = _find(file, tuple(map(str, folders())), tuple(mappings()))
+    if path is None:
+        return None
+    try:
+        status = path.stat()
+        return _read(str(path), status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        st.error(theme.plain(f"{path} cannot be read ({error.strerror})."))
+    except SnoopieError as error:
+        st.error(theme.plain(str(error)))
+    return None
+
+
+def highlighted(file: str, lines: list[str], first: int, last: int) -> list[Line]:
+    """Those lines from the place ``first`` to before ``last``, in runs of one kind."""
+    return _highlighted(file, hash(tuple(lines[max(first - 1000, 0) : last])), first, last, lines)
+
+
+@st.cache_data(ttl=_KEPT, max_entries=256, show_spinner=False)
+def _find(file: str, folders: tuple[str, ...], mappings: tuple[Mapping, ...]) -> Path | None:
+    return _lines.find_source(file, folders, mappings)
+
+
+# As they are, not copied for every run: nobody changes them.
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read(path: str, size: int, changed: int) -> list[str]:
+    return highlight.split(_lines.read_source(Path(path)))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _highlighted(file: str, content: int, first: int, last: int, _lines: list[str]) -> list[Line]:
+    return highlight.highlighted(file, _lines, first, last)
+
+
+def missing(file: str) -> None:
+    """Says that a file is not found, and asks where it is."""
+    where = ", ".join(map(str, folders()))
+    sentence = f"{PurePosixPath(file).name} is not in {where}. Only folders that you name are looked into."
+    st.warning(theme.plain(sentence), icon=":material/folder_off:")
+    _form("missing", str(PurePosixPath(file).parent))
+
+
+def manage() -> None:
+    """What was named, what of it can be taken back, and a way to name more."""
+    for text in _of_command_line()[1]:
+        st.error(theme.plain(f"--source-map {text} is not BUILT=HERE, such as /build/app=/home/me/app."))
+    with st.popover("Source folders", icon=":material/folder_open:"):
+        st.caption("Source files are shown from these folders alone.")
+        own: list[Mapping] = st.session_state.get(_MAPPINGS, [])
+        for place, mapping in enumerate(own):
+            _entry(_words(mapping), f"source_unmap_{place}", partial(own.remove, mapping))
+        for mapping in _of_command_line()[0]:
+            _entry(_words(mapping))
+        added: list[str] = st.session_state.get(_FOLDERS, [])
+        for folder in folders():
+            if str(folder) in added:
+                _entry(str(folder), f"source_drop_{added.index(str(folder))}", partial(added.remove, str(folder)))
+            elif all(str(folder) != str(Path(mapping.here).expanduser()) for mapping in mappings()):
+                _entry(str(folder))
+        _form("more", "")
+
+
+def _words(mapping: Mapping) -> str:
+    return f"built at {mapping.built} → here {mapping.here}"
+
+
+def _entry(text: str, key: str = "", remove: Callable[[], None] | None = None) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(theme.plain(text), width="stretch")
+        if remove is not None:
+            st.button("Remove", key=key, icon=":material/close:", on_click=remove)
+
+
+def _form(name: str, built: str) -> None:
+    """Asks for a mapping, or for a folder alone."""
+    with st.form(f"source_form_{name}"):
+        left, right = st.columns(2)
+        left.text_input(
+            "Built at",
+            value=built,
+            key=f"source_built_{name}",
+            help="The folder (or file) as the trace names it; nothing to look for files by their names alone.",
+        )
+        right.text_input(
+            "Is here", key=f"source_here_{name}", placeholder="/home/me/app", help="The same folder on this machine."
+        )
+        st.form_submit_button("Look there", on_click=_add, args=(name,))
+        if refused := st.session_state.pop(f"{_REFUSED}_{name}", ""):
+            st.error(theme.plain(refused))
+
+
+def _add(name: str) -> None:
+    built = str(st.session_state[f"source_built_{name}"]).strip()
+    here = str(st.session_state[f"source_here_{name}"]).strip()
+    try:
+        there = bool(here) and Path(here).expanduser().exists()
+    except (OSError, RuntimeError, ValueError):
+        there = False
+    if not there:
+        st.session_state[f"{_REFUSED}_{name}"] = f"There is no {here}." if here else "Name a folder on this machine."
+    elif built:
+        known: list[Mapping] = st.session_state.setdefault(_MAPPINGS, [])
+        known[:] = [Mapping(built, here), *(mapping for mapping in known if mapping.built != built)]
+    else:
+        named: list[str] = st.session_state.setdefault(_FOLDERS, [])
+        folder = str(Path(here).expanduser())
+        named[:] = [folder, *(other for other in named if other != folder)]
+
+
+def _of_command_line() -> tuple[list[Mapping], list[str]]:
+    """The mappings that can be read, and what cannot."""
+    read, refused = [], []
+    for text in state.arguments().source_maps:
+        try:
+            read.append(Mapping.parse(text))
+        except SnoopieError:
+            refused.append(text)
+    return read, refused

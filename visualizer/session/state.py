@@ -1,0 +1,234 @@
+"""What is open and what of it is selected: command line, cached traces, and what the filters let through.
+
+A trace is read once a server and shared by its sessions; small tables are kept by what was asked of which part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import streamlit as st
+
+import snoopie
+from visualizer.controls import choices
+from visualizer.look import theme
+from visualizer.session import address
+from visualizer.session.selection import FILTERS, Identity, Selection
+
+# When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
+AHEAD = 3.0
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
+    Dask scheduler (or its file), traces to compare with."""
+
+    traces: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    source_maps: tuple[str, ...] = ()
+    allow_truncated: bool = False
+    scheduler: str | Path | None = None
+    compare: tuple[str, ...] = ()
+
+
+def arguments() -> Arguments:
+    """The command line of the app, as far as it is understood."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("traces", nargs="*")
+    parser.add_argument("--source", action="append", default=[])
+    parser.add_argument("--source-map", action="append", default=[])
+    parser.add_argument("--compare", action="append", default=[])
+    parser.add_argument("--allow-truncated", action="store_true")
+    parser.add_argument("--scheduler")
+    parser.add_argument("--scheduler-file", type=Path)
+    try:
+        known, _ = parser.parse_known_intermixed_args(sys.argv[1:])
+    except (argparse.ArgumentError, SystemExit):
+        return Arguments()
+    scheduler = known.scheduler or known.scheduler_file
+    sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
+    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others)
+
+
+# --- which trace ---
+
+
+def samples() -> list[Path]:
+    """The samples: a trace of one process, or a folder with the traces of several."""
+    return sorted({path if path.parent == SAMPLES else path.parent for path in SAMPLES.glob("**/*.zst")})
+
+
+def open_paths(paths: Sequence[str]) -> None:
+    """Opens other traces in this session."""
+    st.session_state["paths"] = tuple(paths)
+    st.session_state.pop("truncated", None)
+    address.forget(*FILTERS)
+    choices.forget()
+    st.query_params.clear()
+
+
+def paths() -> tuple[str, ...]:
+    """The traces that this session looks at; () = none yet."""
+    chosen: tuple[str, ...] = st.session_state.get("paths", arguments().traces)
+    return chosen
+
+
+def is_open() -> bool:
+    """Whether the traces can be shown. If not, says why and what can be done."""
+    if not paths():
+        return False
+    allow = arguments().allow_truncated or bool(st.session_state.get("truncated"))
+    try:
+        identity = _identity(paths())
+        _load(identity, allow)
+    except snoopie.TruncatedError as error:
+        _explain(error)
+        st.button("Read what is whole", key="read_truncated", type="primary", on_click=_accept_truncated)
+        return False
+    except snoopie.SnoopieError as error:
+        _explain(error)
+        return False
+    st.session_state["identity"] = identity
+    st.session_state["allow"] = allow
+    return True
+
+
+def _explain(error: snoopie.SnoopieError) -> None:
+    st.error(theme.plain(str(error)), icon=":material/error:")
+
+
+def _accept_truncated() -> None:
+    st.session_state["truncated"] = True
+
+
+def _identity(names: Sequence[str]) -> Identity:
+    files: dict[str, tuple[str, int, int]] = {}
+    for name in names:
+        try:
+            path = Path(name).expanduser()
+            found = sorted(path.glob("*.zst")) if path.is_dir() else [path]
+            if path.is_dir() and not found:
+                raise snoopie.NotATraceError(
+                    f"{path} holds no trace (*.zst)", "name a trace, or a folder that holds some"
+                )
+            for file in found:
+                status = file.stat()
+                files[str(file.resolve())] = (str(file.resolve()), status.st_size, status.st_mtime_ns)
+        # What a person types may be no path at all: too long, of a user that is not there.
+        except (OSError, ValueError, RuntimeError):
+            raise snoopie.NotATraceError(f"there is no {name}", "check the path") from None
+    return tuple(files.values())
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
+def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
+    paths = [path for path, _, _ in identity]
+    return snoopie.load(paths, allow_truncated=allow_truncated, scheduler=arguments().scheduler)
+
+
+def trace() -> snoopie.Trace:
+    """The whole trace that is open."""
+    return _load(st.session_state["identity"], st.session_state["allow"])
+
+
+def names() -> str:
+    """The files that are open, in few words."""
+    files = [Path(path).name for path, _, _ in st.session_state["identity"]]
+    return files[0] if len(files) == 1 else f"{len(files)} traces, {files[0]} and others"
+
+
+def read_other(names: Sequence[str], allow_truncated: bool) -> Identity:
+    """Reads a trace that is to stand beside the one that is open. Raises the errors of `snoopie.load`."""
+    identity = _identity(names)
+    _load(identity, allow_truncated)
+    _read_ahead(identity, allow_truncated)
+    return identity
+
+
+def part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
+    """The part that filters select of any trace that was read."""
+    return _view(identity, allow_truncated, chosen)
+
+
+def view() -> snoopie.Trace:
+    """The part of the trace that the filters select."""
+    return _view(st.session_state["identity"], st.session_state["allow"], selection())
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _view(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
+    return chosen.of(_load(identity, allow_truncated))
+
+
+def ask(method: str, *args: Any, whole: bool = False, without: Sequence[str] = ()) -> Any:
+    """The answer of a method of the selected part (or of the whole trace), kept for the next time.
+
+    ``without`` names filters that are not to be heeded: those that the picture of the answer sets.
+    """
+    return ask_part(Selection() if whole else replace(selection(), **dict.fromkeys(without, ())), method, *args)
+
+
+def ask_part(chosen: Selection, method: str, *args: Any, **options: Any) -> Any:
+    """The same of what ``chosen`` selects; ``options`` are further arguments of the method."""
+    return _answer(st.session_state["identity"], st.session_state["allow"], chosen, method, args, options)
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _answer(
+    identity: Identity,
+    allow_truncated: bool,
+    chosen: Selection,
+    method: str,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    return getattr(_view(identity, allow_truncated, chosen), method)(*args, **options)
+
+
+def has_trace() -> bool:
+    """Whether a trace was opened in this session."""
+    return "identity" in st.session_state
+
+
+def read_ahead() -> None:
+    """Goes through all records and launches, once a trace and beside the pages: the first filter and the first look at
+    the timeline would wait for it otherwise."""
+    if has_trace():
+        _read_ahead(st.session_state["identity"], st.session_state["allow"])
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
+    # The workers of a cluster are others' too, and its traces larger.
+    if arguments().scheduler is not None:
+        return
+    whole = _load(identity, allow_truncated)
+
+    def count() -> None:
+        # Who needs the counts hears of errors; the end of the server is none.
+        with suppress(snoopie.SnoopieError, RuntimeError):
+            whole.count_records()
+            whole.activity_lanes()
+            whole.traffic_over_time(1)
+
+    later = Timer(AHEAD, count)
+    later.daemon = True
+    later.start()
+
+
+# --- which part of it ---
+
+
+def selection() -> Selection:
+    """What the filters say, in this run of the page."""
+    return Selection(**{name: tuple(st.session_state.get(name, ())) for name in FILTERS})
