@@ -373,7 +373,7 @@ void packs() {
                                                       pack_access(0, 3, kPackedLast), pack_site(105, 2)}));
 }
 
-// The warp's end of the ring, as probe.cu does it.
+// The warp's end of the ring, as ring.cuh does it.
 class Producer {
   public:
     Producer(std::vector<uint64_t>* memory, uint64_t units) : memory_(*memory), units_(units) {}

@@ -126,7 +126,7 @@ struct ProbeState {
     uint32_t owners;                     // slots 0 … owners-1 are those of owners, further ones of objects
     uint32_t mark;                       // launch_mark_of this GPU
     uint32_t sample_size;                // records of 1 in so many accesses; >= 1
-    // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see Recording.
+    // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see sampling.cuh.
     uint32_t full;
     uint32_t unknown;  // slot of the unknown owner
 

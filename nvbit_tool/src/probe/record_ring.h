@@ -1,4 +1,4 @@
-// The host's end of a ring of records; probe_abi.h describes the memory and the protocol, probe.cu is the other end.
+// The host's end of a ring of records; probe_abi.h describes the memory and the protocol, ring.cuh is the other end.
 #pragma once
 
 #include <atomic>

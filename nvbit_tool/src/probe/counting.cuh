@@ -1,0 +1,66 @@
+// The counters of a launch.
+#pragma once
+
+#include <cstddef>
+
+#include "probe/global_memory.cuh"
+#include "probe/grid.cuh"
+#include "probe/lanes.cuh"
+#include "probe/probe_logic.h"
+#include "probe/state.cuh"
+
+namespace snoopie {
+namespace {
+
+// Whether the launch is this GPU's, and counted.
+__device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch) {
+    const ProbeState* state = state_of(state_address);
+    const uint32_t mark = launch_mark(launch);
+    if (mark == state->mark) return true;
+    if (is_launch(mark)) add(state_address + offsetof(ProbeState, misdirected), 1);
+    return false;
+}
+
+__device__ __forceinline__ bool measured(uint64_t state_address, uint64_t launch) {
+    const auto* state = reinterpret_cast<const ProbeState*>(state_address);
+    return counted(state_address, launch) && (!state->blocks || in_selected_block(state->blocks));
+}
+
+// What is counted and recorded: of which site, in which launch, on whose memory.
+struct Place {
+    ProbeState* state;
+    uint64_t launch;
+    uint32_t site_word;
+    uint8_t owner;  // a slot of the owner's
+};
+
+__device__ __forceinline__ uint64_t counters_of(const Place& place) {
+    const uint32_t slots = launch_slots(place.launch, place.state->owners);
+    uint32_t slot = place.owner;
+    if (slot >= slots) slot = owner_byte(reinterpret_cast<uint64_t>(place.state), slot + 1) - 1;
+    const uint32_t cell = cell_of(place.launch, site_id(place.site_word), slots, slot);
+    return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
+}
+
+// An access of `lanes` lanes, by one of them, that touches `extra` sectors more than the site's width. Nearly all accesses are of full
+// warps side by side, and add to one counter.
+__device__ __forceinline__ void count(const Place& place, uint64_t lanes, int64_t extra) {
+    const uint64_t counters = counters_of(place);
+    add(counters + kAccesses * sizeof(uint64_t), 1);
+    const uint64_t missing = 32 - lanes;
+    if (missing) add(counters + kMissingLanes * sizeof(uint64_t), missing);
+    if (extra) add(counters + kExtraSectors * sizeof(uint64_t), static_cast<uint64_t>(extra));
+}
+
+// One of which no sector is known.
+__device__ __forceinline__ void count_executed(const Place& place, uint64_t lanes) {
+    count(place, lanes, -static_cast<int64_t>(site_width(place.site_word)));
+}
+
+// By the lane that stands for its group.
+__device__ __forceinline__ void count(const Place& place, const Group<DeviceWarp>& group) {
+    count(place, count_bits(group.lanes), static_cast<int32_t>(group.extra_sectors));
+}
+
+}  // namespace
+}  // namespace snoopie
