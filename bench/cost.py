@@ -1,9 +1,10 @@
 """What the collector costs the kernels:  python bench/cost.py [--quick]
 
 Needs two GPUs that reach each other's memory, nvcc and make, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL
-names another) and NVBit (NVBIT_PATH); for the all-reduce also the Python package nvidia-nccl-cu13. Nothing else should
-use these GPUs meanwhile. What is measured is declared in cost_plan.py; the programs are in kernels/, the control in
-control/. Each process checks its own result.
+names another) and NVBit (NVBIT_PATH); for the all-reduces also the Python package nvidia-nccl-cu13, for the training
+PyTorch. A program that needs four GPUs is left out where there are fewer. Nothing else should use these GPUs meanwhile.
+What is measured is declared in cost_plan.py; the programs are in kernels/ and training/, the control in control/. Each
+process checks its own result.
 
 Processes run one after another, in rounds: every cell of the tables once a round, so that a slow change of the machine
 meets all of them alike. A full run has three rounds, as far as --minutes allow; --quick has one. Both write
@@ -22,6 +23,8 @@ import functools
 import json
 import os
 import platform
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,17 +36,20 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 CONTROL = HERE / "control" / "control.so"
+SCRIPTS = HERE / "training"
 sys.path[:0] = [str(HERE), str(ROOT)]
 
 import cost_report  # noqa: E402
 from cost_plan import COLUMNS, PROGRAMS, Column, Program  # noqa: E402
 from cost_report import Results, Sample  # noqa: E402
 
+import snoopie  # noqa: E402
+from snoopie import SnoopieError  # noqa: E402
+
 REPETITIONS = 9
 ROUNDS = 3
-GPUS = 2
-# Of one process. NCCL's functions can take this long to disassemble.
-TIMEOUT = 150
+# Of one process. NCCL's functions can take long to disassemble, and a model to compile.
+TIMEOUT = 300
 CANNOT_RUN = 77
 
 # Settings of the user's shell that would change what is measured.
@@ -73,24 +79,30 @@ class Setup:
 
     programs: Path
     """Folder of the executables."""
+    scripts: Path
+    """Folder of the programs in Python."""
     tools: Mapping[str, Path]
     folder: Path
     """For traces and the cache of disassembly."""
     gpus: Sequence[str]
-    """As CUDA_VISIBLE_DEVICES names them."""
+    """As CUDA_VISIBLE_DEVICES names them: all that a program may be given."""
     repetitions: int = REPETITIONS
 
     def command(self, program: Program, column: Column) -> list[str]:
         launches = program.sampled_launches if column.sampled else program.launches
         mapping = ["--mapping"] if program.local and not column.alone else []
         executable, *first = program.command
-        return [str(self.programs / executable), *first, str(self.repetitions), str(launches), *mapping]
+        started = (
+            [sys.executable, str(self.scripts / executable)] if program.script else [str(self.programs / executable)]
+        )
+        return [*started, *first, str(self.repetitions), str(launches), *mapping]
 
-    def environment(self, column: Column, trace: Path) -> dict[str, str]:
+    def environment(self, program: Program, column: Column, traces: Path) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
-        gpus = self.gpus[:1] if column.alone else self.gpus
+        gpus = self.gpus[: 1 if column.alone else program.gpus]
         tool = {"LD_PRELOAD": str(self.tools[column.tool])} if column.tool else {}
-        own = {"SNOOPIE_OUTPUT": str(trace), "SNOOPIE_CACHE": str(self.folder / "cache")}
+        # A cache for each: programs share kernels, and every one of them starts cold once.
+        own = {"SNOOPIE_OUTPUT": str(traces / "%p.zst"), "SNOOPIE_CACHE": str(self.folder / "cache" / program.name)}
         return {**kept, **NCCL, "CUDA_VISIBLE_DEVICES": ",".join(gpus), **tool, **own, **column.settings}
 
 
@@ -105,20 +117,15 @@ def parse_output(output: str) -> dict[str, Any]:
 
 def measure(setup: Setup, program: Program, column: Column, *, cold: bool) -> Sample:
     """Runs a program once. CannotRunError, FailedError."""
-    trace = setup.folder / "trace.zst"
-    trace.unlink(missing_ok=True)
+    if program.gpus and len(setup.gpus) < program.gpus:
+        raise CannotRunError(f"{program.name} needs {program.gpus} GPUs, {len(setup.gpus)} are visible")
+    traces = setup.folder / "traces"
+    shutil.rmtree(traces, ignore_errors=True)
+    traces.mkdir()
     name = f"{program.name}, {column.heading}"
     begin = time.monotonic_ns()
     try:
-        ended = subprocess.run(
-            setup.command(program, column),
-            env=setup.environment(column, trace),
-            cwd=setup.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
+        ended = run(setup.command(program, column), setup.environment(program, column, traces), setup.folder)
     except FileNotFoundError:
         raise CannotRunError(f"{program.name} is not built: {needs(program)}") from None
     except subprocess.TimeoutExpired:
@@ -144,22 +151,46 @@ def measure(setup: Setup, program: Program, column: Column, *, cold: bool) -> Sa
     )
     if column.tool != "collector":
         return sample
-    if not trace.is_file():
+    written = sum(trace.stat().st_size for trace in traces.iterdir())
+    if not written:
         raise FailedError(f"{name}: the collector wrote no trace: {last_words}")
-    return dataclasses.replace(sample, trace_bytes=trace.stat().st_size, totals=totals(trace))
+    try:
+        # PyTorch kills the processes that compile for it: their traces, if they have any, lack the footer.
+        found = totals(traces, allow_truncated=program.script)
+    except SnoopieError as error:
+        raise FailedError(f"{name}: {error}") from None
+    return dataclasses.replace(sample, trace_bytes=written, totals=found)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end, or for TIMEOUT seconds: then it and all that it started are killed."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=TIMEOUT)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def needs(program: Program) -> str:
-    if program.name == "all_reduce":
+    if program.command[0] == "all_reduce":
         return "it needs NCCL, from the Python package nvidia-nccl-cu13"
     return "make -C bench/kernels"
 
 
-def totals(trace: Path) -> dict[str, int]:
-    """Of the trace's footer."""
-    import snoopie
-
-    return snoopie.load(trace).totals
+def totals(traces: Path, *, allow_truncated: bool = False) -> dict[str, int]:
+    """Of the footer of a trace, or the sums over all in a folder."""
+    return snoopie.load(traces, allow_truncated=allow_truncated).totals
 
 
 # --- all of them ---
@@ -172,8 +203,7 @@ def one_round(setup: Setup, results: Results, programs: Sequence[Program], colum
             cell = (program.name, column.name)
             if program.name in results.left_out or cell in results.failures or not column.runs(program):
                 continue
-            instruments = column.tool == "collector" and column.name != "loaded" and not column.alone
-            cold = instruments and not any(s.cold for s in results.samples if s.program == program.name)
+            cold = column.instruments and not any(s.cold for s in results.samples if s.program == program.name)
             try:
                 sample = measure(setup, program, column, cold=cold)
             except CannotRunError as error:
@@ -185,7 +215,7 @@ def one_round(setup: Setup, results: Results, programs: Sequence[Program], colum
             else:
                 results.samples.append(sample)
                 say(
-                    f"{program.name:10} {column.name:12} {cost_report.spread(sample.kernel):>28} µs,"
+                    f"{program.name:16} {column.name:12} {cost_report.spread(sample.kernel):>28} µs,"
                     f" started in {sample.start:.2f} s, {sample.process:.2f} s in all"
                 )
             yield
@@ -212,7 +242,7 @@ def gpus() -> list[dict[str, str]]:
 
 def visible_gpus() -> list[str]:
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return (named.split(",") if named else [str(place) for place in range(len(gpus()))])[:GPUS]
+    return named.split(",") if named else [str(place) for place in range(len(gpus()))]
 
 
 def release(command: Sequence[str], before: str) -> str:
@@ -226,8 +256,6 @@ def release(command: Sequence[str], before: str) -> str:
 
 
 def machine() -> dict[str, str]:
-    import snoopie
-
     header = Path(os.environ.get("NVBIT_PATH", "/opt/nvbit/core")) / "nvbit.h"
     nvbit = header.read_text(errors="replace").partition("#define NVBIT_VERSION")[2] if header.is_file() else ""
     return {
@@ -288,7 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"processes for each cell ({ROUNDS})")
-    parser.add_argument("--minutes", type=float, default=6, help="no further process of a second or later round (6)")
+    parser.add_argument("--minutes", type=float, default=12, help="no further process of a second or later round (12)")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS, help=f"in a process ({REPETITIONS})")
     parser.add_argument("--only", metavar="PROGRAM,…", help="only these programs")
     parser.add_argument("--columns", metavar="COLUMN,…", help="only these columns")
@@ -307,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = Results()
     text = ""
     with tempfile.TemporaryDirectory(prefix="snoopie-cost-") as folder:
-        setup = Setup(build(), tools, Path(folder), visible_gpus(), options.repetitions)
+        setup = Setup(build(), SCRIPTS, tools, Path(folder), visible_gpus(), options.repetitions)
         say(f"built after {time.monotonic() - begin:.0f} s")
         for turn in range(1 if options.quick else options.rounds):
             for _ in one_round(setup, results, programs, columns):

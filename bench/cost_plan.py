@@ -9,12 +9,13 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Program:
-    """One program of kernels/. A launch of `ring` and `jacobi` is one iteration on all GPUs."""
+    """One program of kernels/ or, in Python, of training/. A launch of `ring` and of a Jacobi is one iteration on its
+    GPUs, one of training is a step."""
 
     name: str
     what: str
     command: tuple[str, ...]
-    """Executable, and arguments before the common ones."""
+    """Executable or script, and arguments before the common ones."""
     launches: int = 1
     """In a repetition."""
     sampled_launches: int = 100
@@ -23,7 +24,20 @@ class Program:
     """It touches memory of its own GPU only, and can do without another."""
     controlled: bool = True
     """The control is within reach: not for a library of hundreds of functions, which it disassembles one by one."""
+    gpus: int | None = 2
+    """How many it is given; None: all that are visible."""
+    columns: tuple[str, ...] = ()
+    """Only these, where a program takes long or answers one question. Empty: all that need not be named."""
 
+    @property
+    def script(self) -> bool:
+        """In Python."""
+        return self.command[0].endswith(".py")
+
+
+# Of the programs that are like other people's: enough for their targets.
+_WITH_CONTROL = ("native", "loaded", "control", "counts", "records")
+_LIBRARY = ("native", "loaded", "counts", "records")
 
 PROGRAMS = {
     program.name: program
@@ -35,10 +49,59 @@ PROGRAMS = {
         Program("store", "a 4-byte store to the peer, 2^24 words", ("arrays", "store")),
         Program("put", "a local load and a 4-byte store to the peer, 2^24 words", ("arrays", "put")),
         Program("get", "a 16-byte load from the peer and a local store, 2^24 words", ("arrays", "get")),
-        Program("ring", "put, get and bump of the sample, 2^22 words, all GPUs", ("ring",), launches=10),
-        Program("jacobi", "the sample's sweep, 8192 × 2048 words a GPU, all GPUs", ("jacobi",), launches=100),
+        Program("ring", "put, get and bump of the sample, 2^22 words, both GPUs", ("ring",), launches=10),
+        Program(
+            "jacobi",
+            "the sample's sweep, 8192 × 2048 words a GPU, which stores its boundary rows to its neighbours",
+            ("jacobi", "store"),
+            launches=100,
+        ),
+        Program(
+            "jacobi_copy",
+            "the same; `cudaMemcpyPeerAsync` copies the boundary rows, and no kernel leaves its GPU",
+            ("jacobi", "copy"),
+            launches=100,
+            columns=_WITH_CONTROL,
+        ),
+        Program(
+            "jacobi_reference",
+            "the same on GPU 0 alone, in a program that has run it on all",
+            ("jacobi", "reference"),
+            launches=100,
+            columns=_WITH_CONTROL,
+        ),
+        Program(
+            "managed",
+            "the stencil in managed memory, 20 launches in a row",
+            ("stencil", "managed"),
+            launches=20,
+            columns=_WITH_CONTROL,
+        ),
         Program("launches", "one warp with one reduction at the peer", ("launches",), 2000, sampled_launches=2000),
-        Program("all_reduce", "NCCL, 2^22 floats, all GPUs in one process", ("all_reduce",), controlled=False),
+        Program("all_reduce", "NCCL, 4 MiB of floats, two GPUs in one process", ("all_reduce",), controlled=False),
+        Program(
+            "all_reduce_graph",
+            "the same, each launch the replay of a CUDA graph on each GPU",
+            ("all_reduce", "graph"),
+            columns=_LIBRARY,
+        ),
+        Program("all_reduce_4", "the same, four GPUs in one process", ("all_reduce",), gpus=4, columns=_LIBRARY),
+        Program(
+            "fsdp",
+            "a training step of PyTorch, sharded by FSDP, a process a GPU, all GPUs",
+            ("steps.py", "fsdp"),
+            launches=5,
+            gpus=None,
+            columns=("native", "loaded", "counts", "counts_nccl"),
+        ),
+        Program(
+            "ddp",
+            "the same with DDP, and compiled by `torch.compile` in each process anew",
+            ("steps.py", "ddp"),
+            launches=5,
+            gpus=None,
+            columns=("native", "loaded", "counts"),
+        ),
     )
 }
 
@@ -55,13 +118,21 @@ class Column:
     """With one visible GPU, and so without a foreign mapping; for local programs only."""
     sampled: bool = False
     """It instruments one launch in 100: a repetition has enough of them."""
+    named: bool = False
+    """Only for the programs that name it."""
+
+    @property
+    def instruments(self) -> bool:
+        return self.tool == "collector" and self.name != "loaded" and not self.alone
 
     def runs(self, program: Program) -> bool:
+        if program.columns or self.named:
+            return self.name in program.columns
         return (program.local or not self.alone) and (program.controlled or self.tool != "control")
 
 
-def _collector(name: str, heading: str, *, sampled: bool = False, **settings: str) -> Column:
-    return Column(name, heading, "collector", {"KERNEL_NAME": "all"} | settings, sampled=sampled)
+def _collector(name: str, heading: str, *, sampled: bool = False, named: bool = False, **settings: str) -> Column:
+    return Column(name, heading, "collector", {"KERNEL_NAME": "all"} | settings, sampled=sampled, named=named)
 
 
 COLUMNS = {
@@ -71,6 +142,7 @@ COLUMNS = {
         Column("loaded", "tool loaded", "collector", {"KERNEL_NAME": "none_such"}),
         Column("control", "control", "control"),
         _collector("counts", "counts", SAMPLE_SIZE="0"),
+        _collector("counts_nccl", "counts of NCCL", named=True, KERNEL_NAME="nccl", SAMPLE_SIZE="0"),
         _collector("records", "counts + records", SAMPLE_SIZE="1"),
         _collector("records_100", "1/100 records", SAMPLE_SIZE="100"),
         _collector("launches_100", "1/100 launches", SAMPLE_SIZE="1", LAUNCH_SAMPLE="100", sampled=True),
@@ -85,28 +157,32 @@ PREDECESSOR = {"put": 6.75 / 0.186, "stencil": 19.8 / 0.065}
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on the ratio of two columns' kernel times, or, `ahead`, on how far it is below the predecessor's."""
+    """A bound on what one column costs beyond another."""
 
     program: str
     column: str
     base: str
     bound: float
-    ahead: bool = False
+    kind: Literal["kernel", "ahead", "process", "cold", "warm"] = "kernel"
+    """kernel: ratio of the kernel times; ahead: how far it is below the predecessor's. process: ratio of the times of
+    whole processes. cold, warm: by how many seconds a whole process takes longer, when nothing was in its cache of
+    disassembly and when it was, whatever column it is of."""
 
     @property
     def text(self) -> str:
         column, base = COLUMNS[self.column].heading, COLUMNS[self.base].heading
-        if self.ahead:
-            return f"{self.program}: {column}, against the predecessor"
-        return f"{self.program}: {column} / {base}"
+        match self.kind:
+            case "kernel":
+                return f"{self.program}: {column} / {base}"
+            case "ahead":
+                return f"{self.program}: {column}, against the predecessor"
+            case "process":
+                return f"{self.program}, whole process: {column} / {base}"
+            case _:
+                return f"{self.program}, whole process: instrumented, {self.kind}, beyond {base}"
 
-    def measured(self, ratio: float) -> float:
-        """What is compared with the bound, from the ratio of the two columns' kernel times."""
-        return PREDECESSOR[self.program] / ratio if self.ahead else ratio
-
-    def met(self, ratio: float) -> bool:
-        value = self.measured(ratio)
-        return value >= self.bound if self.ahead else value <= self.bound
+    def met(self, measured: float) -> bool:
+        return measured >= self.bound if self.kind == "ahead" else measured <= self.bound
 
 
 _LOCAL = tuple(program.name for program in PROGRAMS.values() if program.local)
@@ -119,7 +195,22 @@ TARGETS = (
     Target("gemm", "counts", "control", 0.6),
     Target("put", "counts", "control", 1.15),
     Target("store", "counts", "control", 1.15),
+    *(Target(name, "counts", "native", 1.05) for name in _LOCAL),
+    Target("jacobi", "counts", "native", 1.15),
+    Target("jacobi_copy", "counts", "native", 1.1),
+    Target("jacobi_reference", "counts", "native", 1.1),
+    Target("put", "counts", "native", 3.5),
+    Target("managed", "records", "counts", 1.5),
+    Target("all_reduce", "counts", "native", 8),
+    Target("all_reduce_4", "counts", "native", 15),
+    Target("all_reduce_4", "counts", "native", 3, "cold"),
+    Target("all_reduce_4", "counts", "native", 1.5, "warm"),
+    Target("fsdp", "counts", "native", 1.6),
+    Target("fsdp", "counts_nccl", "native", 1.6),
+    Target("fsdp", "loaded", "native", 1.1),
+    Target("ddp", "counts", "native", 3),
+    Target("ddp", "counts", "native", 1.5, "process"),
     Target("jacobi", "launches_100", "native", 1.2),
-    Target("put", "records", "native", 6, ahead=True),
-    Target("stencil", "records", "native", 15, ahead=True),
+    Target("put", "records", "native", 6, "ahead"),
+    Target("stencil", "records", "native", 15, "ahead"),
 )

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cost_plan import COLUMNS, PROGRAMS, TARGETS, Column, Program, Target
+from cost_plan import COLUMNS, PREDECESSOR, PROGRAMS, TARGETS, Column, Program, Target
 
 NONE = "–"
 BEGIN, END = "<!-- by bench/cost.py -->", "<!-- end of bench/cost.py -->"
@@ -52,6 +52,27 @@ class Results:
         """Of the medians of kernel time; None where one is missing."""
         over, under = self.kernel(program, column), self.kernel(program, base)
         return statistics.median(over) / statistics.median(under) if over and under else None
+
+    def instrumented(self, program: str, *, cold: bool) -> list[Sample]:
+        """Processes that the collector instrumented."""
+        return [s for s in self.samples if s.program == program and COLUMNS[s.column].instruments and s.cold == cold]
+
+    def measured(self, target: Target) -> float | None:
+        """What is compared with the target's bound; None where a measurement is missing."""
+        if target.kind in ("kernel", "ahead"):
+            ratio = self.ratio(target.program, target.column, target.base)
+            return ratio and (PREDECESSOR[target.program] / ratio if target.kind == "ahead" else ratio)
+        one_column = target.kind == "process"
+        over = (
+            self.of(target.program, target.column)
+            if one_column
+            else self.instrumented(target.program, cold=target.kind == "cold")
+        )
+        under = self.of(target.program, target.base)
+        if not over or not under:
+            return None
+        longer, shorter = (statistics.median(sample.process for sample in samples) for samples in (over, under))
+        return longer / shorter if one_column else longer - shorter
 
     @property
     def programs(self) -> list[Program]:
@@ -140,21 +161,19 @@ def program_times(results: Results) -> str:
 def starts(results: Results) -> str:
     """Time to the end of the first kernel; instrumented, by whether the disassembly was cached."""
 
-    def start(program: str, columns: Iterable[str], cold: bool | None = None) -> float | None:
-        found = [s.start for c in columns for s in results.of(program, c) if cold is None or s.cold == cold]
-        return statistics.median(found) if found else None
+    def start(samples: Sequence[Sample]) -> float | None:
+        return statistics.median(sample.start for sample in samples) if samples else None
 
-    measured = [c.name for c in COLUMNS.values() if c.tool == "collector" and c.name != "loaded" and not c.alone]
     rows = []
     for program in results.programs:
-        native = start(program.name, ["native"])
+        native = start(results.of(program.name, "native"))
         if native is None:
             continue
         others = (
-            start(program.name, ["loaded"]),
-            start(program.name, ["control"]),
-            start(program.name, measured, cold=True),
-            start(program.name, measured, cold=False),
+            start(results.of(program.name, "loaded")),
+            start(results.of(program.name, "control")),
+            start(results.instrumented(program.name, cold=True)),
+            start(results.instrumented(program.name, cold=False)),
         )
         more = (NONE if other is None else f"{other - native:+.2f}" for other in others)
         rows.append([program.name, f"{native:.2f}", *more])
@@ -185,14 +204,17 @@ def traces(results: Results) -> str:
 
 
 def _target_row(results: Results, target: Target) -> list[str] | None:
-    ratio = results.ratio(target.program, target.column, target.base)
-    if ratio is None:
+    measured = results.measured(target)
+    if measured is None:
         return None
-    measured = target.measured(ratio)
-    sign = "≥" if target.ahead else "≤"
-    digits = 1 if target.ahead else 3
-    met = "met" if target.met(ratio) else "**not met**"
-    return [target.text, f"{measured:.{digits}f}", f"{sign} {target.bound:g}", met]
+    met = "met" if target.met(measured) else "**not met**"
+    match target.kind:
+        case "cold" | "warm":
+            return [target.text, f"{measured:+.2f} s", f"≤ {target.bound:+g} s", met]
+        case "ahead":
+            return [target.text, f"{measured:.1f}", f"≥ {target.bound:g}", met]
+        case _:
+            return [target.text, f"{measured:.3f}", f"≤ {target.bound:g}", met]
 
 
 def targets(results: Results) -> str:
@@ -205,16 +227,17 @@ SECTION = """## On GPUs
 Written by `python bench/cost.py` on {date}: {machine}; {processes}.
 
 All tables are of one run of the bench. A figure is the median, with the least and the most in brackets where there are
-several. **Kernel time** is the time on the GPU between two events around the launches (`ring`, `jacobi`, `launches`:
-the host's, from the first launch to the end of all), divided by their number, in at least {repetitions} repetitions
-after a warm-up. A launch of `ring` and `jacobi` is one iteration on all GPUs.
+several. **Kernel time** is the time on the GPU between two events around the launches (`ring`, `launches`, the Jacobis
+and training: the host's, from the first launch to the end of all), divided by their number, in
+at least {repetitions} repetitions after a warm-up. A launch of `ring` and of a Jacobi is one iteration on its GPUs,
+one of training is a step. Programs have two GPUs where nothing else is said.
 
 {programs}
 - **native**: without the tool. **tool loaded**: no kernel is selected (`KERNEL_NAME=none_such`).
 - **control**: an NVBit tool that calls an empty function, without arguments, before each global memory access
   (`bench/control`), at the same instructions of the same program.
 - **counts**: `SAMPLE_SIZE=0`. **counts + records**: every access is recorded (`SAMPLE_SIZE=1`). **1/100 records**:
-  `SAMPLE_SIZE=100`.
+  `SAMPLE_SIZE=100`. **Counts of NCCL**: `KERNEL_NAME=nccl SAMPLE_SIZE=0`. All others: `KERNEL_NAME=all`.
 - **1/100 launches**: `LAUNCH_SAMPLE=100`, with records of all accesses of these launches; a repetition has at least
   100 launches.
 - Programs that are local can reach memory of the other GPU and do not use it. **No foreign mapping**: they cannot,
@@ -235,7 +258,8 @@ much the slowdown here is smaller is what is measured.
 ### Start-up and program time
 
 Seconds from the start of the process to the end of its first kernel: native, and how much more with a tool. **Cold**:
-the first process that instruments the program, when nothing is in the cache of disassembly; **warm**: later ones.
+the first process that instruments the program, when nothing is in its cache of disassembly; **warm**: later ones. Each
+program has a cache of its own.
 
 {starts}
 Seconds of a whole process, in which it also makes its data, checks the result and writes what was recorded. Processes

@@ -1,7 +1,13 @@
-// jacobi: the sweep of the sample of that name over a plate of 8192 columns and 2048 rows a GPU. A launch is one iteration.
+// jacobi HOW …: the sweep of the sample of that name over a plate of 8192 columns and 2048 rows a GPU. A launch is one iteration.
+//   HOW         a GPU's first and last row
+//   store       are stored to its neighbours by the sweep
+//   copy        are copied to them after the sweep: no kernel touches another GPU's memory
+//   reference   have no neighbour: a plate on GPU 0 alone, after one over all GPUs that stores
 #define main sample_main
 #include "../../sample_traces/jacobi.cu"
 #undef main
+
+#include <string_view>
 
 #include "bench.cuh"
 
@@ -23,60 +29,98 @@ std::vector<float> rows_of(int first, int last_of_plate, bool inside) {
     return rows;
 }
 
-int main(int argc, char** argv) {
-    const Arguments arguments = read_arguments(argc, argv);
-    const int gpus = open_gpus("jacobi");
-    const int last_of_plate = gpus * kRows + 1;
-    const size_t bytes = (kRows + 2) * kColumns * sizeof(float);
-
-    std::vector<Part> parts(gpus);
-    for (int g = 0; g < gpus; ++g) {
-        Part& part = parts[g];
-        part.first = 1 + g * kRows;
-        part.rows = kRows;
-        CHECK(cudaSetDevice(g));
-        CHECK(cudaStreamCreate(&part.stream));
-        for (int k = 0; k < 2; ++k) {
-            CHECK(cudaEventCreateWithFlags(&part.done[k], cudaEventDisableTiming));
-            CHECK(cudaMalloc(&part.grid[k], bytes));
-            CHECK(cudaMemcpy(part.grid[k], rows_of(part.first, last_of_plate, k == 0).data(), bytes, cudaMemcpyDefault));
-        }
-        CHECK(cudaDeviceSynchronize());
-    }
-
-    int iteration = 0;
-    Measurement measurement(arguments);
-    measurement.by_clock(
-        [&] {
-            const int now = iteration % 2, next = 1 - now;
-            for (int g = 0; g < gpus; ++g) {
-                Part& part = parts[g];
-                Part* above = g > 0 ? &parts[g - 1] : nullptr;
-                Part* below = g + 1 < gpus ? &parts[g + 1] : nullptr;
-                CHECK(cudaSetDevice(g));
-                for (Part* neighbour : {above, below})
-                    if (neighbour && iteration > 0) CHECK(cudaStreamWaitEvent(part.stream, neighbour->done[next], 0));
-                sweep<<<dim3(kRows, kColumns / kBlock), kBlock, 0, part.stream>>>(
-                    part.grid[now], part.grid[next], above ? above->grid[next] + (kRows + 1) * kColumns : nullptr,
-                    below ? below->grid[next] : nullptr, kColumns, kRows, kColumns);
-                CHECK(cudaGetLastError());
-                CHECK(cudaEventRecord(part.done[now], part.stream));
+class Plate {
+  public:
+    // On GPUs 0 to gpus - 1.
+    Plate(int gpus, bool copies) : copies_(copies), parts_(gpus) {
+        for (int g = 0; g < gpus; ++g) {
+            Part& part = parts_[g];
+            part.first = 1 + g * kRows;
+            part.rows = kRows;
+            CHECK(cudaSetDevice(g));
+            CHECK(cudaStreamCreate(&part.stream));
+            for (int k = 0; k < 2; ++k) {
+                CHECK(cudaEventCreateWithFlags(&part.done[k], cudaEventDisableTiming));
+                CHECK(cudaMalloc(&part.grid[k], kBytes));
+                CHECK(cudaMemcpy(part.grid[k], rows_of(part.first, last_row(), k == 0).data(), kBytes, cudaMemcpyDefault));
             }
-            ++iteration;
-        },
-        [&] {
-            for (const Part& part : parts) CHECK(cudaStreamSynchronize(part.stream));
-        });
-
-    // The second grid began without values inside: every one there now came out of a sweep, as did the halos that it needed.
-    size_t wrong = 0;
-    for (const Part& part : parts) {
-        const std::vector<float> expected = rows_of(part.first, last_of_plate, true);
-        std::vector<float> result(expected.size());
-        for (const float* grid : part.grid) {
-            CHECK(cudaMemcpy(result.data(), grid, bytes, cudaMemcpyDefault));
-            for (int i = kColumns; i < (kRows + 1) * kColumns; ++i) wrong += result[i] != expected[i];
+            CHECK(cudaDeviceSynchronize());
         }
     }
-    return measurement.report(wrong == 0);
+
+    void iterate() {
+        const int now = iteration_ % 2, next = 1 - now;
+        const int gpus = static_cast<int>(parts_.size());
+        for (int g = 0; g < gpus; ++g) {
+            const Part& part = parts_[g];
+            const Part* above = g > 0 ? &parts_[g - 1] : nullptr;
+            const Part* below = g + 1 < gpus ? &parts_[g + 1] : nullptr;
+            float* up = above ? above->grid[next] + (kRows + 1) * kColumns : nullptr;
+            float* down = below ? below->grid[next] : nullptr;
+            CHECK(cudaSetDevice(g));
+            for (const Part* neighbour : {above, below})
+                if (neighbour && iteration_ > 0) CHECK(cudaStreamWaitEvent(part.stream, neighbour->done[next], 0));
+            sweep<<<dim3(kRows, kColumns / kBlock), kBlock, 0, part.stream>>>(part.grid[now], part.grid[next], copies_ ? nullptr : up,
+                                                                              copies_ ? nullptr : down, kColumns, kRows, kColumns);
+            CHECK(cudaGetLastError());
+            if (copies_) {
+                constexpr size_t kRow = kColumns * sizeof(float);
+                if (up) CHECK(cudaMemcpyPeerAsync(up, g - 1, part.grid[next] + kColumns, g, kRow, part.stream));
+                if (down) CHECK(cudaMemcpyPeerAsync(down, g + 1, part.grid[next] + kRows * kColumns, g, kRow, part.stream));
+            }
+            CHECK(cudaEventRecord(part.done[now], part.stream));
+        }
+        ++iteration_;
+    }
+
+    void wait() const {
+        for (const Part& part : parts_) CHECK(cudaStreamSynchronize(part.stream));
+    }
+
+    // After two iterations. The second grid began without values inside: every one there now came out of a sweep, as did the halos that it
+    // needed.
+    bool right() const {
+        size_t wrong = 0;
+        for (const Part& part : parts_) {
+            const std::vector<float> expected = rows_of(part.first, last_row(), true);
+            std::vector<float> result(expected.size());
+            for (const float* grid : part.grid) {
+                CHECK(cudaMemcpy(result.data(), grid, kBytes, cudaMemcpyDefault));
+                for (int i = kColumns; i < (kRows + 1) * kColumns; ++i) wrong += result[i] != expected[i];
+            }
+        }
+        return wrong == 0;
+    }
+
+  private:
+    static constexpr size_t kBytes = (kRows + 2) * kColumns * sizeof(float);
+
+    int last_row() const { return static_cast<int>(parts_.size()) * kRows + 1; }
+
+    bool copies_;
+    int iteration_ = 0;
+    std::vector<Part> parts_;
+};
+
+int main(int argc, char** argv) {
+    const std::string_view how = argc > 1 ? argv[1] : "";
+    if (how != "store" && how != "copy" && how != "reference") {
+        std::fputs("usage: jacobi store|copy|reference REPETITIONS LAUNCHES\n", stderr);
+        return 2;
+    }
+    const Arguments arguments = read_arguments(argc - 1, argv + 1);
+    const int gpus = open_gpus("jacobi");
+    Plate plate(gpus, how == "copy");
+    Measurement measurement(arguments);
+    const auto measure = [&](Plate& measured) { measurement.by_clock([&] { measured.iterate(); }, [&] { measured.wait(); }); };
+    if (how != "reference") {
+        measure(plate);
+        return measurement.report(plate.right());
+    }
+    plate.iterate();
+    plate.iterate();
+    plate.wait();
+    Plate reference(1, false);
+    measure(reference);
+    return measurement.report(plate.right() && reference.right());
 }

@@ -1,4 +1,7 @@
-// stencil: the mean of four neighbours in a plane of 4096 x 4096 words. Four loads and a store in one basic block, all local.
+// stencil [managed]: the mean of four neighbours in a plane of 4096 x 4096 words. Four loads and a store in one basic block, all local; or
+// all of managed memory, which the host writes first and the first launch takes to the GPU.
+#include <string_view>
+
 #include "bench.cuh"
 
 constexpr int kSide = 4096;
@@ -13,16 +16,19 @@ __global__ void stencil(const float* in, float* out) {
 }
 
 int main(int argc, char** argv) {
-    const Arguments arguments = read_arguments(argc, argv);
+    const bool managed = argc > 1 && std::string_view(argv[1]) == "managed";
+    const Arguments arguments = read_arguments(argc - managed, argv + managed);
     prepare_gpu("stencil", arguments);
 
     std::vector<float> plane(kSide * kSide);
     for (uint32_t i = 0; i < plane.size(); ++i) plane[i] = scrambled(i);
     const size_t bytes = plane.size() * sizeof(float);
     float *in = nullptr, *out = nullptr;
-    CHECK(cudaMalloc(&in, bytes));
-    CHECK(cudaMalloc(&out, bytes));
-    CHECK(cudaMemcpy(in, plane.data(), bytes, cudaMemcpyDefault));
+    for (float** grid : {&in, &out}) CHECK(managed ? cudaMallocManaged(grid, bytes) : cudaMalloc(grid, bytes));
+    if (managed)
+        std::memcpy(in, plane.data(), bytes);
+    else
+        CHECK(cudaMemcpy(in, plane.data(), bytes, cudaMemcpyDefault));
 
     Measurement measurement(arguments);
     measurement.by_events([&] {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +24,7 @@ from cost_report import Results, Sample  # noqa: E402
 # A program whose launch takes 10 µs, 100 under the control, 40 where all kernels are selected. It notes how it was run.
 PROGRAM = """
 import json, os, shutil, sys, time
-names = ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CUDA_VISIBLE_DEVICES")
+names = ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CUDA_VISIBLE_DEVICES", "SNOOPIE_CACHE")
 settings = {name: os.environ.get(name) for name in names}
 tool = os.environ.get("LD_PRELOAD", "")
 with open(LOG, "a") as log:
@@ -50,7 +53,8 @@ class Machine:
         tools = {name: folder / f"{name}.so" for name in ("collector", "control")}
         for tool in tools.values():
             tool.symlink_to(libc)
-        self.setup = cost.Setup(folder / "programs", tools, folder / "run", ["4", "7"], repetitions=3)
+        programs = folder / "programs"
+        self.setup = cost.Setup(programs, programs, tools, folder / "run", ["4", "7"], repetitions=3)
 
     def program(self, name: str, *, right: bool = True, status: int = 0, code: str = PROGRAM) -> None:
         path = self.setup.programs / name
@@ -93,7 +97,7 @@ def test_each_column_runs_the_program_as_it_says(machine: Machine) -> None:
     results = machine.measure("stencil")
     assert not results.failures
     assert not results.left_out
-    assert [s.column for s in results.samples] == list(COLUMNS)
+    assert [s.column for s in results.samples] == [name for name, column in COLUMNS.items() if not column.named]
     tools = {str(path): name for name, path in machine.setup.tools.items()} | {"": ""}
     ran = [
         (
@@ -137,6 +141,45 @@ def test_the_control_is_left_out_where_it_would_take_minutes(machine: Machine) -
     assert [s.column for s in machine.measure("all_reduce", columns=("native", "control")).samples] == ["native"]
 
 
+def test_a_script_has_all_gpus_and_the_columns_that_it_names(machine: Machine) -> None:
+    machine.program("steps.py")
+    machine.setup = dataclasses.replace(machine.setup, gpus=["4", "7", "8"])
+    results = machine.measure("fsdp")
+    assert not results.failures
+    assert [s.column for s in results.samples] == ["native", "loaded", "counts", "counts_nccl"]
+    assert [one["arguments"] for one in machine.log] == [["fsdp", "3", "5"]] * 4
+    assert [one["KERNEL_NAME"] for one in machine.log] == [None, "none_such", "all", "nccl"]
+    assert {one["CUDA_VISIBLE_DEVICES"] for one in machine.log} == {"4,7,8"}
+
+
+def test_each_program_has_its_gpus_and_a_cache_of_its_own(machine: Machine) -> None:
+    machine.program("all_reduce")
+    machine.setup = dataclasses.replace(machine.setup, gpus=["1", "2", "3", "4", "5"])
+    results = machine.measure("all_reduce", "all_reduce_4", columns=("counts", "records"))
+    assert [one["CUDA_VISIBLE_DEVICES"] for one in machine.log] == ["1,2", "1,2", "1,2,3,4", "1,2,3,4"]
+    first, second, third, _ = (one["SNOOPIE_CACHE"] for one in machine.log)
+    assert first == second != third
+    assert [s.cold for s in results.samples] == [True, False, True, False]
+
+
+def test_a_program_without_enough_gpus_is_left_out(machine: Machine) -> None:
+    machine.program("all_reduce")
+    results = machine.measure("all_reduce_4")
+    assert results.left_out == {"all_reduce_4": "all_reduce_4 needs 4 GPUs, 2 are visible"}
+    assert not results.samples
+
+
+def test_the_traces_of_several_processes_are_one_measurement(machine: Machine, two_process_folder: Path) -> None:
+    written = 'os.environ["SNOOPIE_OUTPUT"]'
+    copied = f"shutil.copytree({str(two_process_folder)!r}, os.path.dirname({written}), dirs_exist_ok=True)"
+    machine.program("ring", code=PROGRAM.replace(f"shutil.copy(TRACE, {written})", copied))
+    (counts,) = machine.measure("ring", columns=("counts",)).samples
+    traces = list(two_process_folder.iterdir())
+    assert len(traces) == 2
+    assert counts.trace_bytes == sum(trace.stat().st_size for trace in traces)
+    assert counts.totals["accesses"] == sum(cost.totals(trace)["accesses"] for trace in traces)
+
+
 def test_what_cannot_run_is_left_out_with_its_own_sentence(machine: Machine) -> None:
     machine.program("stencil", code="import sys; print('stencil: needs two GPUs,\\n sees 1'); sys.exit(77)")
     results = machine.measure("stencil", "all_reduce", rounds=2)
@@ -174,6 +217,37 @@ def test_a_collector_that_writes_nothing_is_a_failure(machine: Machine) -> None:
     assert results.failures[("stencil", "counts")].startswith("stencil, counts: the collector wrote no trace")
 
 
+def test_a_trace_that_cannot_be_read_is_a_failure(machine: Machine, tmp_path: Path) -> None:
+    machine.trace = tmp_path / "cut.zst"
+    machine.trace.write_bytes(b"not a trace")
+    machine.program("stencil")
+    failures = machine.measure("stencil", columns=("counts",)).failures
+    assert list(failures) == [("stencil", "counts")]
+    assert "is not a Snoopie trace" in failures["stencil", "counts"]
+
+
+def test_a_program_that_hangs_ends_with_all_that_it_started(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its child holds the ends of the pipes too.
+    machine.program("ring", code="import subprocess; subprocess.run(['sleep', '60'])")
+    monkeypatch.setattr(cost, "TIMEOUT", 1)
+    begin = time.monotonic()
+    results = machine.measure("ring", columns=("native",))
+    assert results.failures == {("ring", "native"): "ring, native: not finished after 1 s"}
+    assert time.monotonic() - begin < 30
+
+
+def test_training_without_pytorch_cannot_run(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('nothing here')")
+    ended = subprocess.run(
+        [sys.executable, cost.SCRIPTS / "steps.py", "ddp", "1", "1"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == cost.CANNOT_RUN
+    assert ended.stdout == "PyTorch is needed, with FSDP: nothing here\n"
+
+
 def test_targets_compare_medians() -> None:
     results = Results(
         [
@@ -191,8 +265,32 @@ def test_targets_compare_medians() -> None:
     assert rows[2:] == [
         ["stencil: tool loaded / native", "1.015", "≤ 1.02", "met"],
         ["stencil: counts / control", "0.521", "≤ 0.5", "**not met**"],
+        ["stencil: counts / native", "19.231", "≤ 1.05", "**not met**"],
         ["put: counts + records, against the predecessor", "5.0", "≥ 6", "**not met**"],
         ["stencil: counts + records, against the predecessor", "20.0", "≥ 15", "met"],
+    ]
+
+
+def test_targets_of_whole_processes() -> None:
+    def process(program: str, column: str, seconds: float, *, cold: bool = False) -> Sample:
+        return Sample(program, column, [1], first=1, start=1, process=seconds, cold=cold)
+
+    results = Results(
+        [
+            process("all_reduce_4", "native", 2),
+            process("all_reduce_4", "loaded", 50),
+            process("all_reduce_4", "counts", 4.5, cold=True),
+            process("all_reduce_4", "counts", 3),
+            process("all_reduce_4", "records", 5),
+            process("ddp", "native", 10),
+            process("ddp", "counts", 16, cold=True),
+        ]
+    )
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in cost_report.targets(results).splitlines()]
+    assert [row for row in rows if "process" in row[0]] == [
+        ["all_reduce_4, whole process: instrumented, cold, beyond native", "+2.50 s", "≤ +3 s", "met"],
+        ["all_reduce_4, whole process: instrumented, warm, beyond native", "+2.00 s", "≤ +1.5 s", "**not met**"],
+        ["ddp, whole process: counts / native", "1.600", "≤ 1.5", "**not met**"],
     ]
 
 
@@ -273,6 +371,7 @@ def without_gpus(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setattr(cost, "gpus", lambda: [{"name": "H200", "arch": "90", "driver": "580.1"}] * 2)
     monkeypatch.setattr(cost, "build", lambda: machine.setup.programs)
     monkeypatch.setattr(cost, "collector", lambda: machine.setup.tools["collector"])
+    monkeypatch.setattr(cost, "SCRIPTS", machine.setup.scripts)
     monkeypatch.setattr(cost, "CONTROL", machine.setup.tools["control"])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     return lambda *options: cost.main([str(option) for option in options])
@@ -294,9 +393,10 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert "at least 7 repetitions" in written
     assert "| stencil: counts / control | 0.400 | ≤ 0.5 | met |" in written
     assert "- all_reduce is not built" in written
+    assert "- all_reduce_4 needs 4 GPUs, 2 are visible" in written
     figures = json.loads(raw.read_text())
     cells = [(s["program"], s["column"]) for s in figures["samples"]]
-    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7
+    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 4 + 3
     assert all(len(s["kernel"]) == 7 for s in figures["samples"])
 
 
