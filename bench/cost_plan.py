@@ -28,16 +28,16 @@ class Program:
 PROGRAMS = {
     program.name: program
     for program in (
-        Program("stencil", "4 loads and a store a lane, 4096 × 4096 words, local", ("stencil",), local=True),
-        Program("gemm", "matrix product by tiles, 1024 × 1024 words, local", ("gemm",), local=True),
-        Program("copy", "a load and a store a lane, 2^24 words, local", ("arrays", "copy"), local=True),
-        Program("fill", "a store a lane, 2^24 words, local", ("arrays", "fill"), local=True),
+        Program("stencil", "4 loads and a store per lane, 4096 × 4096 words, local", ("stencil",), local=True),
+        Program("gemm", "tiled matrix product, 1024 × 1024 words, local", ("gemm",), local=True),
+        Program("copy", "a load and a store per lane, 2^24 words, local", ("arrays", "copy"), local=True),
+        Program("fill", "a store per lane, 2^24 words, local", ("arrays", "fill"), local=True),
         Program("store", "a 4-byte store to the peer, 2^24 words", ("arrays", "store")),
         Program("put", "a local load and a 4-byte store to the peer, 2^24 words", ("arrays", "put")),
         Program("get", "a 16-byte load from the peer and a local store, 2^24 words", ("arrays", "get")),
         Program("ring", "put, get and bump of the sample, 2^22 words, all GPUs", ("ring",), launches=10),
-        Program("jacobi", "the sample's sweep, 8192 × 2048 words a GPU, all GPUs", ("jacobi",), launches=100),
-        Program("launches", "one warp with one reduction at the peer", ("launches",), 2000, sampled_launches=2000),
+        Program("jacobi", "the sample's sweep, 8192 × 2048 words per GPU, all GPUs", ("jacobi",), launches=100),
+        Program("launches", "one warp with one reduction on the peer", ("launches",), 2000, sampled_launches=2000),
         Program("all_reduce", "NCCL, 2^22 floats, all GPUs in one process", ("all_reduce",), controlled=False),
     )
 }
