@@ -1,13 +1,14 @@
-"""What NVLink's own counters say beside what a trace predicts:  python bench/nvlink_counters.py
+"""Compares NVLink's own counters with what a trace predicts:  python bench/nvlink_counters.py
 
 Needs two GPUs linked by NVLink, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL names another), nvcc, and
-the Python packages nvidia-ml-py and nvidia-nccl-cu13. Nothing else may use these GPUs meanwhile.
+the Python packages nvidia-ml-py and nvidia-nccl-cu13. Nothing else may use these GPUs at the same time.
 
-Kernels of nvlink/traffic.cu store, load and count up in the other GPU's memory, 1 to 16 bytes a lane, coalesced and
-scattered; NCCL reduces one array over both GPUs. A process reads the counters of GPU 0 (NVML fields 138 and 139, KiB of
-payload that it sent and received over all links) before and after each; the median of some such processes is what was
-measured. The same process under the collector gives the prediction: 32 bytes for each sector, in the direction in which
-the data flowed. Writes docs/nvlink.md; the exit status is 1 where a difference beyond 1% has no explanation.
+The kernels of nvlink/traffic.cu store, load and increment in the other GPU's memory, with 1 to 16 bytes per lane,
+coalesced and scattered; NCCL reduces one array over both GPUs. Before and after each, a process reads the counters of
+GPU 0 (NVML fields 138 and 139: KiB of payload sent and received over all links). The measured value is the median over
+several such processes. The same process under the collector gives the prediction: 32 bytes for each sector, in the
+direction of the data flow. Writes docs/nvlink.md. The exit status is 1 if a difference of more than 1% has no
+explanation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How fast a trace is written and read, on any machine:  python bench/trace.py [--app]
 
-Needs g++ and zstd.h (for the collector's writer, which makes the traces: write_trace.cpp) and the package's own
-requirements; --app also needs playwright and Chromium. Each figure is the median of some repeats, each in a process of
-its own, which says its time and its largest memory; what is read was read before, so no disk is measured. Prints the
-tables and writes them into docs/performance.md.
+Needs g++ and zstd.h (for write_trace.cpp, which writes the traces with the collector's writer) and the package's own
+requirements; --app also needs playwright and Chromium. Each figure is the median of several repeats. Each repeat is a
+process of its own, which reports its time and its peak memory. Files are in the page cache, so no disk is measured.
+Prints the tables and writes them into docs/performance.md.
 """
 
 from __future__ import annotations
