@@ -2,13 +2,13 @@
 
 Needs two GPUs that reach each other's memory, nvcc and make, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL
 names another) and NVBit (NVBIT_PATH); for the all-reduces also the Python package nvidia-nccl-cu13, for the training
-PyTorch. A program that needs four GPUs is left out where there are fewer. Nothing else should use these GPUs meanwhile.
-What is measured is declared in cost_plan.py; the programs are in kernels/ and training/, the control in control/. Each
-process checks its own result.
+PyTorch. A program that needs four GPUs is left out where there are fewer. Nothing else should use these GPUs at the same
+time. cost_plan.py declares what is measured; the programs are in kernels/ and training/, the control is in control/.
+Each process checks its own result.
 
-Processes run one after another, in rounds: every cell of the tables once a round, so that a slow change of the machine
-meets all of them alike. A full run has three rounds, as far as --minutes allow; --quick has one. Both write
-docs/performance.md; a part (--only, --columns) is only printed, unless --out names a file. The exit status is 1 where a
+Processes run one after another, in rounds. A round runs every cell of the tables once, so that a slow change of the
+machine affects all cells alike. A full run has three rounds, as far as --minutes allows; --quick has one. Both write
+docs/performance.md. A part (--only, --columns) is only printed, unless --out names a file. The exit status is 1 if a
 program failed.
 
     python bench/cost.py --only stencil,put --columns native,control,counts

@@ -42,17 +42,17 @@ _LIBRARY = ("native", "loaded", "counts", "records")
 PROGRAMS = {
     program.name: program
     for program in (
-        Program("stencil", "4 loads and a store a lane, 4096 × 4096 words, local", ("stencil",), local=True),
-        Program("gemm", "matrix product by tiles, 1024 × 1024 words, local", ("gemm",), local=True),
-        Program("copy", "a load and a store a lane, 2^24 words, local", ("arrays", "copy"), local=True),
-        Program("fill", "a store a lane, 2^24 words, local", ("arrays", "fill"), local=True),
+        Program("stencil", "4 loads and a store per lane, 4096 × 4096 words, local", ("stencil",), local=True),
+        Program("gemm", "tiled matrix product, 1024 × 1024 words, local", ("gemm",), local=True),
+        Program("copy", "a load and a store per lane, 2^24 words, local", ("arrays", "copy"), local=True),
+        Program("fill", "a store per lane, 2^24 words, local", ("arrays", "fill"), local=True),
         Program("store", "a 4-byte store to the peer, 2^24 words", ("arrays", "store")),
         Program("put", "a local load and a 4-byte store to the peer, 2^24 words", ("arrays", "put")),
         Program("get", "a 16-byte load from the peer and a local store, 2^24 words", ("arrays", "get")),
         Program("ring", "put, get and bump of the sample, 2^22 words, both GPUs", ("ring",), launches=10),
         Program(
             "jacobi",
-            "the sample's sweep, 8192 × 2048 words a GPU, which stores its boundary rows to its neighbours",
+            "the sample's sweep, 8192 × 2048 words per GPU, which stores its boundary rows to its neighbours",
             ("jacobi", "store"),
             launches=100,
         ),
@@ -77,7 +77,7 @@ PROGRAMS = {
             launches=20,
             columns=_WITH_CONTROL,
         ),
-        Program("launches", "one warp with one reduction at the peer", ("launches",), 2000, sampled_launches=2000),
+        Program("launches", "one warp with one reduction on the peer", ("launches",), 2000, sampled_launches=2000),
         Program("all_reduce", "NCCL, 4 MiB of floats, two GPUs in one process", ("all_reduce",), controlled=False),
         Program(
             "all_reduce_graph",
@@ -88,7 +88,7 @@ PROGRAMS = {
         Program("all_reduce_4", "the same, four GPUs in one process", ("all_reduce",), gpus=4, columns=_LIBRARY),
         Program(
             "fsdp",
-            "a training step of PyTorch, sharded by FSDP, a process a GPU, all GPUs",
+            "a training step of PyTorch, sharded by FSDP, one process per GPU, all GPUs",
             ("steps.py", "fsdp"),
             launches=5,
             gpus=None,

@@ -125,7 +125,7 @@ def _measured_columns(results: Results) -> list[Column]:
 def kernel_times(results: Results) -> str:
     columns = _measured_columns(results)
     return table(
-        ["µs a launch", *(column.heading for column in columns)],
+        ["µs per launch", *(column.heading for column in columns)],
         [[p.name, *(spread(results.kernel(p.name, c.name)) for c in columns)] for p in results.programs],
     )
 
@@ -145,7 +145,7 @@ def without_mapping(results: Results) -> str:
             cells = [spread(results.kernel(program.name, column)) for column in ("alone_native", "alone")]
             measured = [sample.totals.get("launches_measured", 0) for sample in results.of(program.name, "alone")]
             rows.append([program.name, *cells, f"{ratio:.3f}", str(max(measured))])
-    headings = ["µs a launch", "native, one GPU", "no foreign mapping", "ratio", "launches instrumented"]
+    headings = ["µs per launch", "native, one GPU", "no foreign mapping", "ratio", "launches instrumented"]
     return table(headings, rows) if rows else ""
 
 
@@ -226,29 +226,29 @@ SECTION = """## On GPUs
 
 Written by `python bench/cost.py` on {date}: {machine}; {processes}.
 
-All tables are of one run of the bench. A figure is the median, with the least and the most in brackets where there are
-several. **Kernel time** is the time on the GPU between two events around the launches (`ring`, `launches`, the Jacobis
-and training: the host's, from the first launch to the end of all), divided by their number, in
-at least {repetitions} repetitions after a warm-up. A launch of `ring` and of a Jacobi is one iteration on its GPUs,
-one of training is a step. Programs have two GPUs where nothing else is said.
+All tables are from one run of the benchmark. Each figure is a median, with minimum and maximum in brackets if there
+are several. **Kernel time** is the GPU time between two events around the launches, divided by the number of launches,
+in at least {repetitions} repetitions after a warm-up. For `ring`, `launches`, the Jacobis and training it is host time,
+from the first launch to the end of the last. A launch of `ring` or of a Jacobi is one iteration on its GPUs, one of
+training is a step. Programs have two GPUs unless they say otherwise.
 
 {programs}
-- **native**: without the tool. **tool loaded**: no kernel is selected (`KERNEL_NAME=none_such`).
-- **control**: an NVBit tool that calls an empty function, without arguments, before each global memory access
-  (`bench/control`), at the same instructions of the same program.
+- **native**: without the collector. **tool loaded**: with it, but no kernel is selected (`KERNEL_NAME=none_such`).
+- **control**: another NVBit tool (`bench/control`), which calls an empty function without arguments before each global
+  memory access, at the same instructions of the same program.
 - **counts**: `SAMPLE_SIZE=0`. **counts + records**: every access is recorded (`SAMPLE_SIZE=1`). **1/100 records**:
   `SAMPLE_SIZE=100`. **Counts of NCCL**: `KERNEL_NAME=nccl SAMPLE_SIZE=0`. All others: `KERNEL_NAME=all`.
 - **1/100 launches**: `LAUNCH_SAMPLE=100`, with records of all accesses of these launches; a repetition has at least
   100 launches.
-- Programs that are local can reach memory of the other GPU and do not use it. **No foreign mapping**: they cannot,
-  one GPU is visible, and `KERNEL_NAME=all`.
+- *Local* programs could reach the other GPU's memory but do not. **No foreign mapping**: they cannot reach it, because
+  only one GPU is visible; `KERNEL_NAME=all`.
 
 ### Targets
 
 {targets}
-Against the predecessor, slowdowns are compared, each over its own native time: with everything recorded, an NVBit tool
-of its design took 6.75 ms instead of 0.186 on `put` and 19.8 ms instead of 0.065 on `stencil`, on two H200s too. By how
-much the slowdown here is smaller is what is measured.
+"Against the predecessor" compares slowdowns, each relative to its own native time: how many times smaller the slowdown
+is here. With everything recorded, an NVBit tool of the predecessor's design took 6.75 ms instead of 0.186 on `put`, and
+19.8 ms instead of 0.065 on `stencil`, also on two H200s.
 
 ### Kernel time
 
@@ -257,18 +257,18 @@ much the slowdown here is smaller is what is measured.
 {without_mapping}
 ### Start-up and program time
 
-Seconds from the start of the process to the end of its first kernel: native, and how much more with a tool. **Cold**:
-the first process that instruments the program, when nothing is in its cache of disassembly; **warm**: later ones. Each
-program has a cache of its own.
+Seconds from the start of the process to the end of its first kernel: native, and the difference with a tool. **Cold**:
+the first process that instruments the program, with an empty disassembly cache; **warm**: later ones. Each program has
+a cache of its own.
 
 {starts}
-Seconds of a whole process, in which it also makes its data, checks the result and writes what was recorded. Processes
-of 1/100 launches launch more.
+Seconds for a whole process, which also creates its data, checks the result and writes the trace. Processes with 1/100
+launches make more launches.
 
 {program_times}
 ### What is written
 
-Launches that the tool saw, those measured, and what was recorded of them, in the median process.
+Launches that the collector saw, launches that it measured, and what it recorded of these, in the median process.
 
 {traces}"""
 
@@ -277,7 +277,9 @@ def section(results: Results, machine: str, date: str) -> str:
     """The section of docs/performance.md."""
     cells = [len(results.of(s.program, s.column)) for s in results.samples]
     least, most = min(cells, default=0), max(cells, default=0)
-    processes = f"{least} to {most} processes a cell" if least != most else f"{most} process{'es' * (most != 1)} a cell"
+    processes = (
+        f"{least} to {most} processes per cell" if least != most else f"{most} process{'es' * (most != 1)} per cell"
+    )
     text = SECTION.format(
         machine=machine,
         date=date,

@@ -1,13 +1,14 @@
-"""What NVLink's own counters say beside what a trace predicts:  python bench/nvlink_counters.py
+"""Compares NVLink's own counters with what a trace predicts:  python bench/nvlink_counters.py
 
 Needs two GPUs linked by NVLink, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL names another), nvcc, and
-the Python packages nvidia-ml-py and nvidia-nccl-cu13. Nothing else may use these GPUs meanwhile.
+the Python packages nvidia-ml-py and nvidia-nccl-cu13. Nothing else may use these GPUs at the same time.
 
-Kernels of nvlink/traffic.cu store, load and count up in the other GPU's memory, 1 to 16 bytes a lane, coalesced and
-scattered; NCCL reduces one array over both GPUs. A process reads the counters of GPU 0 (NVML fields 138 and 139, KiB of
-payload that it sent and received over all links) before and after each; the median of some such processes is what was
-measured. The same process under the collector gives the prediction: 32 bytes for each sector, in the direction in which
-the data flowed. Writes docs/nvlink.md; the exit status is 1 where a difference beyond 1% has no explanation.
+The kernels of nvlink/traffic.cu store, load and increment in the other GPU's memory, with 1 to 16 bytes per lane,
+coalesced and scattered; NCCL reduces one array over both GPUs. Before and after each, a process reads the counters of
+GPU 0 (NVML fields 138 and 139: KiB of payload sent and received over all links). The measured value is the median over
+several such processes. The same process under the collector gives the prediction: 32 bytes for each sector, in the
+direction of the data flow. Writes docs/nvlink.md. The exit status is 1 if a difference of more than 1% has no
+explanation.
 """
 
 from __future__ import annotations
@@ -75,11 +76,9 @@ ALL_REDUCE = Case("all-reduce", 4, "NCCL, Ring, Simple", 1)
 def explanation(case: Case) -> str:
     """Why the counters may differ from the prediction by more than 1%, "" where they should not."""
     if case.operation in ("store", "atomic", "reduction") and case.pattern == "scattered":
-        return "what is written goes in units of 16 bytes: of the 32 bytes of a sector, the half that was touched"
+        return "writes travel in units of 16 bytes: of each 32-byte sector, only the half that was touched is sent"
     if case.operation == "reread":
-        return (
-            "each sector is read 8 times, and may be found in the L1 cache again: the prediction is the most it can be"
-        )
+        return "each sector is read 8 times and may be cached in L1: the prediction is an upper bound"
     return ""
 
 
@@ -258,18 +257,19 @@ class Row:
 
 
 HEADINGS = [
-    "operation", "bytes a lane", "pattern", "sent, predicted", "sent, measured", "ratio",
+    "operation", "bytes per lane", "pattern", "sent, predicted", "sent, measured", "ratio",
     "received, predicted", "received, measured", "ratio", "spread", "explanation",
 ]  # fmt: skip
 
 INTRODUCTION = """# What NVLink's counters say
 
-Written by `bench/nvlink_counters.py`, which says how it measures. MiB of payload that GPU 0 sent to GPU 1 and received
-from it: **predicted**, 32 bytes for each sector that the trace counts, in the direction in which data flowed, and
-**measured** by NVLink's own counters, the median of {runs} runs with their widest spread. A ratio is measured over
-predicted.
+Written by `bench/nvlink_counters.py`, which explains how it measures. The table shows the payload in MiB that GPU 0
+sent to GPU 1 and received from it. **Predicted** is wire bytes: 32 bytes for each sector that the trace counts, in the
+direction of the data flow. **Measured** is what NVLink's own counters say: the median of {runs} runs, with their widest
+spread. The ratio is measured over predicted.
 
-GPUs of sm_90 have no atomic instructions of 1 or 2 bytes: those of C++ are loops of loads and 4-byte compare-and-swaps.
+GPUs of sm_90 have no atomic instructions of 1 or 2 bytes; in C++, such atomics are loops of loads and 4-byte
+compare-and-swaps.
 
 Machine: {machine}. Measured on {date}.
 

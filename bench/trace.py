@@ -1,9 +1,9 @@
 """How fast a trace is written and read, on any machine:  python bench/trace.py [--app]
 
-Needs g++ and zstd.h (for the collector's writer, which makes the traces: write_trace.cpp) and the package's own
-requirements; --app also needs playwright and Chromium. Each figure is the median of some repeats, each in a process of
-its own, which says its time and its largest memory; what is read was read before, so no disk is measured. Prints the
-tables and writes them into docs/performance.md.
+Needs g++ and zstd.h (for write_trace.cpp, which writes the traces with the collector's writer) and the package's own
+requirements; --app also needs playwright and Chromium. Each figure is the median of several repeats. Each repeat is a
+process of its own, which reports its time and its peak memory. Files are in the page cache, so no disk is measured.
+Prints the tables and writes them into docs/performance.md.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ LARGEST_TABLE = 10_000_000
 
 APP = (
     "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
-    "browsers, from the press of the mouse on, as the browser saw it. The first click comes 5 s after the opening, "
-    "each other 0.5 s after the last answer was drawn. Answered: the server is done, and the page shows its new "
-    "heading or figures. Drawn: Plotly, or the component's frame, which loads its own script at each visit, shows "
-    "what came."
+    "browsers. Times start when the mouse button is pressed, and are taken in the browser. The first click comes 5 s "
+    "after the trace was opened, each later one 0.5 s after the last answer was drawn. Answered: the server is done, "
+    "and the page shows its new heading or figures. Drawn: the result is visible in Plotly or in the component's "
+    "frame, which loads its own script at each visit."
 )
 
 Work = Callable[[snoopie.Trace], object]
@@ -168,12 +168,11 @@ def tables(sizes: Sequence[int], repeats: int, folder: Path) -> Iterator[str]:
         )
     )
     ratios = " | ".join(f"{fact['bytes'] / fact['lanes']:.3f}" for fact in facts)
-    yield f"| bytes a lane access | {ratios} |"
+    yield f"| bytes per lane access | {ratios} |"
     yield ""
     yield (
-        "One core. Milliseconds: median (smallest–largest). The rate is that of the largest trace; memory is the "
-        "largest of its process there; the growth is beside the smallest trace, whose size grows by "
-        f"{' and '.join(growth)}."
+        "One core. Milliseconds: median (smallest–largest). Rate and peak memory are those of the largest trace. "
+        f"Growth is relative to the smallest trace; the traces grow by {' and '.join(growth)}."
     )
     yield ""
     yield "| | " + " | ".join(headings) + " | M lane accesses/s | memory, MiB | growth |"
@@ -365,7 +364,7 @@ def app_table(paths: Sequence[Path], sizes: Sequence[int], repeats: int, chromiu
         yield f"| {name} | {' | '.join(cells)} |"
     yield ""
     peaks = " and ".join(f"{max(most for _, most in some) / MIB:,.0f} MiB" for some in runs.values())
-    yield f"The server's largest memory was {peaks}."
+    yield f"The server's peak memory was {peaks}."
 
 
 # --- the document ---
@@ -417,7 +416,7 @@ def main() -> None:
         return
     subprocess.run(["make", "-s", "-C", str(ROOT / "nvbit_tool"), "write_trace"], check=True)
     load_before = os.getloadavg()[0]
-    fresh = f"Memory that no process had before comes at {fresh_memory():.1f} GB/s here, which bounds large tables."
+    fresh = f"The system provides fresh memory at {fresh_memory():.1f} GB/s here, which limits large tables."
     lines = [machine(), fresh, ""]
     print("\n".join(lines))
 
@@ -434,7 +433,7 @@ def main() -> None:
             paths = [folder / f"{size}.zst" for size in SIZES]
             told(app_table(paths, SIZES, arguments.repeats, arguments.chromium))
     load = " and ".join(f"{value:.1f}" for value in (load_before, os.getloadavg()[0]))
-    told(iter(["", f"Load average at the beginning and at the end, with what others ran: {load}."]))
+    told(iter(["", f"Load average at the beginning and at the end, including other processes: {load}."]))
     if not arguments.no_document:
         put_into_document(lines)
 

@@ -18,8 +18,8 @@ import gpu_machine
 
 COUNTED = "counted exactly"
 LISTED = "listed exactly"
-RUNS = "not measured; how often it ran is counted"
-UNMEASURED = "not measured, and said so"
+RUNS = "not measured; executions are counted"
+UNMEASURED = "not measured, but reported"
 
 
 class Way(NamedTuple):
@@ -42,15 +42,15 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         Way("cudaMalloc and peer access", COUNTED, (*memory("device"), "*test_gpu_ring.py::*")),
         Way("cudaMallocPitch", COUNTED, memory("pitch")),
         Way("allocations made before a context was first used", COUNTED, memory("early")),
-        Way("traffic by object that has its 2 MiB pages to itself", COUNTED, ("*test_gpu_objects.py::*",)),
-        Way("addresses used again by another owner", COUNTED, (*memory("remapped"), "*test_reused_memory*")),
-        Way("default pool (cudaMallocAsync), access by pool", COUNTED, memory("pool")),
-        Way("own pool", COUNTED, memory("own_pool")),
-        Way("freed in stream order while a kernel uses it", COUNTED, memory("freed")),
+        Way("traffic by object, if it has its 2 MiB pages to itself", COUNTED, ("*test_gpu_objects.py::*",)),
+        Way("addresses reused by another owner", COUNTED, (*memory("remapped"), "*test_reused_memory*")),
+        Way("default pool (cudaMallocAsync), access granted on the pool", COUNTED, memory("pool")),
+        Way("pool created by the program", COUNTED, memory("own_pool")),
+        Way("memory freed in stream order while a kernel uses it", COUNTED, memory("freed")),
         Way("VMM mapping (cuMemCreate, cuMemMap)", COUNTED, memory("mapping")),
         Way("VMM range that grows", COUNTED, memory("growing")),
-        Way("VMM range of several owners", COUNTED, memory("owners")),
-        Way("VMM memory of the host (NUMA node)", COUNTED, memory("numa")),
+        Way("VMM range with several owners", COUNTED, memory("owners")),
+        Way("VMM memory on the host (NUMA node)", COUNTED, memory("numa")),
         Way("graph memory nodes", COUNTED, (*memory("graph"), *memory("captured"))),
         Way(
             "pinned host memory",
@@ -62,20 +62,25 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
             "managed memory",
             COUNTED,
             tuple(p for n in ("managed_gpu", "managed_host", "prefetched") for p in memory(n)),
-            "by where the program placed it (preferred location, prefetch), per 2 MiB; the host's until then. "
-            "Pages that move by themselves are not followed",
+            "owner: where the program last placed it (preferred location, prefetch), per 2 MiB; the host until then. "
+            "Pages that migrate by themselves are not followed",
         ),
         Way("legacy IPC handles", COUNTED, ("*test_gpu_processes.py::*all*", "*test_gpu_processes.py::*turned*")),
         Way("VMM handles as file descriptors, pools from other processes", COUNTED, ("*test_gpu_processes.py::*",)),
-        Way("the same, from GPUs that the process does not see", COUNTED, ("*test_gpu_processes.py::*own*",)),
-        Way("VMM fabric handles", COUNTED, (), "as file descriptors; the machine at hand refuses to make such handles"),
+        Way("the same, from GPUs that are hidden from the process", COUNTED, ("*test_gpu_processes.py::*own*",)),
+        Way(
+            "VMM fabric handles",
+            COUNTED,
+            (),
+            "handled like file descriptors; the machine at hand cannot create such handles",
+        ),
         Way("multicast objects", COUNTED, (), "owner: the set of GPUs; built from the driver's documentation"),
         Way("arrays, textures, surfaces", RUNS, ("*test_gpu_textures.py::*",)),
         Way(
-            "pageable memory of the host",
+            "pageable host memory",
             UNMEASURED,
             ("*test_memory_that_no_call*",),
-            "only on GPUs that read it",
+            "only on GPUs that can access it",
         ),
     ),
     "Instructions": (
@@ -94,10 +99,10 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         Way("bulk copies and reductions (UBLKCP, UBLKRED)", COUNTED, ("*test_gpu_opcodes.py::*",)),
         Way("tensor copies and reductions of tiles (UTMALDG, UTMASTG, UTMAREDG)", COUNTED, ("*test_gpu_tensor.py::*",)),
         Way("tensor maps that the device edits", COUNTED, ("*test_gpu_tensor.py::test_boxes*",)),
-        Way("tensor copies of other forms (im2col, gather, scatter)", RUNS),
+        Way("other tensor copies (im2col, gather, scatter)", RUNS),
         Way("multimem instructions", COUNTED, (), "decoded from listings; owner: the set of GPUs"),
         Way("textures and surfaces (TEX, TLD, SULD, SUST, …)", RUNS, ("*test_gpu_textures.py::*",)),
-        Way("opcodes that are not known", RUNS, (), "tested on listings"),
+        Way("unknown opcodes", RUNS, (), "tested on listings"),
     ),
     "Launches": (
         Way("cuLaunchKernel, cuLaunchKernelEx, clusters, programmatic launch, cooperative", COUNTED, (LAUNCHES,)),
@@ -107,24 +112,36 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
             "first launches beside running kernels, in every kind of stream",
             COUNTED,
             ("*test_gpu_order.py::test_a_first*",),
-            "in a non-blocking stream the host waits for the default stream, up to 5 s; then it is lost, and said so",
+            "in a non-blocking stream, the host waits up to 5 s for the default stream; "
+            "after that the launch is lost, and reported",
         ),
         Way("1 launch in N (LAUNCH_SAMPLE)", COUNTED, ("*test_gpu_launch_sample.py::*", "*test_code_stays*")),
-        Way("functions through pointers, virtual functions, recursion", COUNTED, (LAUNCHES,)),
+        Way("function pointers, virtual functions, recursion", COUNTED, (LAUNCHES,)),
         Way(
-            "recursive functions linked separately", UNMEASURED, (LAUNCHES + "linked*",), "NVBit ends the program there"
+            "separately linked recursive functions",
+            UNMEASURED,
+            (LAUNCHES + "linked*",),
+            "NVBit would end the program, so they run their original code",
         ),
         Way("cooperative launch on several devices, launch calls before CUDA 4", COUNTED, (), "deprecated calls"),
-        Way("in a stream of another GPU than the current one", UNMEASURED, (LAUNCHES,), "NVBit does not follow it"),
+        Way(
+            "launch in a stream of a GPU other than the current one",
+            UNMEASURED,
+            (LAUNCHES,),
+            "NVBit does not follow it",
+        ),
         Way("stream capture", COUNTED, ("*test_a_graph_is_counted*", "*test_every_node*")),
         Way("explicit graphs, child graphs, updated parameters, relaunches", COUNTED, ("*test_every_node*",)),
-        Way("graphs updated as a whole (cudaGraphExecUpdate)", UNMEASURED, ("*test_every_node*",)),
+        Way("whole-graph updates (cudaGraphExecUpdate)", UNMEASURED, ("*test_every_node*",)),
         Way(
-            "graphs with disabled kernel nodes", UNMEASURED, (), "NVBit 1.7.7.1 ends the program; a line says so before"
+            "graphs with disabled kernel nodes",
+            UNMEASURED,
+            (),
+            "NVBit 1.7.7.1 ends the program; the collector warns first",
         ),
         Way("conditional graph nodes", UNMEASURED),
         Way("kernels launched by kernels", RUNS, ("*test_launches_on_the_device*",)),
-        Way("chosen thread blocks", COUNTED, ("*test_blocks_are_chosen*",)),
+        Way("selected thread blocks (BLOCKS)", COUNTED, ("*test_blocks_are_chosen*",)),
     ),
     "Copies by the host": (
         Way("cudaMemcpy, Async, Peer, 2D, 3D, batch, arrays, prefetch", LISTED, ("*test_gpu_copies.py::*",)),
@@ -132,9 +149,9 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
     ),
     "Libraries": (
         Way("NCCL, one process for all GPUs", COUNTED, ("*test_gpu_nccl.py::*nccl_single*",)),
-        Way("NCCL, one process a GPU", COUNTED, ("*test_gpu_nccl.py::*nccl_ranks*", "*test_the_payload*")),
+        Way("NCCL, one process per GPU", COUNTED, ("*test_gpu_nccl.py::*nccl_ranks*", "*test_the_payload*")),
         Way("NCCL under mpirun", COUNTED, ("*test_ranks_that_open_mpi*",)),
-        Way("NVSHMEM, device side; heap that grows", COUNTED, ("*test_gpu_nvshmem.py::*",)),
+        Way("NVSHMEM, device side; growing heap", COUNTED, ("*test_gpu_nvshmem.py::*",)),
         Way(
             "PyTorch torch.distributed",
             COUNTED,
@@ -178,8 +195,8 @@ def report(outcomes: Mapping[str, str]) -> str:
     lines = [
         "# What is covered",
         "",
-        "Written by `python -m pytest tests/gpu --coverage docs/coverage.md`: programs whose traffic is known by",
-        "arithmetic, compared exactly. **Verified** is what passed on",
+        "Written by `python -m pytest tests/gpu --coverage docs/coverage.md`. The tests run programs whose traffic is",
+        "known by arithmetic, and compare it exactly. **Verified** are the paths whose tests passed on",
         "",
         f"> {machine()}",
         "",

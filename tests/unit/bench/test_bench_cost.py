@@ -389,7 +389,7 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert shown in written
     assert last == f"{document}\n"
     assert "2 H200, driver 580.1" in written
-    assert "1 process a cell" in written
+    assert "1 process per cell" in written
     assert "at least 7 repetitions" in written
     assert "| stencil: counts / control | 0.400 | ≤ 0.5 | met |" in written
     assert "- all_reduce is not built" in written
