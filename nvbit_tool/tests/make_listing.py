@@ -27,16 +27,23 @@ def nvdisasm(*arguments: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
-def functions(cubin: bytes) -> Iterator[tuple[str, bytes]]:
-    """Name and code of every function of a 64-bit ELF file."""
+def sections(cubin: bytes) -> dict[str, bytes]:
+    """Name → content of the sections of a 64-bit ELF file."""
     (table,) = struct.unpack_from("<Q", cubin, 40)
     size, count, names = struct.unpack_from("<HHH", cubin, 58)
     headers = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
+    found = {}
     for header in headers:
         start = headers[names][4] + header[0]
-        name = cubin[start : cubin.index(b"\0", start)].decode()
+        found[cubin[start : cubin.index(b"\0", start)].decode()] = cubin[header[4] : header[4] + header[5]]
+    return found
+
+
+def functions(cubin: bytes) -> Iterator[tuple[str, bytes]]:
+    """Name and code of every function of a 64-bit ELF file."""
+    for name, content in sections(cubin).items():
         if name.startswith(".text."):
-            yield name.removeprefix(".text."), cubin[header[4] : header[4] + header[5]]
+            yield name.removeprefix(".text."), content
 
 
 def raw_texts(architecture: str, code: bytes) -> dict[int, str]:
@@ -98,4 +105,5 @@ def main(paths: list[str]) -> None:
                 print(f"{offset:x}{'*' if target else ''} {assigned} {text}")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

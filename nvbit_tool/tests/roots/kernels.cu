@@ -1,0 +1,147 @@
+// Kernels whose addresses are made from their parameters in known ways, for test_roots.cpp. The words in brackets are what an address is a
+// sum of, and in parentheses what takes part in it otherwise.
+#include <cuda/atomic>
+
+#define KERNEL extern "C" __global__ void
+
+__device__ __forceinline__ unsigned thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+// load [0], store [1]
+KERNEL copy(const float* in, float* out) { out[thread()] = in[thread()]; }
+
+// store [0]
+KERNEL fill(unsigned* out, unsigned n) {
+    if (thread() < n) out[thread()] = n;
+}
+
+// loads [0] (4), store [1] (4): the width of a row is a factor
+KERNEL stencil(const float* in, float* out, int width) {
+    const int i = static_cast<int>(blockIdx.y) * width + static_cast<int>(thread());
+    out[i] = in[i - 1] + in[i + 1] + in[i - width] + in[i + width];
+}
+
+// The same, and a row goes to a neighbour: one more store [2]
+KERNEL halo(const float* in, float* out, float* neighbour, int width) {
+    const int i = static_cast<int>(blockIdx.y) * width + static_cast<int>(thread());
+    const float sum = in[i - 1] + in[i + 1] + in[i - width] + in[i + width];
+    out[i] = sum;
+    if (blockIdx.y == 1) neighbour[thread()] = sum;
+}
+
+// load [0], store unknown: the pointer comes from memory
+KERNEL from_memory(const float* in, float* const* out) { *out[blockIdx.x] = in[thread()]; }
+
+struct Pair {
+    const float* in;
+    int first, second;
+    float* out;
+};
+
+// load [0] (2, 3), store [2]: the two integers that share a word with neither
+KERNEL in_struct(Pair pair) { pair.out[thread()] = pair.in[thread() * pair.first + pair.second]; }
+
+struct Table {
+    float* of[6];
+};
+
+// store: any of the words 0 to 5
+KERNEL indexed(Table table, int which) { table.of[which][thread()] = 1; }
+
+// store [0, 1]: one of two
+KERNEL either(float* a, float* b, int which) { (which ? a : b)[thread()] = 1; }
+
+__constant__ float* constant_pointer;
+// store unknown
+KERNEL from_constant() { constant_pointer[thread()] = 1; }
+
+__device__ float* global_pointer;
+// load unknown, store unknown
+KERNEL from_global() { global_pointer[thread()] = 1; }
+
+// store unknown: the pointer went through shared memory
+KERNEL through_shared(float* out) {
+    __shared__ float* volatile shared[32];
+    shared[threadIdx.x ^ 1] = out;
+    __syncthreads();
+    shared[threadIdx.x][threadIdx.x] = 1;
+}
+
+// store [0, 1]: a distance in bytes, which the kernel adds
+KERNEL distance(char* base, long far) { base[far + thread()] = 1; }
+
+// store [0] (2, 3): a distance in elements
+KERNEL elements(int* base, long far) { base[far + thread()] = 1; }
+
+// store [0, …]: the distance is made here, from another pointer
+KERNEL difference(int* base, int* other) {
+    const long far = other - base;
+    base[far + thread()] = 1;
+}
+
+// store [0]: in 64 bits
+KERNEL long_index(double* out, unsigned long n) {
+    for (unsigned long i = thread(); i < n; i += gridDim.x * blockDim.x) out[i] = 1;
+}
+
+// store [0] (2): 64 bits of which only the lower half are loaded
+KERNEL loaded_index(const int* index, float* out) { out[index[thread()]] = 1; }
+// store unknown: an index of 64 bits could be a distance
+KERNEL loaded_long_index(const long* index, float* out) { out[index[thread()]] = 1; }
+
+// An aligned pointer is a sum no more, but no number either
+KERNEL aligned(char* out) { *reinterpret_cast<int*>(reinterpret_cast<unsigned long>(out + thread()) & ~15ul) = 1; }
+
+// store unknown: rebuilt from its halves
+KERNEL shifted(unsigned long half) { *reinterpret_cast<int*>(half << 21 | thread() * 4) = 1; }
+
+// load [0], store [1]: by tiles in shared memory
+KERNEL transpose(const float* in, float* out, int n) {
+    __shared__ float tile[32][33];
+    tile[threadIdx.y][threadIdx.x] = in[(blockIdx.y * 32 + threadIdx.y) * n + blockIdx.x * 32 + threadIdx.x];
+    __syncthreads();
+    out[(blockIdx.x * 32 + threadIdx.y) * n + blockIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+
+// loads [0] and [1], stores [2]
+KERNEL gemm(const float* a, const float* b, float* c, int n) {
+    __shared__ float as[16][16], bs[16][16];
+    const int row = static_cast<int>(blockIdx.y * 16 + threadIdx.y), column = static_cast<int>(blockIdx.x * 16 + threadIdx.x);
+    float sum = 0;
+    for (int k = 0; k < n; k += 16) {
+        as[threadIdx.y][threadIdx.x] = a[row * n + k + static_cast<int>(threadIdx.x)];
+        bs[threadIdx.y][threadIdx.x] = b[(k + static_cast<int>(threadIdx.y)) * n + column];
+        __syncthreads();
+        for (int i = 0; i < 16; ++i) sum += as[threadIdx.y][i] * bs[i][threadIdx.x];
+        __syncthreads();
+    }
+    c[row * n + column] = sum;
+}
+
+// Swapped at each step: both [0, 1]
+KERNEL swapped(float* a, float* b, int steps) {
+    for (int i = 0; i < steps; ++i) {
+        b[thread()] = a[thread() + 1];
+        float* const other = a;
+        a = b;
+        b = other;
+    }
+}
+
+__device__ __noinline__ float* next(float* p) { return p + threadIdx.x + 1; }
+// store unknown: what another function returns
+KERNEL through_function(float* out) { *next(next(out)) = 1; }
+
+// store [0] (2, 3): a division in 64 bits is a function of the kernel's own
+KERNEL divided(float* out, unsigned long by) { out[clock64() / by] = 1; }
+
+// atomics [0] and reductions [1]
+KERNEL atomics(unsigned* a, unsigned long long* b) {
+    a[thread()] = atomicAdd(a, 1u);
+    atomicMax(b + thread(), 2ull);
+}
+
+// both [0] and [1]: the choice differs by lane
+KERNEL by_lane(float* a, float* b) {
+    float* const mine = reinterpret_cast<float*>(__shfl_xor_sync(~0u, reinterpret_cast<unsigned long>(threadIdx.x & 1 ? a : b), 1));
+    *mine = 1;
+}

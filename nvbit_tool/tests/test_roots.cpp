@@ -1,0 +1,281 @@
+// What addresses are made from: kernels whose addresses are known by their source, as three generations of GPUs have them.
+#include "code/roots.h"
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "code/parameters.h"
+#include "test_data.h"
+
+using namespace snoopie;
+
+namespace {
+
+struct Function {
+    std::optional<ParameterArea> area;
+    std::vector<std::string> texts;
+    std::vector<uint32_t> offsets;
+};
+
+std::map<std::string, Function> listing() {
+    std::map<std::string, Function> functions;
+    std::istringstream lines(test::read("roots.txt"));
+    Function* function = nullptr;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string first, architecture, name, base, bytes;
+        words >> first;
+        if (first != "#") {
+            function->offsets.push_back(static_cast<uint32_t>(std::stoul(first, nullptr, 16)));
+            function->texts.push_back(line.substr(first.size() + 1));
+        } else if (words >> architecture >> name >> base >> bytes && architecture.substr(0, 3) == "sm_") {
+            function = &functions[name + " " + architecture];
+            if (base != "-")
+                function->area = ParameterArea{static_cast<uint32_t>(std::stoul(base, nullptr, 16)),
+                                               static_cast<uint32_t>(std::stoul(bytes, nullptr, 16))};
+        }
+    }
+    return functions;
+}
+
+std::string text_of(const Roots& roots) {
+    if (roots.unknown) return "?";
+    std::string text = "[";
+    for (const uint16_t word : roots.pointers) text += (text.back() == '[' ? "" : " ") + std::to_string(word);
+    text += "]";
+    for (const uint16_t word : roots.numbers) text += " " + std::to_string(word);
+    return text;
+}
+
+bool is_access(std::string_view name) {
+    for (const char* one : {"LD", "LDG", "ST", "STG", "ATOM", "ATOMG", "RED", "REDG"})
+        if (name == one) return true;
+    return false;
+}
+
+// What the addresses of a function's instructions are made from, by the instructions' names.
+std::multimap<std::string, Roots> roots_in(const Function& function) {
+    std::vector<std::optional<SassLine>> lines;
+    std::vector<AddressOperand> addresses;
+    for (const std::string& text : function.texts) {
+        lines.push_back(parse_sass(text));
+        if (lines.back() && is_access(lines.back()->name)) addresses.push_back({lines.size() - 1, *address_operand(*lines.back(), 0)});
+    }
+    std::multimap<std::string, Roots> found;
+    const std::vector<Roots> all = roots_of(lines, function.offsets, function.area, addresses);
+    for (size_t i = 0; i < all.size(); ++i) found.emplace(lines[addresses[i].instruction]->name, all[i]);
+    return found;
+}
+
+// The distinct ones in a line: "LD [0] 4, ST [1] 4".
+std::string summary(const Function& function) {
+    std::set<std::string> distinct;
+    for (const auto& [name, roots] : roots_in(function)) distinct.insert(name.substr(0, 2) + " " + text_of(roots));
+    std::string text;
+    for (const std::string& one : distinct) text += (text.empty() ? "" : ", ") + one;
+    return text;
+}
+
+void kernels() {
+    const std::map<std::string, std::string> expected = {
+        {"copy", "LD [0], ST [1]"},
+        {"fill", "ST [0]"},
+        {"stencil", "LD [0] 4, ST [1] 4"},
+        {"halo", "LD [0] 6, ST [1] 6, ST [2]"},
+        {"from_memory", "LD [0], LD [1], ST ?"},
+        {"in_struct", "LD [0] 2 3, ST [2]"},
+        {"indexed", "ST ?"},
+        {"either", "ST [0 1]"},
+        {"from_constant", "ST ?"},
+        {"from_global", "LD ?, ST ?"},
+        {"through_shared", "ST ?"},
+        {"distance", "ST [0 1]"},
+        {"elements", "ST [0] 2 3"},
+        {"difference", "ST [0] 2 3"},
+        {"long_index", "ST [0]"},
+        {"loaded_index", "LD [0], ST [1]"},
+        {"loaded_long_index", "LD [0], ST ?"},
+        {"aligned", "ST [0]"},
+        {"shifted", "ST ?"},
+        {"transpose", "LD [0] 4, ST [1] 4"},
+        {"gemm", "LD [0] 6, LD [1] 6, ST [2] 6"},
+        {"swapped", "LD [0 1], LD [0], LD [1], ST [0 1], ST [0], ST [1]"},
+        {"through_function", "ST [0]"},
+        {"divided", "ST [0] 2 3"},
+        {"atomics", "AT [0], RE [1], ST [0]"},
+        {"by_lane", "ST [0 1]"},
+    };
+    size_t seen = 0;
+    for (const auto& [name, function] : listing()) {
+        const auto found = expected.find(name.substr(0, name.find(' ')));
+        if (found == expected.end()) continue;
+        ++seen;
+        CHECK_EQ(name + ": " + summary(function), name + ": " + found->second);
+    }
+    CHECK_EQ(seen, 3 * expected.size());
+}
+
+// --- Single instructions ---
+
+constexpr ParameterArea kArea{0x210, 0x40};
+
+// Of the last instruction, a load or a store. Each instruction takes 16 bytes.
+std::string after(const std::vector<std::string>& texts, std::optional<ParameterArea> area = kArea) {
+    Function function;
+    function.area = area;
+    for (const std::string& text : texts) {
+        function.offsets.push_back(static_cast<uint32_t>(16 * function.texts.size()));
+        function.texts.push_back(text);
+    }
+    return summary(function);
+}
+
+void sources() {
+    const std::string load = "LDG.E R0, desc[UR4][R2.64]";
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x210]", load}), "LD [0]");
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x218]", load}), "LD [1]");
+    CHECK_EQ(after({"LDC.128 R0, c[0x0][0x220]", load}), "LD [3]");
+    CHECK_EQ(after({"ULDC.64 UR6, c[0x0][0x218]", "MOV R2, UR6", "MOV R3, UR7", load}), "LD [1]");
+    CHECK_EQ(after({"LDCU.128 UR8, c[0x0][0x210]", "LDG.E R0, desc[UR4][UR10]"}), "LD [1]");
+    CHECK_EQ(after({"ULDC.64 UR6, c[0x0][0x218]", "LDG.E R0, desc[UR4][R2.U32+UR6]"}), "LD [1]");
+    CHECK_EQ(after({"ULDC.64 UR6, c[0x0][0x218]", "LDC.64 R2, c[0x0][0x210]", "LDG.E R0, desc[UR4][R2.64+UR6+0x10]"}), "LD [0 1]");
+    CHECK_EQ(after({"LDC R2, c[0x0][0x210]", "LDC R3, c[0x0][0x214]", load}), "LD [0]");
+    // Atomics of older GPUs do not say that they take a pair.
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x210]", "ATOMG.E.ADD.STRONG.GPU PT, R0, [R2+0x10], R5"}), "AT [0]");
+    // Any of them: an index that only the run knows.
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][R9+0x210]", load}), "LD [0 1 2 3 4 5 6 7]");
+    // Beyond the parameters, another bank, and the driver's own.
+    for (const char* from : {"LDC.64 R2, c[0x0][0x250]", "LDC.64 R2, c[0x3][0x0]", "LDC.64 R2, c[0x0][0x28]", "LDC.64 R2, cx[UR4][0x0]",
+                             "LDG.E.64 R2, desc[UR4][R8.64]", "LDS.64 R2, [R8]", "LDL.64 R2, [R1]", "LD.E.64 R2, [R8.64]",
+                             "ATOMS.EXCH.64 R2, [R8], R6", "SHF.L.U32 R2, R8, 0x2, RZ", "CS2R R2, SRZ", "LDG.E.128 R0, desc[UR4][R8.64]",
+                             "LDG.E.ENL2.256 R8, R0, desc[UR4][R20.64]", "FROM.OUTER.SPACE R9, R8"})
+        CHECK_EQ(after({from, load}), "LD ?");
+    // A function that is called knows nothing.
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x210]", load}, std::nullopt), "LD ?");
+    // One half of a pointer is no pointer.
+    CHECK_EQ(after({"LDC R2, c[0x0][0x210]", load}), "LD ?");
+    CHECK_EQ(after({"LDC R3, c[0x0][0x214]", load}), "LD ?");
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x210]", "LDG.E R3, desc[UR4][R8.64]", load}), "LD ?");
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x210]", "LDS R3, [R8]", load}), "LD ?");
+}
+
+void arithmetic() {
+    const std::string pointer = "LDC.64 R2, c[0x0][0x210]";
+    const std::string load = "LDG.E R0, desc[UR4][R4.64]";
+    const auto by = [&](std::vector<std::string> middle) {
+        middle.insert(middle.begin(), pointer);
+        middle.push_back(load);
+        return after(middle);
+    };
+    CHECK_EQ(by({"IADD3 R4, P0, R2, R8, RZ", "IADD3.X R5, R3, RZ, RZ, P0, !PT"}), "LD [0]");
+    CHECK_EQ(by({"IADD3 R4, P0, R2, c[0x0][0x218], RZ", "IADD3.X R5, R3, c[0x0][0x21c], RZ, P0, !PT"}), "LD [0 1]");
+    CHECK_EQ(by({"IADD3 R4, P0, R2, c[0x0][0x220], RZ", "IADD3.X R5, R3, RZ, RZ, P0, !PT"}), "LD [0] 4");
+    CHECK_EQ(by({"IADD.64 R4, R2, R8"}), "LD [0]");
+    CHECK_EQ(by({"IMAD.WIDE.U32 R4, R8, 0x4, R2"}), "LD [0]");
+    CHECK_EQ(by({"LDC R8, c[0x0][0x220]", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0] 4");
+    CHECK_EQ(by({"IMAD.WIDE R4, R8, R9, c[0x0][0x228]"}), "LD [3]");
+    CHECK_EQ(by({"LEA R4, P0, R8, R2, 0x2", "LEA.HI.X R5, R8, R3, RZ, 0x2, P0"}), "LD [0]");
+    CHECK_EQ(by({"LEA R4, P0, R2, R8, 0x2", "LEA.HI.X R5, R2, R9, R3, 0x2, P0"}), "LD ?");
+    CHECK_EQ(by({"IMAD.MOV.U32 R4, RZ, RZ, R2", "IMAD.X R5, R3, 0x1, R9, P0"}), "LD [0]");
+    CHECK_EQ(by({"LOP3.LUT R4, R2, 0xfffffff0, RZ, 0xc0, !PT", "MOV R5, R3"}), "LD [0]");
+    CHECK_EQ(by({"SEL R4, R2, c[0x0][0x218], P0", "SEL R5, R3, c[0x0][0x21c], P0"}), "LD [0 1]");
+    CHECK_EQ(by({"SHFL.IDX PT, R4, R2, R6, 0x1f", "SHFL.IDX PT, R5, R3, R6, 0x1f"}), "LD [0]");
+    CHECK_EQ(by({"SHF.R.U64 R4, R2, 0x2, R3", "SHF.L.U64.HI R5, R4, 0x2, R3"}), "LD ?");
+    CHECK_EQ(by({"IMAD.HI.U32 R4, R2, R8, RZ", "MOV R5, R3"}), "LD ?");
+    CHECK_EQ(by({"R2UR UR8, R2", "R2UR UR9, R3", "UIADD3 UR8, UP0, UR8, UR6, URZ", "UIADD3.X UR9, UR9, URZ, URZ, UP0, !UPT",
+                 "LDG.E R0, desc[UR4][UR8]"}),
+             "LD ?, LD [0]");
+    // Only a known product of 1 leaves a pointer as it is.
+    CHECK_EQ(by({"IMAD R4, R2, R8, RZ", "MOV R5, R3"}), "LD ?");
+    // What another instruction makes of numbers is a number.
+    CHECK_EQ(by({"I2F R8, c[0x0][0x220]", "F2I.TRUNC.NTZ R8, R8", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0] 4");
+    // The halves stay apart where two integers share a word.
+    CHECK_EQ(by({"LDC R8, c[0x0][0x220]", "LDC R9, c[0x0][0x224]", "IMAD R8, R8, R10, R9", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0] 4 5");
+    // Both registers of a pair change at once.
+    CHECK_EQ(by({"LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R4, 0x1, R2"}), "LD [0] 2");
+}
+
+void control() {
+    const std::string a = "LDC.64 R2, c[0x0][0x210]";
+    const std::string b = "LDC.64 R2, c[0x0][0x218]";
+    const std::string load = "LDG.E R0, desc[UR4][R2.64]";
+    CHECK_EQ(after({a, b, load}), "LD [1]");
+    CHECK_EQ(after({a, "@P0 LDC.64 R2, c[0x0][0x218]", load}), "LD [0 1]");
+    CHECK_EQ(after({a, "@!UP0 LDC.64 R2, c[0x0][0x218]", load}), "LD [0 1]");
+    CHECK_EQ(after({a, "@P0 BRA 0x30", b, load}), "LD [0 1]");
+    CHECK_EQ(after({a, "BRA 0x30", b, load}), "LD [0]");
+    CHECK_EQ(after({a, "BRA UP0, 0x30", b, load}), "LD [0 1]");
+    CHECK_EQ(after({a, "BRA.DIV UR4, 0x30", b, load}), "LD [0 1]");
+    CHECK_EQ(after({a, "@P0 EXIT", load}), "LD [0]");
+    // A loop: what its end leaves reaches its begin.
+    CHECK_EQ(after({a, load, b, "@P0 BRA 0x10", "EXIT"}), "LD [0 1]");
+    // Lanes that wait for others go on where these meet.
+    CHECK_EQ(after({a, "BSSY B0, 0x60", "@P0 BRA 0x50", b, "BSYNC B0", "BSYNC B0", load}), "LD [0 1]");
+    CHECK_EQ(after({a, "BSSY B0, 0x60", b, "BSYNC B0", "EXIT", "EXIT", load}), "LD [0 1]");
+    // A function of its own, to which it returns from where it was called; and another's.
+    CHECK_EQ(after({a, "MOV R8, 0x30", "CALL.REL.NOINC 0x50", load, "EXIT", "IADD3 R2, R2, 0x4, RZ", "RET.REL.NODEC R8 0x0"}), "LD [0]");
+    CHECK_EQ(after({a, "CALL.REL.NOINC 0x9000", load, "EXIT"}), "LD ?");
+    CHECK_EQ(after({a, "CALL.ABS.NOINC R8", load, "EXIT"}), "LD ?");
+    CHECK_EQ(after({a, load, "CALL.ABS.NOINC R8", "EXIT"}), "LD [0]");
+    CHECK_EQ(after({a, "@P0 CALL.ABS.NOINC R8", load, "EXIT"}), "LD ?");
+    // Nobody knows where it goes, and what comes of it.
+    CHECK_EQ(after({a, load, "BRX R8 -0x100", "EXIT"}), "LD ?");
+    CHECK_EQ(after({a, "what is this", load}), "LD ?");
+    CHECK_EQ(after({a, "@P9 bad", load}), "LD ?");
+    // Never reached.
+    CHECK_EQ(after({"EXIT", a, load}), "LD ?");
+}
+
+void odd_input() {
+    CHECK(roots_of({}, {}, kArea, {}).empty());
+    std::vector<std::optional<SassLine>> lines{parse_sass("EXIT")};
+    CHECK(roots_of(lines, {0}, kArea, {{0, 5}}).front().unknown);
+    for (const char* text : {"LDG.E R0, [", "LDG.E R0, ]", "LDG.E R0, desc[UR4][R2.64+x]", "LDG.E R0, [R999]", "LDG.E R254, [R254]"}) {
+        lines = {parse_sass(text)};
+        if (lines[0]) CHECK(roots_of(lines, {0}, kArea, {{0, 1}}).front().unknown);
+    }
+    CHECK(!address_operand(*parse_sass("LDC R0, c[0x0][0x28]"), 0));
+    CHECK_EQ(*address_operand(*parse_sass("LDGSTS.E [R9], desc[UR6][R2.64]"), 1), 1u);
+    // More parameters than are followed one by one.
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][R9+0x210]", "LDG.E R0, [R2.64]"}, ParameterArea{0x210, 0x7ffc}), "LD ?");
+    CHECK_EQ(after({"LDC.64 R2, c[0x0][0x7210]", "LDG.E R0, [R2.64]"}, ParameterArea{0x210, 0x7ffc}), "LD [3584]");
+}
+
+// --- Parameters ---
+
+void layout() {
+    const std::string bytes = test::read("launcher.sm_90.cubin");
+    const auto cubin = Cubin::parse(bytes, nullptr);
+    CHECK(cubin.has_value());
+    size_t kernels = 0;
+    for (const Cubin::Symbol& symbol : cubin->symbols()) {
+        const auto parameters = parameters_of(*cubin, symbol.name);
+        if (!parameters) continue;
+        ++kernels;
+        CHECK_EQ(parameters->area.base, 0x210u);
+        uint32_t end = 0;
+        for (const KernelParameters::One& one : parameters->list) {
+            CHECK_EQ(one.offset, end);
+            end = one.offset + one.bytes;
+        }
+        CHECK_EQ(end, parameters->area.bytes);
+    }
+    CHECK(kernels > 0);
+    CHECK(!parameters_of(*cubin, "not there"));
+}
+
+}  // namespace
+
+int main() {
+    kernels();
+    sources();
+    arithmetic();
+    control();
+    odd_input();
+    layout();
+    return test::summary("roots");
+}
