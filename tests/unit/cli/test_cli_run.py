@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from snoopie import cli
-from snoopie.cli import tool
+from snoopie.cli import settings, tool
 from snoopie.errors import SnoopieError
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
@@ -56,20 +56,8 @@ class Bench:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name
-            not in (
-                "KERNEL_NAME",
-                "SAMPLE_SIZE",
-                "LAUNCH_SAMPLE",
-                "CODE_ATTRIBUTION",
-                "BLOCKS",
-                "HOST_MEMORY",
-                "CALLS",
-                "CODE_CONTEXT",
-                "DATA_OBJECT_ATTRIBUTION",
-                "LD_PRELOAD",
-                "CUDA_INJECTION64_PATH",
-            )
+            if name not in settings.BY_VARIABLE
+            and name not in ("LD_PRELOAD", "CUDA_INJECTION64_PATH")
             and not name.startswith("SNOOPIE_")
         }
         self.environment = kept | {
@@ -143,27 +131,36 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
     )
 
 
+# A value for each option, and what the collector is to find then.
+CHOSEN = {
+    "KERNEL_NAME": (["-k", "put*,get"], "put*,get"),
+    "SAMPLE_SIZE": (["-s", "100"], "100"),
+    "LAUNCH_SAMPLE": (["--launch-sample", "10"], "10"),
+    "BLOCKS": (["-b", "x:0-3;y:1"], "x:0-3;y:1"),
+    "HOST_MEMORY": (["--no-host-memory"], "0"),
+    "CALLS": (["--calls", "all"], "all"),
+    "CODE_ATTRIBUTION": (["--no-lines"], "0"),
+    "CODE_CONTEXT": (["--no-stacks"], "0"),
+    "DATA_OBJECT_ATTRIBUTION": (["--no-objects"], "0"),
+    "SNOOPIE_OUTPUT": (["-o", "traces/"], "WORK/traces/snoopie-%n.%p.zst"),
+}
+
+
 def test_it_sets_what_was_chosen(bench: Bench) -> None:
-    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
-    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
-    app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
+    assert list(CHOSEN) == [setting.variable for setting in settings.options()]
+    app = bench.app(f"for name in {[*CHOSEN, 'LD_PRELOAD']}: print(name, os.environ.get(name))")
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
-    blocks = ["-b", "x:0-3;y:1", "--no-host-memory", "--no-stacks", "--no-objects"]
-    samples = ["-s", "100", "--launch-sample", "10", "--calls", "all"]
-    done = bench.run("-k", "put*,get", *samples, "--no-lines", *blocks, "-o", "traces/", "--", app)
+    done = bench.run(*(word for words, _ in CHOSEN.values() for word in words), "--", app)
     assert done.stdout.splitlines() == [
-        "KERNEL_NAME put*,get",
-        "SAMPLE_SIZE 100",
-        "LAUNCH_SAMPLE 10",
-        "CODE_ATTRIBUTION 0",
-        "BLOCKS x:0-3;y:1",
-        "HOST_MEMORY 0",
-        "CALLS all",
-        "CODE_CONTEXT 0",
-        "DATA_OBJECT_ATTRIBUTION 0",
-        f"SNOOPIE_OUTPUT {bench.work}/traces/snoopie-%n.%p.zst",
+        *(f"{name} {value.replace('WORK', str(bench.work))}" for name, (_, value) in CHOSEN.items()),
         f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
     ]
+
+
+def test_it_sets_nothing_that_was_not_chosen(bench: Bench) -> None:
+    variables = [name for name in settings.BY_VARIABLE if name != "SNOOPIE_OUTPUT"]
+    app = bench.app(f"print([name for name in {variables} if name in os.environ])")
+    assert bench.run("--", app).stdout == "[]\n"
 
 
 def test_it_leaves_what_the_user_set(bench: Bench) -> None:
@@ -326,12 +323,19 @@ def test_a_broken_pipe_ends_the_program_as_it_would_without_snoopie(bench: Bench
         (["--", "./broken"], 126, "could not be started"),
         (["--"], 2, "no program is named"),
         ([], 2, "no program is named"),
-        (["-s", "-1", "--", "./app"], 2, "is not a whole number"),
-        (["-s", "1.5", "--", "./app"], 2, "1.5 is not a whole number"),
-        (["-s", "4294967296", "--", "./app"], 2, "is not a whole number"),
-        (["--launch-sample", "0", "--", "./app"], 2, "0 is not a whole number from 1 to 4294967295"),
-        (["--launch-sample", "ten", "--", "./app"], 2, "ten is not a whole number"),
-        (["-o", "a%x.zst", "--", "./app"], 2, "%x in a%x.zst means nothing"),
+        (["-s", "-1", "--", "./app"], 2, "--sample-size -1: write a whole number from 0 to 4294967295"),
+        (["-s", "1.5", "--", "./app"], 2, "--sample-size 1.5: write a whole number"),
+        (["-s", "4294967296", "--", "./app"], 2, "--sample-size 4294967296: write a whole number"),
+        (["--launch-sample", "0", "--", "./app"], 2, "--launch-sample 0: write a whole number from 1 to 4294967295"),
+        (["--launch-sample", "ten", "--", "./app"], 2, "--launch-sample ten: write a whole number"),
+        (["--calls", "some", "--", "./app"], 2, "--calls some: write off, summary or all"),
+        (["-k", "put,,get", "--", "./app"], 2, "--kernels put,,get: write all, or names separated by commas"),
+        (["-b", "some", "--", "./app"], 2, "--blocks some: write all, linear indices"),
+        (
+            ["-o", "a%x.zst", "--", "./app"],
+            2,
+            "--output a%x.zst: write a folder or a file name; %h stands for the host",
+        ),
         (["-o", "plain", "--", "./app"], 1, "plain exists already"),
         (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be made"),
         (["--tool", "absent.so", "--", "./app"], 1, "--tool names absent.so, which is not a file"),
@@ -364,6 +368,20 @@ def test_refusals_are_one_line(
     (line,) = done.err.splitlines()
     assert line.startswith("snoopie: ")
     assert message in line
+
+
+@pytest.mark.parametrize("setting", [one for one in settings.SETTINGS if one.pattern or one.kind != "text"])
+def test_a_variable_that_the_collector_would_refuse(bench: Bench, setting: settings.Setting) -> None:
+    bench.environment[setting.variable] = "%q,"
+    done = bench.run("--", bench.app("print('started')"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"snoopie: {setting.variable}=%q,: write {setting.allowed}\n"
+
+
+def test_an_option_stands_above_a_variable_that_is_wrong(bench: Bench) -> None:
+    bench.environment["SAMPLE_SIZE"] = "x"
+    app = bench.app("print(os.environ['SAMPLE_SIZE'])")
+    assert bench.run("-s", "7", "--", app).stdout == "7\n"
 
 
 def test_another_profiler_is_refused(bench: Bench) -> None:
