@@ -131,30 +131,41 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
     )
 
 
-# A value for each option, and what the collector is to find then.
-CHOSEN = {
-    "KERNEL_NAME": (["-k", "put*,get"], "put*,get"),
-    "SAMPLE_SIZE": (["-s", "100"], "100"),
-    "LAUNCH_SAMPLE": (["--launch-sample", "10"], "10"),
-    "BLOCKS": (["-b", "x:0-3;y:1"], "x:0-3;y:1"),
-    "HOST_MEMORY": (["--no-host-memory"], "0"),
-    "CALLS": (["--calls", "all"], "all"),
-    "CODE_ATTRIBUTION": (["--no-lines"], "0"),
-    "CODE_CONTEXT": (["--no-stacks"], "0"),
-    "DATA_OBJECT_ATTRIBUTION": (["--no-objects"], "0"),
-    "SNOOPIE_OUTPUT": (["-o", "traces/"], "WORK/traces/snoopie-%n.%p.zst"),
-}
+# Of options whose value is free.
+TEXTS = {"KERNEL_NAME": "put*,get", "BLOCKS": "x:0-3;y:1", "SNOOPIE_OUTPUT": "traces/"}
 
 
-def test_it_sets_what_was_chosen(bench: Bench) -> None:
-    assert list(CHOSEN) == [setting.variable for setting in settings.options()]
-    app = bench.app(f"for name in {[*CHOSEN, 'LD_PRELOAD']}: print(name, os.environ.get(name))")
+def other_value(setting: settings.Setting) -> str:
+    """One that is allowed and is not the default."""
+    if setting.kind == "number":
+        return str(setting.least + 10)
+    return TEXTS.get(setting.variable) or next(word for word in setting.words.split("|") if word != setting.default)
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_it_sets_what_was_chosen(bench: Bench, short: bool) -> None:
+    values = {setting: other_value(setting) for setting in settings.options()}
+    app = bench.app(
+        f"for name in {[*(one.variable for one in values), 'LD_PRELOAD']}: print(name, os.environ.get(name))"
+    )
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
-    done = bench.run(*(word for words, _ in CHOSEN.values() for word in words), "--", app)
-    assert done.stdout.splitlines() == [
-        *(f"{name} {value.replace('WORK', str(bench.work))}" for name, (_, value) in CHOSEN.items()),
-        f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
-    ]
+    words = []
+    for setting, value in values.items():
+        words += [setting.names[0 if short else -1], *([] if setting.kind == "flag" else [value])]
+    expected = {setting.variable: value for setting, value in values.items()}
+    expected["SNOOPIE_OUTPUT"] = f"{bench.work}/traces/snoopie-%n.%p.zst"
+    expected["LD_PRELOAD"] = f"{bench.tool}:{_loaded_library()}"
+    assert bench.run(*words, "--", app).stdout.splitlines() == [f"{name} {value}" for name, value in expected.items()]
+
+
+def test_the_options_that_scripts_use(bench: Bench) -> None:
+    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
+    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION"]
+    app = bench.app(f"print(*(os.environ.get(name) for name in {names}))")
+    switched_off = ["--no-lines", "--no-host-memory", "--no-stacks", "--no-objects"]
+    samples = ["-s", "100", "--launch-sample", "10", "--calls", "all"]
+    done = bench.run("-k", "put*,get", *samples, *switched_off, "-b", "x:0-3;y:1", "--", app)
+    assert done.stdout == "put*,get 100 10 0 x:0-3;y:1 0 all 0 0\n"
 
 
 def test_it_sets_nothing_that_was_not_chosen(bench: Bench) -> None:
