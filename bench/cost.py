@@ -45,6 +45,7 @@ from cost_report import Results, Sample  # noqa: E402
 
 import snoopie  # noqa: E402
 from snoopie import SnoopieError  # noqa: E402
+from snoopie.cli.settings import BY_VARIABLE  # noqa: E402
 
 REPETITIONS = 9
 ROUNDS = 3
@@ -52,12 +53,8 @@ ROUNDS = 3
 TIMEOUT = 300
 CANNOT_RUN = 77
 
-# Settings of the user's shell that would change what is measured.
-SETTINGS = (
-    *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "HOST_MEMORY", "SNOOPIE_OUTPUT"),
-    *("CALLS", "DISASSEMBLY_CACHE", "LD_PRELOAD", "CUDA_INJECTION64_PATH", "PATIENCE", "STALL"),
-    *("CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION"),
-)
+# Variables of the user's shell that would change what is measured.
+SETTINGS = {*BY_VARIABLE, "LD_PRELOAD", "CUDA_INJECTION64_PATH"}
 # Nothing but the GPUs' links carries NCCL's data; multicast can put switches that others share out of service.
 NCCL = {"NCCL_NVLS_ENABLE": "0", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from snoopie.errors import SnoopieError, UsageError
+from snoopie.cli import settings
+from snoopie.errors import SnoopieError
 
-# The collector's own default name.
-DEFAULT_NAME = "snoopie-%n.%p.zst"
+DEFAULT_NAME = settings.BY_VARIABLE["SNOOPIE_OUTPUT"].default
 _PLACEHOLDER = re.compile("%(.?)")
 
 
@@ -42,17 +42,12 @@ class OutputFiles:
 
 
 def output_files(named: str | None, environment: Mapping[str, str], directory: Path) -> OutputFiles:
-    """What -o means: a folder, or a file name with %h (host), %p (process id), %n (program), %% (%).
+    """What an allowed value of -o means: a folder, or a file name with placeholders.
 
     Without -o, the user's SNOOPIE_OUTPUT, else a file in `directory`. Folders that are missing are made, because the
     collector makes none. A name without a placeholder that exists already is refused.
     """
     text = named if named is not None else environment.get("SNOOPIE_OUTPUT", "").strip()
-    wrong = next((m.group() for m in _PLACEHOLDER.finditer(text) if m.group(1) not in tuple("hpn%")), None)
-    if wrong:
-        raise UsageError(
-            f"{wrong} in {text} means nothing", "%h is the host, %p the process id, %n the program, %% is %"
-        )
     pattern = os.path.join(str(directory).replace("%", "%%"), text)
     plain = pattern.replace("%%", "%") if not _PLACEHOLDER.search(pattern.replace("%%", "")) else None
     if pattern.endswith("/") or (plain is not None and os.path.isdir(plain)):

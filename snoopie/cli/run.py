@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import snoopie
-from snoopie.cli import process, tool
+from snoopie.cli import process, settings, tool
 from snoopie.cli.output import in_shell_words, print_next
 from snoopie.cli.output_files import output_files
 from snoopie.cli.traffic import print_losses, print_traffic
@@ -20,75 +20,10 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = (
-        "snoopie run [-k KERNELS] [-b BLOCKS] [-s N] [--launch-sample N] [-o OUT] [--no-lines] [--no-host-memory] "
-        "[--no-stacks] [--no-objects] [--calls WHAT] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
-    )
-    parser.add_argument(
-        "-k",
-        "--kernels",
-        metavar="KERNELS",
-        help="measure only these: names separated by commas; *, ? and [a-z] match as in a shell; nccl and nvshmem "
-        "stand for the kernels of these libraries (default: all)",
-    )
-    parser.add_argument(
-        "-b",
-        "--blocks",
-        metavar="BLOCKS",
-        help="measure only these thread blocks: 0-7,12 or, by axis, 'x:0-3;y:1' (default: all)",
-    )
-    parser.add_argument(
-        "-s",
-        "--sample-size",
-        metavar="N",
-        type=_sample_size,
-        help="record 1 of N accesses with its addresses; 0 = none. Counts are always exact (default: 1, every access)",
-    )
-    parser.add_argument(
-        "--launch-sample",
-        metavar="N",
-        type=_launch_sample,
-        help="measure 1 launch in N of each kernel; the others run nearly at full speed (default: 1, every launch)",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="folder, or file name with %%h (host), %%p (process id), %%n (program) (default: snoopie-%%n.%%p.zst)",
-    )
-    parser.add_argument(
-        "--no-lines",
-        action="store_const",
-        const=False,
-        dest="lines",
-        help="leave out the source lines (a faster start)",
-    )
-    parser.add_argument(
-        "--no-host-memory",
-        action="store_const",
-        const=False,
-        dest="host_memory",
-        help="do not measure accesses to the host's memory",
-    )
-    parser.add_argument(
-        "--calls",
-        choices=("summary", "all", "off"),
-        help="what to record of driver calls: their sums, also each of them, or nothing (default: summary)",
-    )
-    parser.add_argument(
-        "--no-stacks",
-        action="store_const",
-        const=False,
-        dest="stacks",
-        help="leave out the call stacks of launches, copies and allocations",
-    )
-    parser.add_argument(
-        "--no-objects",
-        action="store_const",
-        const=False,
-        dest="objects",
-        help="do not tell by whom memory was allocated, nor which allocation was touched",
-    )
+    own = " ".join(setting.usage for setting in settings.options())
+    parser.usage = f"snoopie run {own} [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+    for setting in settings.options():
+        setting.add_to(parser)
     parser.add_argument(
         "--tensors",
         action="store_true",
@@ -98,20 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tool", metavar="PATH", help="mem_multigpu.so to use (default: SNOOPIE_TOOL, then this checkout's)"
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-
-
-def _sample_size(text: str) -> int:
-    return _whole_number(text, least=0)
-
-
-def _launch_sample(text: str) -> int:
-    return _whole_number(text, least=1)
-
-
-def _whole_number(text: str, least: int) -> int:
-    if not (text.isascii() and text.isdigit()) or not least <= int(text) < 1 << 32:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from {least} to 4294967295")
-    return int(text)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -125,23 +46,16 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    chosen = settings.chosen(arguments)
+    settings.check({**os.environ, **chosen})
     program = process.find_program(arguments.command[0], os.environ.get("PATH", os.defpath))
     library = tool.find_tool(arguments.tool, os.environ)
     tool.check_machine(library, os.environ)
-    files = output_files(arguments.output, os.environ, Path.cwd())
+    files = output_files(chosen.get("SNOOPIE_OUTPUT"), os.environ, Path.cwd())
     environment = tool.child_environment(
         library,
         os.environ,
-        kernels=arguments.kernels,
-        sample_size=arguments.sample_size,
-        launch_sample=arguments.launch_sample,
-        lines=arguments.lines,
-        blocks=arguments.blocks,
-        host_memory=arguments.host_memory,
-        calls=arguments.calls,
-        stacks=arguments.stacks,
-        objects=arguments.objects,
-        output=files.pattern,
+        settings={**chosen, "SNOOPIE_OUTPUT": files.pattern},
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )
     before = files.existing()

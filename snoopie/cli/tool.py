@@ -91,43 +91,15 @@ def child_environment(
     tool: Path,
     environment: Mapping[str, str],
     *,
-    kernels: str | None = None,
-    sample_size: int | None = None,
-    launch_sample: int | None = None,
-    lines: bool | None = None,
-    blocks: str | None = None,
-    host_memory: bool | None = None,
-    calls: str | None = None,
-    stacks: bool | None = None,
-    objects: bool | None = None,
-    output: str | None = None,
+    settings: Mapping[str, str],
     tensors: Path | None = None,
 ) -> dict[str, str]:
-    """The environment for a program under the collector; what is None stays as the user has it."""
+    """The environment for a program under the collector; settings that are not given stay as the user has them."""
     child = dict(environment)
     child["PATH"] = search_path(environment)
     others = environment.get("LD_PRELOAD")
     child["LD_PRELOAD"] = f"{tool}:{others}" if others else str(tool)
-    if kernels is not None:
-        child["KERNEL_NAME"] = kernels
-    if sample_size is not None:
-        child["SAMPLE_SIZE"] = str(sample_size)
-    if launch_sample is not None:
-        child["LAUNCH_SAMPLE"] = str(launch_sample)
-    if lines is not None:
-        child["CODE_ATTRIBUTION"] = "1" if lines else "0"
-    if blocks is not None:
-        child["BLOCKS"] = blocks
-    if host_memory is not None:
-        child["HOST_MEMORY"] = "1" if host_memory else "0"
-    if calls is not None:
-        child["CALLS"] = calls
-    if stacks is not None:
-        child["CODE_CONTEXT"] = "1" if stacks else "0"
-    if objects is not None:
-        child["DATA_OBJECT_ATTRIBUTION"] = "1" if objects else "0"
-    if output is not None:
-        child["SNOOPIE_OUTPUT"] = output
+    child |= settings
     if tensors is not None:
         child["SNOOPIE_TENSORS"] = str(tensors)
         others = environment.get("PYTHONPATH")

@@ -21,6 +21,8 @@ import gpu_machine
 import pytest
 from gpu_traffic import APPS
 
+from snoopie.cli.settings import BY_VARIABLE
+
 if TYPE_CHECKING:
     from snoopie import Trace
 
@@ -52,12 +54,8 @@ NEEDS = {
     "train.py": ("torch", "torch"),
 }
 
-# Settings of the user's shell that would change what the tests see.
-SETTINGS = (
-    *("KERNEL_NAME", "BLOCKS", "CODE_ATTRIBUTION", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "PACKING", "SNOOPIE_OUTPUT"),
-    *("CALLS", "CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION"),
-    *("LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"),
-)
+# Variables of the user's shell that would change what the tests see. Where disassembly is kept changes only the time.
+SETTINGS = {*BY_VARIABLE, "LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"} - {"SNOOPIE_CACHE"}
 
 LIBRARIES = {
     # NVLink multicast can put switches that others share out of service: no library may try it.

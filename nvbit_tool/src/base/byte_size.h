@@ -7,8 +7,6 @@
 
 namespace snoopie {
 
-constexpr const char* kByteSizeForm = "a number of bytes, or one with K, M, G or T for powers of 1024";
-
 // "500", "64K", "2G"; none if it is neither, or more than 64 bits hold.
 std::optional<uint64_t> parse_byte_size(const std::string& text);
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "disassemble/files.h"
+#include "settings/disassembly.h"
 
 namespace snoopie {
 
@@ -91,7 +92,7 @@ std::optional<Output> decode(const std::string& frame) {
 }  // namespace
 
 std::string cache_directory() {
-    std::string base = variable("SNOOPIE_CACHE");
+    std::string base = variable(kCacheVariable);
     if (base.empty()) {
         base = variable("XDG_CACHE_HOME");
         if (base.empty() || base[0] != '/') {  // a relative one is to be ignored, says its specification

@@ -3,9 +3,7 @@
 //   disassemble ARGUMENTS...               what  nvdisasm ARGUMENTS...  does, from the cache if possible
 //   disassemble --warm LIST [--jobs N]     fills the cache, N runs at a time: one run a line, its arguments separated by tabs
 //
-// SNOOPIE_NVDISASM    the real program; default: nvdisasm on PATH
-// SNOOPIE_CACHE       the folder of the cache; default: snoopie in XDG_CACHE_HOME, or in ~/.cache
-// SNOOPIE_CACHE_SIZE  its bound in bytes, 64M or 2G; default 1G; 0 keeps nothing
+// Its settings are among the collector's (settings/settings.h).
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +20,11 @@
 #include "disassemble/cache.h"
 #include "disassemble/files.h"
 #include "disassemble/nvdisasm.h"
+#include "settings/disassembly.h"
 
 using namespace snoopie;
 
 namespace {
-
-constexpr uint64_t kDefaultBound = uint64_t{1} << 30;
 
 int refuse(const std::string& sentence) {
     std::fprintf(stderr, "snoopie: %s\n", sentence.c_str());
@@ -36,9 +33,9 @@ int refuse(const std::string& sentence) {
 
 // None: nothing is to be remembered.
 std::optional<Cache> open_cache() {
-    const char* text = std::getenv("SNOOPIE_CACHE_SIZE");
+    const char* text = std::getenv(kCacheSizeVariable);
     // One that is not understood is the collector's to complain of, once.
-    const uint64_t bound = text && *text ? parse_byte_size(text).value_or(0) : kDefaultBound;
+    const uint64_t bound = parse_byte_size(text && *text ? text : kDefaultCacheSize).value_or(0);
     const std::string directory = cache_directory();
     if (bound == 0 || directory.empty()) return std::nullopt;
     return std::optional<Cache>(std::in_place, directory, bound);

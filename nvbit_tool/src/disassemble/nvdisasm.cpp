@@ -14,6 +14,7 @@
 
 #include "disassemble/files.h"
 #include "disassemble/sha256.h"
+#include "settings/disassembly.h"
 
 namespace snoopie {
 
@@ -56,8 +57,8 @@ std::vector<char*> pointers(const std::string& program, const Arguments& argumen
 }  // namespace
 
 std::string find_nvdisasm() {
-    const char* chosen = std::getenv("SNOOPIE_NVDISASM");
-    const std::string name = chosen && *chosen ? chosen : "nvdisasm";
+    const char* chosen = std::getenv(kNvdisasmVariable);
+    const std::string name = chosen && *chosen ? chosen : kDefaultNvdisasm;
     if (names_a_folder(name)) return is_another_program(name) ? name : "";
     const char* path = std::getenv("PATH");
     std::string_view folders = path ? path : "/bin:/usr/bin";

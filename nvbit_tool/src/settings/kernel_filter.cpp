@@ -8,9 +8,6 @@ namespace snoopie {
 
 namespace {
 
-constexpr const char* kAllowed =
-    "write all, or kernel names separated by commas, with or without template and argument list; *, ? and [a-z] match as in a shell";
-
 bool opens(char c) { return c == '<' || c == '(' || c == '['; }
 bool closes(char c) { return c == '>' || c == ')' || c == ']'; }
 
@@ -78,7 +75,7 @@ std::vector<std::string> spellings(const std::string& demangled) {
     return names;
 }
 
-std::string KernelFilter::parse(const std::string& text, std::vector<std::string>* patterns) {
+bool KernelFilter::parse(const std::string& text, std::vector<std::string>* patterns) {
     patterns->clear();
     size_t start = 0;
     while (true) {
@@ -86,15 +83,15 @@ std::string KernelFilter::parse(const std::string& text, std::vector<std::string
         std::string pattern = text.substr(start, comma == std::string::npos ? comma : comma - start);
         const size_t first = pattern.find_first_not_of(' ');
         pattern = first == std::string::npos ? "" : pattern.substr(first, pattern.find_last_not_of(' ') - first + 1);
-        if (pattern.empty()) return kAllowed;
-        if (std::count(pattern.begin(), pattern.end(), '[') != std::count(pattern.begin(), pattern.end(), ']')) return kAllowed;
+        if (pattern.empty()) return false;
+        if (std::count(pattern.begin(), pattern.end(), '[') != std::count(pattern.begin(), pattern.end(), ']')) return false;
         patterns->push_back(pattern);
         if (comma == std::string::npos) break;
         start = comma + 1;
     }
     // "all" among names means all.
     if (std::find(patterns->begin(), patterns->end(), "all") != patterns->end()) patterns->clear();
-    return "";
+    return true;
 }
 
 KernelFilter::KernelFilter(const std::vector<std::string>& patterns) {

@@ -8,8 +8,9 @@ namespace snoopie {
 
 class KernelFilter {
   public:
-    // Splits KERNEL_NAME at the commas that separate patterns (those inside <> or () belong to a name). Returns "" or what is allowed.
-    static std::string parse(const std::string& text, std::vector<std::string>* patterns);
+    // Splits KERNEL_NAME at the commas that separate patterns (those inside <> or () belong to a name); "all" leaves none. False if one is
+    // empty or has unpaired brackets.
+    static bool parse(const std::string& text, std::vector<std::string>* patterns);
 
     // No patterns = every kernel. nccl and nvshmem stand for the kernels of these libraries.
     explicit KernelFilter(const std::vector<std::string>& patterns);

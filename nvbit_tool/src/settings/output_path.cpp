@@ -24,14 +24,13 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-std::string check_output_pattern(const std::string& pattern) {
-    for (size_t i = 0; i < pattern.size(); ++i) {
-        if (pattern[i] != '%') continue;
+bool is_output_pattern(const std::string& text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '%') continue;
         ++i;
-        if (i == pattern.size() || !std::strchr("hpn%", pattern[i]))
-            return "a directory or a file name; %h stands for the host, %p for the process id, %n for the program, %% for %";
+        if (i == text.size() || !std::strchr("hpn%", text[i])) return false;
     }
-    return "";
+    return true;
 }
 
 OutputFile output_file(const std::string& pattern, const OutputNames& names, const std::string& directory) {

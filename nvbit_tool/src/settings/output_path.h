@@ -13,8 +13,8 @@ struct OutputNames {
 
 constexpr const char* kDefaultFileName = "snoopie-%n.%p.zst";
 
-// "" if the pattern can be used, else what is allowed.
-std::string check_output_pattern(const std::string& pattern);
+// Whether each % is followed by a letter that stands for something.
+bool is_output_pattern(const std::string& text);
 
 struct OutputFile {
     std::string path;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -17,15 +18,8 @@ namespace snoopie {
 
 namespace {
 
-// Variables that change which GPUs a process sees or how its libraries communicate.
-constexpr std::array kEnvironmentPrefixes = {"CUDA_",         "NCCL_",
-                                             "NVSHMEM_",      "UCX_",
-                                             "KERNEL_NAME=",  "CODE_ATTRIBUTION=",
-                                             "CODE_CONTEXT=", "DATA_OBJECT_ATTRIBUTION=",
-                                             "SAMPLE_SIZE=",  "LAUNCH_SAMPLE=",
-                                             "BLOCKS=",       "HOST_MEMORY=",
-                                             "PACKING=",      "CALLS=",
-                                             "SNOOPIE_"};
+// Variables that change which GPUs a process sees or how its libraries communicate; the settings are recorded as well.
+constexpr std::array kEnvironmentPrefixes = {"CUDA_", "NCCL_", "NVSHMEM_", "UCX_", "SNOOPIE_"};
 
 // Where launchers put ranks: Open MPI; MPICH, nvshmrun (Hydra) and Cray's PALS; PMIx; Slurm; torchrun.
 constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
@@ -42,6 +36,12 @@ constexpr std::array kRanks = {"OMPI_COMM_WORLD_RANK",
                                "RANK",
                                "LOCAL_RANK",
                                "WORLD_SIZE"};
+
+bool is_recorded(const std::string& variable) {
+    return std::any_of(kEnvironmentPrefixes.begin(), kEnvironmentPrefixes.end(),
+                       [&](const char* prefix) { return variable.rfind(prefix, 0) == 0; }) ||
+           std::any_of(std::begin(kSettings), std::end(kSettings), [&](const Setting& setting) { return variable == setting.variable; });
+}
 
 std::vector<std::string> read_command() {
     std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -71,8 +71,7 @@ ProcessInfo this_process() {
         const size_t equals = text.find('=');
         if (equals == std::string::npos) continue;
         const std::string name = text.substr(0, equals);
-        for (const char* prefix : kEnvironmentPrefixes)
-            if (text.rfind(prefix, 0) == 0) process.environment[name] = text.substr(equals + 1);
+        if (is_recorded(name)) process.environment[name] = text.substr(equals + 1);
         for (const char* rank : kRanks)
             if (name == rank) process.ranks[name] = text.substr(equals + 1);
     }
@@ -86,12 +85,18 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.key("tool").begin_object();
     json.member("version", tool.version).member("nvbit", tool.nvbit).member("cuda", tool.cuda).member("driver", tool.driver).end_object();
     json.key("settings").begin_object();
-    json.member("kernels", options.kernels_text()).member("sample_size", options.sample_size);
-    json.member("launch_sample", options.launch_sample);
-    json.member("code_attribution", options.code_attribution).member("output", output);
-    json.member("blocks", options.blocks_text).member("host_memory", options.host_memory);
-    json.member("code_context", options.code_context).member("object_attribution", options.object_attribution);
-    json.member("packing", options.packing).member("calls", options.calls_text()).end_object();
+    for (const Setting& setting : kSettings) {
+        if (!*setting.recorded) continue;
+        const std::string value = setting.rule.show(setting.rule, options);
+        json.key(setting.recorded);
+        if (setting.rule.kind == Kind::flag)
+            json.value(value == "1");
+        else if (setting.rule.kind == Kind::number)
+            json.raw(value);
+        else
+            json.value(value);
+    }
+    json.member("output", output).end_object();
     json.key("process").begin_object();
     json.member("host", process.host).member("pid", process.pid).member("program", process.program);
     json.key("command").begin_array();

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from snoopie import cli
-from snoopie.cli import tool
+from snoopie.cli import settings, tool
 from snoopie.errors import SnoopieError
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
@@ -56,20 +56,8 @@ class Bench:
         kept = {
             name: value
             for name, value in os.environ.items()
-            if name
-            not in (
-                "KERNEL_NAME",
-                "SAMPLE_SIZE",
-                "LAUNCH_SAMPLE",
-                "CODE_ATTRIBUTION",
-                "BLOCKS",
-                "HOST_MEMORY",
-                "CALLS",
-                "CODE_CONTEXT",
-                "DATA_OBJECT_ATTRIBUTION",
-                "LD_PRELOAD",
-                "CUDA_INJECTION64_PATH",
-            )
+            if name not in settings.BY_VARIABLE
+            and name not in ("LD_PRELOAD", "CUDA_INJECTION64_PATH")
             and not name.startswith("SNOOPIE_")
         }
         self.environment = kept | {
@@ -143,27 +131,47 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
     )
 
 
-def test_it_sets_what_was_chosen(bench: Bench) -> None:
-    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
-    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION", "SNOOPIE_OUTPUT", "LD_PRELOAD"]
-    app = bench.app(f"for name in {names}: print(name, os.environ.get(name))")
+# Of options whose value is free.
+TEXTS = {"KERNEL_NAME": "put*,get", "BLOCKS": "x:0-3;y:1", "SNOOPIE_OUTPUT": "traces/"}
+
+
+def other_value(setting: settings.Setting) -> str:
+    """One that is allowed and is not the default."""
+    if setting.kind == "number":
+        return str(setting.least + 10)
+    return TEXTS.get(setting.variable) or next(word for word in setting.words.split("|") if word != setting.default)
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_it_sets_what_was_chosen(bench: Bench, short: bool) -> None:
+    values = {setting: other_value(setting) for setting in settings.options()}
+    app = bench.app(
+        f"for name in {[*(one.variable for one in values), 'LD_PRELOAD']}: print(name, os.environ.get(name))"
+    )
     bench.environment["LD_PRELOAD"] = str(_loaded_library())
-    blocks = ["-b", "x:0-3;y:1", "--no-host-memory", "--no-stacks", "--no-objects"]
+    words = []
+    for setting, value in values.items():
+        words += [setting.names[0 if short else -1], *([] if setting.kind == "flag" else [value])]
+    expected = {setting.variable: value for setting, value in values.items()}
+    expected["SNOOPIE_OUTPUT"] = f"{bench.work}/traces/snoopie-%n.%p.zst"
+    expected["LD_PRELOAD"] = f"{bench.tool}:{_loaded_library()}"
+    assert bench.run(*words, "--", app).stdout.splitlines() == [f"{name} {value}" for name, value in expected.items()]
+
+
+def test_the_options_that_scripts_use(bench: Bench) -> None:
+    names = ["KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CODE_ATTRIBUTION", "BLOCKS", "HOST_MEMORY", "CALLS"]
+    names += ["CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION"]
+    app = bench.app(f"print(*(os.environ.get(name) for name in {names}))")
+    switched_off = ["--no-lines", "--no-host-memory", "--no-stacks", "--no-objects"]
     samples = ["-s", "100", "--launch-sample", "10", "--calls", "all"]
-    done = bench.run("-k", "put*,get", *samples, "--no-lines", *blocks, "-o", "traces/", "--", app)
-    assert done.stdout.splitlines() == [
-        "KERNEL_NAME put*,get",
-        "SAMPLE_SIZE 100",
-        "LAUNCH_SAMPLE 10",
-        "CODE_ATTRIBUTION 0",
-        "BLOCKS x:0-3;y:1",
-        "HOST_MEMORY 0",
-        "CALLS all",
-        "CODE_CONTEXT 0",
-        "DATA_OBJECT_ATTRIBUTION 0",
-        f"SNOOPIE_OUTPUT {bench.work}/traces/snoopie-%n.%p.zst",
-        f"LD_PRELOAD {bench.tool}:{_loaded_library()}",
-    ]
+    done = bench.run("-k", "put*,get", *samples, *switched_off, "-b", "x:0-3;y:1", "--", app)
+    assert done.stdout == "put*,get 100 10 0 x:0-3;y:1 0 all 0 0\n"
+
+
+def test_it_sets_nothing_that_was_not_chosen(bench: Bench) -> None:
+    variables = [name for name in settings.BY_VARIABLE if name != "SNOOPIE_OUTPUT"]
+    app = bench.app(f"print([name for name in {variables} if name in os.environ])")
+    assert bench.run("--", app).stdout == "[]\n"
 
 
 def test_it_leaves_what_the_user_set(bench: Bench) -> None:
@@ -326,12 +334,19 @@ def test_a_broken_pipe_ends_the_program_as_it_would_without_snoopie(bench: Bench
         (["--", "./broken"], 126, "could not be started"),
         (["--"], 2, "no program is named"),
         ([], 2, "no program is named"),
-        (["-s", "-1", "--", "./app"], 2, "is not a whole number"),
-        (["-s", "1.5", "--", "./app"], 2, "1.5 is not a whole number"),
-        (["-s", "4294967296", "--", "./app"], 2, "is not a whole number"),
-        (["--launch-sample", "0", "--", "./app"], 2, "0 is not a whole number from 1 to 4294967295"),
-        (["--launch-sample", "ten", "--", "./app"], 2, "ten is not a whole number"),
-        (["-o", "a%x.zst", "--", "./app"], 2, "%x in a%x.zst means nothing"),
+        (["-s", "-1", "--", "./app"], 2, "--sample-size -1: write a whole number from 0 to 4294967295"),
+        (["-s", "1.5", "--", "./app"], 2, "--sample-size 1.5: write a whole number"),
+        (["-s", "4294967296", "--", "./app"], 2, "--sample-size 4294967296: write a whole number"),
+        (["--launch-sample", "0", "--", "./app"], 2, "--launch-sample 0: write a whole number from 1 to 4294967295"),
+        (["--launch-sample", "ten", "--", "./app"], 2, "--launch-sample ten: write a whole number"),
+        (["--calls", "some", "--", "./app"], 2, "--calls some: write off, summary or all"),
+        (["-k", "put,,get", "--", "./app"], 2, "--kernels put,,get: write all, or names separated by commas"),
+        (["-b", "some", "--", "./app"], 2, "--blocks some: write all, linear indices"),
+        (
+            ["-o", "a%x.zst", "--", "./app"],
+            2,
+            "--output a%x.zst: write a folder or a file name; %h stands for the host",
+        ),
         (["-o", "plain", "--", "./app"], 1, "plain exists already"),
         (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be made"),
         (["--tool", "absent.so", "--", "./app"], 1, "--tool names absent.so, which is not a file"),
@@ -364,6 +379,20 @@ def test_refusals_are_one_line(
     (line,) = done.err.splitlines()
     assert line.startswith("snoopie: ")
     assert message in line
+
+
+@pytest.mark.parametrize("setting", [one for one in settings.SETTINGS if one.pattern or one.kind != "text"])
+def test_a_variable_that_the_collector_would_refuse(bench: Bench, setting: settings.Setting) -> None:
+    bench.environment[setting.variable] = "%q,"
+    done = bench.run("--", bench.app("print('started')"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"snoopie: {setting.variable}=%q,: write {setting.allowed}\n"
+
+
+def test_an_option_stands_above_a_variable_that_is_wrong(bench: Bench) -> None:
+    bench.environment["SAMPLE_SIZE"] = "x"
+    app = bench.app("print(os.environ['SAMPLE_SIZE'])")
+    assert bench.run("-s", "7", "--", app).stdout == "7\n"
 
 
 def test_another_profiler_is_refused(bench: Bench) -> None:
