@@ -1,6 +1,7 @@
 #include "memory/address_map.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace snoopie {
 
@@ -164,13 +165,14 @@ std::optional<uint8_t> AddressMap::sole_owner(uint64_t address) const {
     std::unique_lock lock(mutex_);
     const Object* object = object_at(address);
     if (!object || object->kind == ObjectKind::managed) return std::nullopt;
-    if (object->kind != ObjectKind::mapping) return object->owner;
-    auto reservation = reservations_.upper_bound(address);
-    if (reservation == reservations_.begin()) return std::nullopt;
-    const auto [start, bytes] = *--reservation;
-    if (address - start >= bytes) return std::nullopt;
+    const auto after = reservations_.upper_bound(address);
+    if (after == reservations_.begin() || address - std::prev(after)->first >= std::prev(after)->second) {
+        if (object->kind == ObjectKind::mapping) return std::nullopt;
+        return object->owner;
+    }
+    const auto [start, bytes] = *std::prev(after);
     for (auto other = by_address_.lower_bound(start); other != by_address_.end() && other->first - start < bytes; ++other)
-        if (other->second.owner != object->owner) return std::nullopt;
+        if (other->second.owner != object->owner || other->second.kind == ObjectKind::managed) return std::nullopt;
     return object->owner;
 }
 
