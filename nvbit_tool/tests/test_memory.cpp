@@ -314,6 +314,53 @@ void device_that_comes_later() {
     CHECK_EQ(map.pages().size(), 2u);
 }
 
+void sole_owners() {
+    AddressMap map;
+    MapChanges changed;
+    const auto put = [&](uint64_t address, uint64_t bytes, uint8_t owner, ObjectKind kind) {
+        Object object;
+        object.address = address;
+        object.bytes = bytes;
+        object.owner = owner;
+        object.kind = kind;
+        const uint64_t before = map.version();
+        map.add(object, &changed);
+        CHECK(map.version() > before);
+    };
+    const auto owner = [&](uint64_t address) { return static_cast<int>(map.sole_owner(address).value_or(99)); };
+    put(10 * kPage, 100, 1, ObjectKind::device);
+    CHECK_EQ(owner(10 * kPage), 1);
+    CHECK_EQ(owner(10 * kPage + 99), 1);
+    CHECK_EQ(owner(10 * kPage + 100), 99);
+    CHECK_EQ(owner(10 * kPage - 1), 99);
+    put(20 * kPage, kPage, 0, ObjectKind::managed);
+    CHECK_EQ(owner(20 * kPage), 99);
+    put(22 * kPage, kPage, kOwnerHost, ObjectKind::host);
+    CHECK_EQ(owner(22 * kPage), static_cast<int>(kOwnerHost));
+    // Mappings are judged with all others of their reservation, mapped side by side or not.
+    put(32 * kPage, kPage, 1, ObjectKind::mapping);
+    CHECK_EQ(owner(32 * kPage), 99);
+    map.reserve(32 * kPage, 8 * kPage);
+    map.reserve(40 * kPage, 8 * kPage);
+    CHECK_EQ(owner(32 * kPage), 1);
+    put(33 * kPage, kPage, 1, ObjectKind::mapping);
+    put(40 * kPage, kPage, 2, ObjectKind::mapping);
+    CHECK_EQ(owner(33 * kPage), 1);
+    CHECK_EQ(owner(40 * kPage), 2);
+    put(39 * kPage, kPage, 2, ObjectKind::mapping);
+    CHECK_EQ(owner(32 * kPage), 99);
+    CHECK_EQ(owner(39 * kPage), 99);
+    uint64_t version = map.version();
+    map.begin_free(39 * kPage);
+    CHECK(map.version() > version);
+    CHECK_EQ(owner(32 * kPage), 1);
+    version = map.version();
+    map.unreserve(32 * kPage);
+    CHECK(map.version() > version);
+    CHECK_EQ(owner(32 * kPage), 99);
+    CHECK_EQ(owner(40 * kPage), 2);
+}
+
 void absurd_sizes() {
     AddressMap map;
     Device device;
@@ -363,6 +410,7 @@ int main() {
     multicast();
     end_of_a_context();
     device_that_comes_later();
+    sole_owners();
     absurd_sizes();
     arena();
     return test::summary("memory");

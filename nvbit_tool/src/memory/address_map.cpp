@@ -1,6 +1,7 @@
 #include "memory/address_map.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace snoopie {
 
@@ -22,6 +23,7 @@ void append(std::vector<PageRange>* ranges, const PageRange& page) {
 
 Object AddressMap::add(Object object, MapChanges* changed) {
     std::unique_lock lock(mutex_);
+    ++version_;
     object.id = ++last_id_;
     by_address_[object.address] = object;
     ++live_[object.owner];
@@ -37,6 +39,7 @@ std::optional<Object> AddressMap::begin_free(uint64_t address) {
     std::unique_lock lock(mutex_);
     const auto found = by_address_.find(address);
     if (found == by_address_.end()) return std::nullopt;
+    ++version_;
     const Object object = found->second;
     by_address_.erase(found);
     return object;
@@ -44,6 +47,7 @@ std::optional<Object> AddressMap::begin_free(uint64_t address) {
 
 std::vector<Object> AddressMap::begin_free_range(uint64_t address, uint64_t bytes) {
     std::unique_lock lock(mutex_);
+    ++version_;
     std::vector<Object> objects;
     auto entry = by_address_.lower_bound(address);
     while (entry != by_address_.end() && entry->first - address < bytes) {
@@ -55,6 +59,7 @@ std::vector<Object> AddressMap::begin_free_range(uint64_t address, uint64_t byte
 
 void AddressMap::end_free(const Object& object, Freed freed, MapChanges* changed) {
     std::unique_lock lock(mutex_);
+    ++version_;
     switch (freed) {
         case Freed::failed:
             by_address_.try_emplace(object.address, object);
@@ -72,6 +77,7 @@ void AddressMap::end_free(const Object& object, Freed freed, MapChanges* changed
 
 std::vector<Object> AddressMap::end_context(uint64_t context, MapChanges* changed) {
     std::unique_lock lock(mutex_);
+    ++version_;
     std::vector<Object> ended;
     for (auto entry = by_address_.begin(); entry != by_address_.end();) {
         if (entry->second.context != context) {
@@ -134,6 +140,40 @@ void AddressMap::disown(uint32_t object, MapChanges* changed) {
         if (held != by_page_.end() && held->second.back().object == object)
             append(&changed->pages, {page, 1, held->second.back().owner, 0});
     }
+}
+
+void AddressMap::reserve(uint64_t address, uint64_t bytes) {
+    std::unique_lock lock(mutex_);
+    ++version_;
+    reservations_[address] = bytes;
+}
+
+void AddressMap::unreserve(uint64_t address) {
+    std::unique_lock lock(mutex_);
+    ++version_;
+    reservations_.erase(address);
+}
+
+const Object* AddressMap::object_at(uint64_t address) const {
+    auto found = by_address_.upper_bound(address);
+    if (found == by_address_.begin()) return nullptr;
+    const Object& object = (--found)->second;
+    return address - object.address < object.bytes ? &object : nullptr;
+}
+
+std::optional<uint8_t> AddressMap::sole_owner(uint64_t address) const {
+    std::unique_lock lock(mutex_);
+    const Object* object = object_at(address);
+    if (!object || object->kind == ObjectKind::managed) return std::nullopt;
+    const auto after = reservations_.upper_bound(address);
+    if (after == reservations_.begin() || address - std::prev(after)->first >= std::prev(after)->second) {
+        if (object->kind == ObjectKind::mapping) return std::nullopt;
+        return object->owner;
+    }
+    const auto [start, bytes] = *std::prev(after);
+    for (auto other = by_address_.lower_bound(start); other != by_address_.end() && other->first - start < bytes; ++other)
+        if (other->second.owner != object->owner || other->second.kind == ObjectKind::managed) return std::nullopt;
+    return object->owner;
 }
 
 AddressMap::Pages AddressMap::pages_of(uint64_t address, uint64_t bytes) {

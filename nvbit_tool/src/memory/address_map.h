@@ -9,6 +9,7 @@
 // onto one of them ends that for all.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -52,7 +53,16 @@ class AddressMap {
     // For an object without an address.
     uint32_t new_id();
 
+    // Addresses that the program keeps for mappings, of one owner or of several.
+    void reserve(uint64_t address, uint64_t bytes);
+    void unreserve(uint64_t address);
+
     std::optional<uint8_t> owner_of(uint64_t address) const;
+    // Who owns all that a pointer to `address` may reach by arithmetic: the allocation that it lies in, or all that is mapped into the
+    // reservation. None if there are several, or if it is not known. Managed memory is anybody's.
+    std::optional<uint8_t> sole_owner(uint64_t address) const;
+    // Rises whenever the answer to these can change.
+    uint64_t version() const { return version_.load(std::memory_order_acquire); }
     // Live objects that overlap a range, lowest address first.
     std::vector<Object> objects_in(uint64_t address, uint64_t bytes) const;
 
@@ -91,8 +101,13 @@ class AddressMap {
     void change_pages(Pages pages, MapChanges* changed, Change change);
     void release(const Object& object, MapChanges* changed);
 
+    // The live object at an address. The caller holds the lock.
+    const Object* object_at(uint64_t address) const;
+
     mutable std::mutex mutex_;
+    std::atomic<uint64_t> version_{0};
     uint32_t last_id_ = 0;
+    std::map<uint64_t, uint64_t> reservations_;  // address → bytes
     std::map<uint64_t, Object> by_address_;
     std::unordered_map<uint64_t, Holders> by_page_;
     std::unordered_map<uint32_t, Pages> own_;  // of the objects that own theirs

@@ -1,0 +1,28 @@
+// Whether an access of a launch may leave the GPU, by what its address is made from and what the parameters hold.
+//
+// A pointer into memory that is the GPU's own makes accesses that stay there, as long as the program does not leave an allocation by
+// arithmetic. To be safe from that, too, the numbers that take part in an address are looked at: none may be a pointer to foreign memory
+// by itself, nor lead from the pointer into foreign memory, as the distance of two pointers would. Where anything is not as expected the
+// answer is yes: a probe too many costs time, one too few would cost an access.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "code/parameters.h"
+#include "code/roots.h"
+
+namespace snoopie {
+
+// Memory as one GPU sees it. `own`: an allocation of which all is in its memory. `nowhere`: no memory that is known.
+enum class Where : uint8_t { own, foreign, nowhere };
+using WhereIs = std::function<Where(uint64_t address)>;
+
+// The bytes of the parameters of a launch, which its call holds in one of two forms; none if they are not whole.
+std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra);
+
+// `parameters`: as they lie in constant bank 0.
+bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where);
+
+}  // namespace snoopie

@@ -1,0 +1,109 @@
+// Which accesses of a launch may leave the GPU, by the values of its parameters.
+#include "launches/live_calls.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.h"
+
+using namespace snoopie;
+
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kOwn = 0x7f00'0000'0000;      // 64 MiB
+constexpr uint64_t kForeign = kOwn + 64 * kMiB;  // right behind it
+constexpr uint64_t kOther = 0x7e00'0000'0000;    // own, with nothing around it
+
+Where where(uint64_t address) {
+    if (address >= kOwn && address < kForeign) return Where::own;
+    if (address >= kForeign && address < kForeign + 64 * kMiB) return Where::foreign;
+    if (address >= kOther && address < kOther + 64 * kMiB) return Where::own;
+    return Where::nowhere;
+}
+
+Roots roots(std::vector<uint16_t> pointers, std::vector<uint16_t> numbers = {}) { return {false, std::move(pointers), std::move(numbers)}; }
+
+bool leaves(const Roots& address, const std::vector<uint64_t>& words) {
+    std::string bytes(words.size() * 8, '\0');
+    std::memcpy(bytes.data(), words.data(), bytes.size());
+    return may_leave(address, bytes, where);
+}
+
+void pointers() {
+    CHECK(!leaves(roots({0}), {kOwn}));
+    CHECK(!leaves(roots({1}), {kForeign, kOther + 5}));
+    CHECK(leaves(roots({0}), {kForeign, kOwn}));
+    CHECK(leaves(Roots(), {kOwn}));
+    // Both have a part in it, or it can be either.
+    CHECK(!leaves(roots({0, 1}), {kOwn, kOther}));
+    CHECK(leaves(roots({0, 1}), {kOwn, kForeign}));
+    // Null, before an allocation, behind it, nowhere; and a word that the launch does not have.
+    for (const uint64_t value : {uint64_t{0}, kOther - 4, kOther + 64 * kMiB, uint64_t{1} << 46, uint64_t{4096}})
+        CHECK(leaves(roots({0}), {value}));
+    CHECK(leaves(roots({1}), {kOwn}));
+    // A distance from one to another.
+    CHECK(leaves(roots({0, 1}), {kOther, kForeign - kOther}));
+    CHECK(leaves(roots({0, 1}), {kOwn, 64 * kMiB}));
+    CHECK(leaves(roots({0, 1}), {kForeign - 4096, 4096}));
+    CHECK(!leaves(roots({0, 1}), {kOwn, 4096}));
+    CHECK(!leaves(roots({0, 1}), {kOwn, 0}));
+}
+
+uint64_t two(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
+
+void numbers() {
+    CHECK(!leaves(roots({0}, {2}), {kOwn, two(4096, 0x7f00)}));
+    CHECK(!leaves(roots({0}, {2, 3}), {kOwn, 4096}));
+    // A distance in elements of 1 to 16 bytes, forwards and backwards, in 32 bits and in 64.
+    for (const uint64_t size : {1, 2, 4, 8, 16}) {
+        CHECK(leaves(roots({0}, {2}), {kOwn, 64 * kMiB / size}));
+        CHECK(leaves(roots({0}, {2, 3}), {kOwn, 64 * kMiB / size}));
+    }
+    CHECK(leaves(roots({0}, {3}), {kOwn, two(7, 16 * kMiB)}));
+    CHECK(leaves(roots({0}, {2, 3}), {kOther, (kForeign - kOther) / 4}));
+    const uint64_t back = 0 - (kForeign - kOther) / 8;
+    CHECK(!leaves(roots({0}, {2, 3}), {kOther, back}));
+    CHECK(!leaves(roots({0}, {2, 3}), {kOwn, back}));
+    // Two integers in a word are looked at by themselves: together they could be anything.
+    CHECK(!leaves(roots({0}, {2}), {kOther, two(16, 16)}));
+    // A pointer of which only a part, or a shifted copy, goes into the address.
+    CHECK(leaves(roots({0}, {2}), {kOther, kForeign}));
+    CHECK(leaves(roots({0}, {3}), {kOther, kForeign}));
+    CHECK(!leaves(roots({0}, {2, 3}), {kOther, kOwn}));
+    CHECK(leaves(roots({0}, {9}), {kOwn, 0}));
+}
+
+void bytes() {
+    const KernelParameters kernel{{0x210, 20}, {{0, 8}, {8, 4}, {16, 4}}};
+    uint64_t pointer = kOwn;
+    uint32_t a = 5;
+    uint32_t b = 7;
+    void* parameters[] = {&pointer, &a, &b};
+    const auto read = parameter_bytes(kernel, parameters, nullptr);
+    CHECK(read && read->size() == 20);
+    CHECK(std::memcmp(read->data(), &pointer, 8) == 0 && (*read)[8] == 5 && (*read)[16] == 7 && (*read)[12] == 0);
+    void* lacking[] = {&pointer, nullptr, &b};
+    CHECK(!parameter_bytes(kernel, lacking, nullptr));
+
+    size_t size = read->size();
+    void* const pointer_key = reinterpret_cast<void*>(1);
+    void* const size_key = reinterpret_cast<void*>(2);
+    std::string buffer = *read;
+    void* extra[] = {pointer_key, buffer.data(), size_key, &size, nullptr};
+    CHECK(parameter_bytes(kernel, nullptr, extra) == read);
+    size = 16;
+    CHECK(!parameter_bytes(kernel, nullptr, extra));
+    CHECK(!parameter_bytes(kernel, nullptr, nullptr));
+    CHECK(parameter_bytes({{0x210, 0}, {}}, nullptr, nullptr) == std::string());
+}
+
+}  // namespace
+
+int main() {
+    pointers();
+    numbers();
+    bytes();
+    return test::summary("live calls");
+}
