@@ -2,8 +2,8 @@
 
 Needs two GPUs that reach each other's memory, nvcc and make, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL
 names another) and NVBit (NVBIT_PATH); for the all-reduces also the Python package nvidia-nccl-cu13, for the training
-PyTorch. A program that needs four GPUs is left out where there are fewer. Nothing else should use these GPUs at the same
-time. cost_plan.py declares what is measured; the programs are in kernels/ and training/, the control is in control/.
+PyTorch. A program that needs four GPUs is left out where there are fewer. Nothing else should use these GPUs meanwhile.
+cost_plan.py declares what is measured; the programs are in kernels/ and training/, the control is in control/.
 Each process checks its own result.
 
 Processes run one after another, in rounds. A round runs every cell of the tables once, so that a slow change of the
