@@ -153,6 +153,9 @@ _CODE = {
     "width": Column("Width", Kind.NUMBER, "Bytes that each lane asks for."),
     "uncounted": Column("What cannot be counted", Kind.NAME, "Instructions whose bytes cannot be told."),
     "stack": Column("Stack", Kind.NUMBER, "The call stack of the program."),
+    "frame": Column("Frame", Kind.NUMBER, "One place in the code of the program, as call stacks have it."),
+    "level": Column("Level", Kind.NUMBER, "How deep it was inlined there; 0 is innermost."),
+    "python": Column("Python", Kind.FLAG, "Whether it is a function of Python."),
     "launched_by": Column("Launched by", Kind.PATH, "The line of the program that launched the kernel."),
 }
 _OBJECTS = {
@@ -232,7 +235,12 @@ _TIMES = {
     "block": Column("Block", Kind.PLACE, "The threads of a block in x, y and z."),
     "shared_memory": Column("Shared memory", Kind.BYTES, "Dynamic shared memory of each block."),
     "stream": Column("Stream", Kind.WORD, "The handle of the CUDA stream."),
-    "lane": Column("Lane", Kind.NUMBER, "A row of the timeline."),
+    "called": Column("Called", Kind.CLOCK, "When the program launched it."),
+    "spanned": Column("Timed", Kind.FLAG, "Whether its times are those on the GPU, not those of its call."),
+    "id": Column("Number", Kind.NUMBER, "Its number in its table of the trace."),
+    "warp": Column("Warp", Kind.NUMBER, "The warp of the block that made the access."),
+    "address": Column("Address", Kind.OFFSET, "The address that was touched."),
+    "lane": Column("Lane", Kind.NUMBER, "A thread of the warp, or a row of the timeline."),
     "events": Column("Events", Kind.COUNT, "What a row of the timeline holds."),
     "place": Column("Place", Kind.WORD, "Where it ran or was called."),
 }
