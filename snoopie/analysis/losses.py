@@ -185,18 +185,18 @@ def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> p
 
 
 def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `not_measured` by what they do: what sites accesses lanes, most often run first.
+    """The rows of `not_measured` by what they do: uncounted sites accesses lanes, most often run first.
 
-    ``what`` is in plain words. -1 where it is not known how often one of them ran.
+    ``uncounted`` is in plain words. -1 where it is not known how often one of them ran.
     """
     opcodes = unmeasured["opcode"].astype("str")
     told = unmeasured.assign(
-        what=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
+        uncounted=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
     )
-    table = told.groupby("what", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
-    untold = table["what"].isin(told.loc[told["accesses"] < 0, "what"])
+    table = told.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
+    untold = table["uncounted"].isin(told.loc[told["accesses"] < 0, "uncounted"])
     table.loc[untold, ["accesses", "lanes"]] = -1
-    return table.sort_values(["accesses", "what"], ascending=[False, True], ignore_index=True)
+    return table.sort_values(["accesses", "uncounted"], ascending=[False, True], ignore_index=True)
 
 
 def _doing(opcode: str) -> str:

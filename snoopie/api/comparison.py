@@ -14,6 +14,7 @@ from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
 from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
+from snoopie.api.notebook import rows_html
 from snoopie.api.trace import Source, Trace, load
 from snoopie.words import units
 
@@ -42,9 +43,9 @@ class Comparison:
         return _side_by_side.summary(*self._summaries)
 
     def summary_in_words(self) -> pd.DataFrame:
-        """metric | A B change ratio: `summary` as text, with units"""
+        """metric | a b change ratio: `summary` as text, with units"""
         table = self.summary()
-        return _side_by_side.in_words(table, map(limits.writer, table.index), self.about)
+        return _side_by_side.in_words(table, table.index, self.about)
 
     def matrices(
         self, value: Value = "bytes", reading: Reading = "issued", initiated: Initiated = "device"
@@ -140,7 +141,7 @@ class Comparison:
         titles = zip(_side_by_side.SIDES, self._both, strict=True)
         traces = "".join(f"<p>{side}: {html.escape(repr(trace))}</p>" for side, trace in titles)
         told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.remarks())
-        return f"<div>{traces}{self.summary_in_words().to_html(escape=True)}<ul>{told}</ul></div>"
+        return f"<div>{traces}{rows_html(self.summary_in_words().reset_index())}<ul>{told}</ul></div>"
 
     # Inside. Tables of A and B are kept: they serve every value.
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
-from snoopie.words import units
-from snoopie.words.columns import AMOUNTS, heading
+from snoopie.words.columns import heading, kind, meaning, say
 
 MOST_ROWS = 20
 _MOST_PLACES = 64
 _MOST_LETTERS = 120
-_FRACTIONS = ("share", "wire_efficiency")
 _SHADE = "rgba(1, 115, 178, {:.2f})"
 _RIGHT = "text-align: right"
 _LEFT = "text-align: left"
@@ -59,8 +57,8 @@ def rows_html(table: pd.DataFrame, columns: Sequence[str] | None = None, most: i
     """The first rows as an HTML table, all names escaped; the exact amount is in a cell's tooltip."""
     names = [str(name) for name in table.columns] if columns is None else list(columns)
     shown = table.head(most)
-    numbers = [name in AMOUNTS or table[name].dtype.kind in "iuf" for name in names]
-    head = _row("th", [heading(name) for name in names], [_RIGHT if number else _LEFT for number in numbers])
+    numbers = [kind(name).is_number or table[name].dtype.kind in "iuf" for name in names]
+    head = _head(names, numbers)
     cells = [_cells(name, shown[name], number) for name, number in zip(names, numbers, strict=True)]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     more = len(table) - len(shown)
@@ -73,15 +71,14 @@ def matrix_html(matrix: pd.DataFrame, value: str) -> str:
     if max(matrix.shape) > _MOST_PLACES:
         cut = matrix.iloc[:_MOST_PLACES, :_MOST_PLACES]
         return matrix_html(cut, value) + f"<p>… of {len(matrix)} × {len(matrix.columns)}</p>"
-    amount = AMOUNTS.get(value, units.count) if value.endswith("bytes") else units.count
     largest = max(float(matrix.to_numpy().max(initial=0)), 1.0)
-    first, second = str(matrix.index.name or ""), str(matrix.columns.name or "")
+    first, second = (heading(str(side.name or "")) for side in (matrix.index, matrix.columns))
     head = _row("th", [f"{first} ↓ {second} →", *map(str, matrix.columns)], [_LEFT] + [_RIGHT] * len(matrix.columns))
     body = ""
     for label, line in zip(matrix.index, matrix.to_numpy().tolist(), strict=True):
         cells = "".join(
             f'<td title="{cell:,}" style="{_RIGHT}; background: {_SHADE.format(0.1 + 0.45 * cell / largest)}">'
-            f"{html.escape(amount(cell))}</td>"
+            f"{html.escape(say(value, cell))}</td>"
             if cell
             else f'<td style="{_RIGHT}">·</td>'
             for cell in line
@@ -104,16 +101,18 @@ def trace_html(title: str, matrix: pd.DataFrame, lines: pd.DataFrame, losses: It
 
 
 def _cells(name: str, column: pd.Series, number: bool) -> list[str]:
-    amount = AMOUNTS.get(name)
     # Someone divided a number of bytes: it is none any more.
-    if amount is None or (column.dtype.kind == "f" and name not in _FRACTIONS):
+    divided = column.dtype.kind == "f" and kind(name).is_whole
+    if divided or not kind(name).is_amount:
         align = _RIGHT if number else _LEFT
-        return [f'<td style="{align}">{_text(value)}</td>' for value in column.tolist()]
+        return [
+            f'<td style="{align}">{_text(value if divided else say(name, value))}</td>' for value in column.tolist()
+        ]
     values = column.tolist()
     largest = max((float(value) for value in values), default=0.0) if name == "bytes" else 0.0
     return [
         f'<td title="{_exact(value)}" style="{_RIGHT}{_bar(value / largest) if largest > 0 else ""}">'
-        f"{html.escape(amount(value))}</td>"
+        f"{html.escape(say(name, value))}</td>"
         for value in values
     ]
 
@@ -124,7 +123,16 @@ def _bar(share: float) -> str:
 
 
 def _exact(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else html.escape(str(value))
+
+
+def _head(names: Sequence[str], numbers: Sequence[bool]) -> str:
+    """The headings, each with its meaning in its tooltip."""
+    cells = (
+        f'<th title="{html.escape(meaning(name))}" style="{_RIGHT if number else _LEFT}">{_text(heading(name))}</th>'
+        for name, number in zip(names, numbers, strict=True)
+    )
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _row(tag: str, texts: Iterable[str], styles: Iterable[str]) -> str:

@@ -424,7 +424,7 @@ class Trace:
 
     def bandwidth(self, over: Over = "pair", initiated: Initiated = "device") -> pd.DataFrame:
         """from to (labels; over ``gpu``: gpu, direction out or in) wire_bytes busy (ns) rate capacity (bytes a second)
-        share (of the capacity), most bytes first: how fast data flowed while what moved it ran.
+        capacity_share, most bytes first: how fast data flowed while what moved it ran.
 
         Of launches and copies whose times on the GPU are known, see `without_device_times`; never scaled. Copies have
         all their bytes as wire bytes. ``capacity`` is that of the GPUs' NVLinks in one direction, for a pair that of
@@ -451,11 +451,11 @@ class Trace:
         return links.matrix(self.gpus, self.links)
 
     def by_copy(self) -> pd.DataFrame:
-        """source destination (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
+        """from to (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
         return Rows(copies.by_copy(self.copies, self.label))
 
     def single_copies(self, order: Order = "bytes", limit: int = 1000) -> pd.DataFrame:
-        """copy process source destination issuer (labels) kind call bytes stream thread start (ns after the earliest of
+        """copy process from to issuer (labels) kind call bytes stream thread began (ns after the earliest of
         all) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
         earliest ``start``. UsageError for another order.
         """
@@ -489,7 +489,7 @@ class Trace:
         self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
     ) -> pd.DataFrame:
         """collective process issuer (label) operation reduction type count bytes peer communicator rank ranks stream
-        thread start (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
+        thread began (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
         in the row of `by_collective` that begins with these four.
         """
         return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
@@ -528,15 +528,15 @@ class Trace:
         return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
 
     def single_calls(self, call: str, order: Order = "host_ns", limit: int = 1000) -> pd.DataFrame:
-        """event process thread gpu (label) kernel direction start (ns after the earliest of all) host_ns (in the call)
-        bytes code (what it returned, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
+        """event process thread gpu (label) kernel direction began (ns after the earliest of all) host_ns (in the call)
+        bytes returned (a code, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
         ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
         """
         return calls.single(self.calls, call, self.label, order, limit)
 
     def by_error(self, *keys: str) -> pd.DataFrame:
-        """call, ``keys`` (some of process, thread, gpu), code name (of the code) calls: driver calls that failed; a
-        view divides them as `by_call`
+        """call, ``keys`` (some of process, thread, gpu), returned (a code) name (of it) calls: failed driver calls,
+        which a view divides as `by_call`
         """
         return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))
 
@@ -545,7 +545,7 @@ class Trace:
         return _counts.by_launch(self._sums("launch"), self._tables.launches)
 
     def single_launches(self, order: LaunchOrder = "bytes", limit: int = 1000) -> pd.DataFrame:
-        """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) start (ns
+        """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) began (ns
         after the earliest of all) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack: the
         ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``. Never
         scaled, and also those without traffic. UsageError for another order.
@@ -661,8 +661,8 @@ class Trace:
     def object_reuse(
         self, object: int, issuer: int | str | None = None, operations: Collection[str] = ()
     ) -> pd.DataFrame:
-        """least most (times) bytes: how many bytes of an object recorded accesses touched so often, by powers of two;
-        those of each issuer for itself.
+        """at_least at_most (times) bytes: how often recorded accesses touched how many bytes of an object, by
+        powers of two; those of each issuer for itself.
         """
         self._object_size(object)
         return heat.how_often(self._touches(object, issuer, operations))
@@ -828,9 +828,10 @@ class Trace:
     def memory_agreement(
         self, device: int | str | None = None, process: int | None = None, points: int | None = None
     ) -> pd.DataFrame:
-        """process device (label) time (host ns) used change own pool_reserved pool_used allocated allocated_by_all.
+        """process device (label) time (host ns) used used_change own pool_reserved pool_used allocated_by_process
+        allocated_by_all.
 
-        What the driver reported (``used`` by everybody, its ``change`` against the first sample, ``own``; -1 unknown)
+        What the driver reported (``used`` by everybody, ``used_change`` since the first sample, ``own``; -1 unknown)
         beside what the process, and all processes of the trace, had allocated then, in bytes. Contexts, loaded code
         and the collector's own memory are in what the driver reports alone. With ``points`` at most about so many
         samples of each process and device, those with the most in use.

@@ -18,7 +18,7 @@ from snoopie.cli.arguments import add_reading, again, load, natural
 from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
 from snoopie.errors import UsageError
-from snoopie.words import units
+from snoopie.words.columns import heading
 
 DESCRIPTION = (
     "What changed from trace A to trace B, largest change first. Places, kernels, lines and objects are matched by "
@@ -84,25 +84,22 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:
     of_value, columns = TABLES[by]
+    named = heading(value).lower()
     table = of_value(comparison, value)
     changed = table[table["change"] != 0]
     if changed.empty:
-        print(f"no difference in {value.replace('_', ' ')} by {by}: {_rows(table)} compared")
+        print(f"no difference in {named} by {by}: {_rows(table)} compared")
         return
     shown = changed.head(top) if top else changed
     if "file" in shown:
         shown = shown.assign(source=sources(shown))
-    words = side_by_side.in_words(shown, [_writer(value)] * len(shown), comparison.about)
+    words = side_by_side.in_words(shown, [value] * len(shown), comparison.about)
     print_table(pd.concat([shown[columns], words], axis=1))
-    print(f"{len(shown)} of {_rows(changed)} that changed in {value.replace('_', ' ')}, of {len(table)} compared")
+    print(f"{len(shown)} of {_rows(changed)} that changed in {named}, of {len(table)} compared")
 
 
 def _rows(table: pd.DataFrame) -> str:
     return f"{len(table)} row{'' if len(table) == 1 else 's'}"
-
-
-def _writer(value: str) -> side_by_side.Amount:
-    return units.bytes if value.endswith("bytes") else "{:,}".format
 
 
 def as_json(comparison: Comparison, by: str, value: str) -> dict[str, Any]:

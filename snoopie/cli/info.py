@@ -55,8 +55,6 @@ def _processes(trace: Trace) -> pd.DataFrame:
     ]
     table["process"] = table.index
     ranks = [name for name in ("rank", "local_rank", "ranks") if (table[name] >= 0).any()]
-    for name in ranks:
-        table[name] = [str(number) if number >= 0 else units.NOTHING for number in table[name]]
     return table[["process", *ranks, "host", "pid", "started", "ran", "command"]]
 
 
@@ -72,7 +70,6 @@ def _date(ns: int) -> str:
 
 def _gpus(trace: Trace) -> pd.DataFrame:
     table = trace.gpus[["label", "name", "sm", "memory", "nvlinks", "host", "pci", "uuid"]].copy()
-    table["nvlinks"] = [str(links) if links >= 0 else "unknown" for links in table["nvlinks"]]
     if not trace.gpus["visible"].all():
         table["visible"] = trace.gpus["visible"]
     return table
@@ -80,7 +77,8 @@ def _gpus(trace: Trace) -> pd.DataFrame:
 
 def _links(trace: Trace) -> pd.DataFrame:
     label = trace.gpus["label"]
-    return trace.links.assign(issuer=trace.links["issuer"].map(label), owner=trace.links["owner"].map(label))
+    links = trace.links.assign(issuer=trace.links["issuer"].map(label), owner=trace.links["owner"].map(label))
+    return links.rename(columns={"rank": "link_rank"})
 
 
 def _settings(trace: Trace) -> pd.DataFrame:
@@ -100,7 +98,7 @@ def _totals(trace: Trace) -> list[tuple[str, str]]:
         ("accesses", f"{about}{amounts['accesses']:,}"),
         ("bytes", f"{about}{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
         ("wire bytes", f"{about}{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
-        ("wire efficiency", about + units.percent(amounts["wire_efficiency"])),
+        ("wire efficiency", about + units.efficiency(amounts["wire_efficiency"])),
     ]
     if trace.estimated:
         rows.append(("launches", f"{amounts['launches']:,}, of which {amounts['measured']:,} were measured"))

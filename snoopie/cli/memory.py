@@ -76,13 +76,8 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     first = int(trace.processes["start_ns"].min())
     kinds = trace.memory_by_kind(arguments.device, arguments.process)
     print("Memory by kind; times are after the program's start")
-    table = kinds[["process", "device", "kind", "counted"]].assign(
-        peak=[units.bytes(size) for size in kinds["peak"]],
-        at=[units.duration(time - first) for time in kinds["peak_time"]],
-        left=[units.bytes(size) for size in kinds["left"]],
-        objects=kinds["objects"],
-    )
-    print_table(table.rename(columns={"left": "at end"}))
+    table = kinds.assign(peak_after=kinds["peak_time"] - first)
+    print_table(table[["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]])
     agreement = trace.memory_agreement(arguments.device, arguments.process)
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
@@ -92,19 +87,11 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
 
 def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
     known = agreement[agreement["used"] >= 0]
-    rows = []
-    for (process, device), samples in known.groupby(["process", "device"]):
-        for name, sample in (("peak", samples.iloc[int(samples["used"].argmax())]), ("last", samples.iloc[-1])):
-            rows.append(
-                [
-                    process,
-                    device,
-                    name,
-                    units.duration(int(sample["time"]) - first),
-                    *(units.bytes(int(sample[column])) for column in ("used", "change", "allocated_by_all")),
-                ]
-            )
-    return pd.DataFrame(rows, columns=["process", "device", "sample", "at", "used", "change", "allocated"])
+    groups = known.groupby(["process", "device"])
+    peaks = known.loc[groups["used"].idxmax()].assign(sample="peak")
+    rows = pd.concat([peaks, groups.tail(1).assign(sample="last")]).sort_values(["process", "device"], kind="stable")
+    rows = rows.assign(after=rows["time"] - first)
+    return rows[["process", "device", "sample", "after", "used", "used_change", "allocated_by_all"]]
 
 
 def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:

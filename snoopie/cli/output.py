@@ -11,14 +11,11 @@ from typing import Any, TextIO
 import pandas as pd
 
 from snoopie.analysis import losses
-from snoopie.words.columns import AMOUNTS, heading
+from snoopie.words.columns import Kind, heading, kind, say
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
 _LEAST = 12
-
-# Of a path the end says most.
-_KEEP_END = frozenset({"source"})
 
 
 def clean(text: object) -> str:
@@ -41,9 +38,9 @@ def print_table(table: pd.DataFrame, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     names = [str(name) for name in table.columns]
     headings = [heading(name) for name in names]
-    columns = [[_cell(name, value) for value in table[name]] for name in names]
+    columns = [[clean(say(name, value)) for value in table[name].tolist()] for name in names]
     widths = [max(map(len, (above, *cells))) for above, cells in zip(headings, columns, strict=True)]
-    right = [name in AMOUNTS or table[name].dtype.kind in "iuf" for name in names]
+    right = [kind(name).is_number or table[name].dtype.kind in "iuf" for name in names]
     bold = False
     if is_terminal(stream):
         widths = _fit(widths, right, shutil.get_terminal_size().columns)
@@ -87,18 +84,9 @@ def print_next(*words: str) -> None:
     print(f"Next: snoopie {shell_words(words)}", file=sys.stderr, flush=True)
 
 
-def _cell(name: str, value: object) -> str:
-    amount = AMOUNTS.get(name)
-    if amount is not None and isinstance(value, (int, float)):
-        return amount(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return clean(value)
-
-
 def _place(text: str, name: str, width: int, right: bool) -> str:
     if len(text) > width:
-        text = "…" + text[1 - width :] if name in _KEEP_END else text[: width - 1] + "…"
+        text = "…" + text[1 - width :] if kind(name) is Kind.PATH else text[: width - 1] + "…"
     return text.rjust(width) if right else text.ljust(width)
 
 

@@ -5,8 +5,6 @@ import json
 import sys
 from typing import Any
 
-import pandas as pd
-
 from snoopie.analysis.selection import LAUNCHES_BY
 from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces, natural
@@ -18,7 +16,7 @@ DESCRIPTION = (
     "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the "
     "time from the first of all to the last."
 )
-_TIMES = ("total", "average", "least", "most")
+_SHOWN = ["share", "total", "calls", "average", "least", "most", "name"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +38,7 @@ def main(arguments: argparse.Namespace) -> int:
         own = rows[rows["resource"] == resource.resource]
         shown = own.head(arguments.top) if arguments.top else own
         print(f"{clean(resource.resource)}: {about}, {len(shown)} of {len(own)} rows")
-        print_table(_in_microseconds(shown))
+        print_table(shown[_SHOWN])
         print()
     if busy.empty:
         print("The trace has no times on GPUs, so there is nothing to sum up.")
@@ -51,12 +49,6 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_next("view", *again(arguments), *arguments.traces)
     return 0
-
-
-def _in_microseconds(rows: pd.DataFrame) -> pd.DataFrame:
-    times = {f"{name}_us": rows[name] / 1000 for name in _TIMES}
-    return pd.DataFrame({"share": rows["share"], "total_us": times.pop("total_us"), "calls": rows["calls"], **times,
-                         "name": rows["name"]})  # fmt: skip
 
 
 def as_json(trace: Trace) -> dict[str, Any]:

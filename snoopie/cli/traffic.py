@@ -28,7 +28,7 @@ _SHOWN = {
     "sampled kernel": ["kernel", "launches", "measured", *_AMOUNTS],
     "line": ["source", "kernel", *_AMOUNTS],
     "site": ["site", "source", "kernel", "operation", "width", "sass", *_AMOUNTS],
-    "copy": ["source", "destination", "kind", "call", "copies", "bytes", "share", "host_ns"],
+    "copy": ["from", "to", "kind", "call", "copies", "bytes", "share", "host_ns"],
     "collective": ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *_AMOUNTS],
     "object": ["object", "owner", "kind", "name", "source", "size", *_AMOUNTS, "copied_in", "copied_out"],
     "tensor": ["tensor", "gpu", "size", "source", "function", *_AMOUNTS, "copied_in", "copied_out"],
@@ -50,7 +50,6 @@ def print_traffic(trace: Trace, by: str, reading: str = "issued", stream: TextIO
         return
     # Of the table, not of the accesses: a flow counts an atomic in both directions.
     table["share"] = table["bytes"] / max(int(table["bytes"].sum()), 1)
-    # Copies have another source: where the data came from.
     if "file" in table:
         table["source"] = sources(table)
     shown = "sampled kernel" if by == "kernel" and trace.estimated else by
@@ -67,7 +66,8 @@ def _total(trace: Trace, by: str) -> str:
     about = "≈ " if trace.estimated else ""
     return (
         f"{about}{total['accesses']:,} accesses, {about}{units.bytes(total['bytes'])}, "
-        f"{about}{units.bytes(total['wire_bytes'])} on the wire ({units.percent(total['wire_efficiency'])} efficiency)"
+        f"{about}{units.bytes(total['wire_bytes'])} on the wire, "
+        f"wire efficiency {units.efficiency(total['wire_efficiency'])}"
         + (", estimated from a sample of the launches" if trace.estimated else "")
     )
 
@@ -88,17 +88,14 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
 
 
 def not_measured(trace: Trace, *, ran: bool = False) -> pd.DataFrame:
-    """source, kernel, opcode and how often it ran; ``ran``: without those that are known never to have."""
+    """source kernel opcode accesses; ``ran``: without those that are known never to have run."""
     table = trace.not_measured()
     table["source"] = sources(table)
     # A line can hold many of a kind; and of traces of format 1 nobody knows how often theirs ran.
     by_line = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"]
     times = by_line.agg(["sum", "min"]).reset_index()
-    times["ran"] = [
-        units.NOTHING if least < 0 else f"{units.count(total)} times"
-        for total, least in zip(times["sum"], times["min"], strict=True)
-    ]
-    return times.loc[(times["sum"] != 0) | (not ran), ["source", "kernel", "opcode", "ran"]]
+    times["accesses"] = times["sum"].where(times["min"] >= 0, -1)
+    return times.loc[(times["sum"] != 0) | (not ran), ["source", "kernel", "opcode", "accesses"]]
 
 
 def sources(table: pd.DataFrame) -> list[str]:

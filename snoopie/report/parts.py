@@ -11,13 +11,11 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from snoopie.figures.picture import inline_svg, printable
-from snoopie.words.columns import AMOUNTS, heading
+from snoopie.words.columns import Kind, heading, kind, say
 
 # So that a report stays small whatever a trace holds.
 MOST_ROWS = 40
 MOST_LETTERS = 160
-# Of these the end says most; of other names the beginning.
-_PATHS = frozenset({"source", "file", "command"})
 # Texts, and names that end in a line's number, up to so many letters stay on one line.
 _SHORT, _SHORT_PATH = 14, 44
 # Columns of what instructions moved.
@@ -146,26 +144,17 @@ def table(rows: pd.DataFrame, columns: Sequence[str], caption: str = "", where: 
 
 
 def _look(name: str, values: pd.Series, cells: list[Cell]) -> str:
-    if name in AMOUNTS or values.dtype.kind in "iuf":
+    if kind(name).is_amount:
         return "number"
-    most = _SHORT_PATH if name in _PATHS else _SHORT
+    most = _SHORT_PATH if kind(name) is Kind.PATH else _SHORT
     return "short" if max(len(cell.text) for cell in cells) <= most else "text"
 
 
 def _column(name: str, values: pd.Series) -> list[Cell]:
     largest = float(values.max()) if name in _BARS and len(values) else 0.0
     shares = [100 * float(value) / largest if largest > 0 else None for value in values] if largest else None
-    said = [_said(name, value) for value in values.tolist()]
+    said = [cut(say(name, value), keep_end=kind(name) is Kind.PATH) for value in values.tolist()]
     return [Cell(text, shares[row] if shares else None) for row, text in enumerate(said)]
-
-
-def _said(name: str, value: object) -> str:
-    amount = AMOUNTS.get(name)
-    if amount is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return amount(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return cut(str(value), keep_end=name in _PATHS)
 
 
 def cut(text: str, most: int = MOST_LETTERS, *, keep_end: bool = False) -> str:

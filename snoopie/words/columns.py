@@ -1,43 +1,362 @@
-"""Columns of tables for people: how the amounts in a column of some name are said, and what stands above it."""
+"""The columns of all tables: what stands above each, what its values are, and what it means.
+
+The app, the command line, the report and notebooks take headings, meanings and the writing of amounts from here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
 
 from snoopie.words import units
 
-AMOUNTS: dict[str, Callable[[float], str]] = {
-    **dict.fromkeys(("accesses", "lanes", "launches", "copies", "calls", "errors"), "{:,}".format),
-    **dict.fromkeys(("bytes", "call_bytes", "size", "copied_in", "copied_out", "wire_bytes", "memory"), units.bytes),
-    **dict.fromkeys(("host_ns", "mean_ns", "min_ns", "max_ns", "p50_ns", "p90_ns", "p99_ns"), units.duration),
-    **dict.fromkeys(("total_us", "average_us", "least_us", "most_us"), "{:,.3f}".format),
-    **dict.fromkeys(("share", "wire_efficiency"), units.percent),
-    "bandwidth": units.bandwidth,
-    # Of a comparison, as text already.
-    **dict.fromkeys(("A", "B", "change", "ratio"), str),
+
+class Kind(Enum):
+    """What the values of a column are, which says how they are written and how much room they need."""
+
+    BYTES = "bytes"
+    RATE = "bytes a second"
+    COUNT = "count"
+    SHARE = "share"
+    EFFICIENCY = "share that can be above 1"
+    TIMES = "how many times as much"
+    DURATION = "ns"
+    MOMENT = "ns after the beginning"
+    CLOCK = "ns on the host's clock"
+    BYTES_CHANGE = "bytes, with their sign"
+    AMOUNT = "an amount of a kind that the row or the table names"
+    CAPABILITY = "compute capability"
+    OFFSET = "bytes into something, in hexadecimal"
+    NUMBER = "a number that stands for something"
+    LINE = "a line's number"
+    FLAG = "yes or no"
+    WORD = "a word"
+    PLACE = "a GPU, the host or another place"
+    NAME = "a name"
+    PATH = "a file's name, of which the end says most"
+    CODE = "code"
+    COLUMN = "the name of a column"
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether the values are amounts, which have a unit and are never cut."""
+        return self in _AMOUNTS or self is Kind.AMOUNT
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a fraction is none of its values."""
+        return self in (Kind.BYTES, Kind.COUNT)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values stand below one another by their last digit."""
+        return self.is_amount or self in (Kind.NUMBER, Kind.LINE, Kind.OFFSET)
+
+    def say(self, value: object) -> str:
+        """A value for people. What is negative where nothing can be is not known."""
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return units.NOTHING
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, (int, float)) and self in _LEAST and value < _LEAST[self]:
+            return units.NOTHING
+        if isinstance(value, (int, float)) and (write := _AMOUNTS.get(self)):
+            return write(value)
+        if self is Kind.OFFSET and isinstance(value, int):
+            return f"{value:#x}"
+        return heading(str(value)) if self is Kind.COLUMN else str(value)
+
+
+_AMOUNTS: Mapping[Kind, Callable[[float], str]] = {
+    Kind.BYTES: units.bytes,
+    Kind.RATE: units.rate,
+    Kind.COUNT: units.count,
+    Kind.SHARE: units.percent,
+    Kind.EFFICIENCY: units.efficiency,
+    Kind.TIMES: units.times,
+    Kind.DURATION: units.duration,
+    Kind.MOMENT: units.moment,
+    Kind.BYTES_CHANGE: lambda value: units.signed(value, units.bytes),
+    Kind.CAPABILITY: units.capability,
+}
+# Less than these is the trace's way to say that something is not known, or that there is none.
+_LEAST = dict.fromkeys(
+    (Kind.BYTES, Kind.RATE, Kind.COUNT, Kind.DURATION, Kind.MOMENT, Kind.CAPABILITY, Kind.NUMBER), 0
+) | {Kind.LINE: 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: what stands above it, what its values are, and in a sentence what it means."""
+
+    heading: str
+    kind: Kind
+    meaning: str
+
+
+def _same(names: str, column: Column) -> dict[str, Column]:
+    return dict.fromkeys(names.split(), column)
+
+
+# Words that every view uses. README.md and the app's hints quote them.
+_TRAFFIC = {
+    "issuer": Column(
+        "Issuer", Kind.PLACE, "The GPU that executes the instruction, or that carries out or starts the copy."
+    ),
+    "owner": Column("Owner", Kind.PLACE, "The GPU (or host) whose memory is touched."),
+    "from": Column("From", Kind.PLACE, "The GPU (or host) that data left."),
+    "to": Column("To", Kind.PLACE, "The GPU (or host) where data arrived."),
+    "accesses": Column("Accesses", Kind.COUNT, "Executions of a memory instruction, each by one warp."),
+    "lanes": Column("Lanes", Kind.COUNT, "Threads that took part in the accesses, up to 32 in each."),
+    "bytes": Column(
+        "Bytes", Kind.BYTES, "What was asked for: of instructions lanes × width, of copies and memory their size."
+    ),
+    "sectors": Column("Sectors", Kind.COUNT, "Different pieces of 32 bytes that each access touches, added up."),
+    "wire_bytes": Column(
+        "Wire bytes",
+        Kind.BYTES,
+        "What had to move: 32 bytes for every sector that an access touches, however few of them it asked for.",
+    ),
+    "wire_efficiency": Column(
+        "Wire efficiency",
+        Kind.EFFICIENCY,
+        "Bytes / wire bytes. It is above 100 % where lanes shared addresses: what several asked for moved once.",
+    ),
+    "share": Column("Share", Kind.SHARE, "Its part of the whole that the table shows."),
+    "launches": Column("Launches", Kind.COUNT, "Executions of a kernel."),
+    "measured": Column("Measured", Kind.COUNT, "Launches that were measured; each stands for others of its kernel."),
+    "library": Column("Library", Kind.WORD, "Whose code moved it: NCCL, NVSHMEM, or the program itself."),
+    "device_bytes": Column("By kernels", Kind.BYTES, "Bytes that the instructions of kernels asked for."),
+    "host_bytes": Column("By the host", Kind.BYTES, "Bytes of copies that the host started."),
+    "direction": Column("Direction", Kind.WORD, "Which way data went."),
+}
+_CODE = {
+    "kernel": Column("Kernel", Kind.NAME, "The function that was launched on a GPU."),
+    "function": Column("Function", Kind.NAME, "The function that the code belongs to."),
+    "file": Column("File", Kind.PATH, "The source file, as the compiler recorded it."),
+    "line": Column("Line", Kind.LINE, "The number of the line in its file."),
+    "lines": Column("Lines", Kind.COUNT, "Source lines that moved something."),
+    "source": Column("Source", Kind.PATH, "The file and line of the code."),
+    "path": Column("Path", Kind.PATH, "Where the file or folder is."),
+    "folder": Column("Folder", Kind.FLAG, "Whether it is a folder of files."),
+    "depth": Column("Depth", Kind.NUMBER, "In how many folders it lies."),
+    "code": Column("Code", Kind.CODE, "The text of the source line."),
+    "module": Column("Module", Kind.NAME, "The program or library that has the code."),
+    "site": Column("Site", Kind.NUMBER, "One memory instruction of the compiled code."),
+    "sites": Column("Sites", Kind.COUNT, "Memory instructions of the compiled code."),
+    "offset": Column("Offset", Kind.OFFSET, "Where the instruction is in its function, in bytes."),
+    "sass": Column("SASS", Kind.CODE, "The instruction, in the GPU's assembly language."),
+    "opcode": Column("Opcode", Kind.NAME, "What the instruction does, with its modifiers."),
+    "operation": Column("Operation", Kind.WORD, "What is done to the memory: load, store, atomic, …, or NCCL's call."),
+    "width": Column("Width", Kind.NUMBER, "Bytes that each lane asks for."),
+    "uncounted": Column("What cannot be counted", Kind.NAME, "Instructions whose bytes cannot be told."),
+    "stack": Column("Stack", Kind.NUMBER, "The call stack of the program."),
+    "frame": Column("Frame", Kind.NUMBER, "One place in the code of the program, as call stacks have it."),
+    "level": Column("Level", Kind.NUMBER, "How deep it was inlined there; 0 is innermost."),
+    "python": Column("Python", Kind.FLAG, "Whether it is a function of Python."),
+    "launched_by": Column("Launched by", Kind.PATH, "The line of the program that launched the kernel."),
+}
+_OBJECTS = {
+    "object": Column("Object", Kind.NUMBER, "One allocation of memory."),
+    "objects": Column("Objects", Kind.COUNT, "Allocations of memory."),
+    "tensor": Column("Tensor", Kind.NUMBER, "One tensor of PyTorch."),
+    "name": Column("Name", Kind.NAME, "What it is called."),
+    "kind": Column("Kind", Kind.WORD, "Of what kind it is."),
+    "size": Column("Size", Kind.BYTES, "How large it is."),
+    "allocated_by": Column("Allocated by", Kind.PATH, "The line of the program that made it."),
+    "copied_in": Column("Copied in", Kind.BYTES, "Bytes that copies of the host brought into it."),
+    "copied_out": Column("Copied out", Kind.BYTES, "Bytes that copies of the host took from it."),
+    "distinct": Column("Different bytes", Kind.BYTES, "Bytes that were touched at least once, for each GPU by itself."),
+    "reuse": Column("Reuse", Kind.TIMES, "How often each of the different bytes was moved, on average."),
+    "exact": Column("Exact", Kind.FLAG, "Whether its amounts are exact, not divided among objects that share pages."),
+    "allocated": Column("Allocated", Kind.CLOCK, "When it was allocated."),
+    "freed": Column("Freed", Kind.CLOCK, "When it was freed; 0 if it never was."),
+    "at_least": Column("At least", Kind.COUNT, "How often the same bytes were touched at least."),
+    "at_most": Column("At most", Kind.COUNT, "How often the same bytes were touched at most."),
+}
+_COPIES = {
+    "call": Column("Call", Kind.NAME, "The function of the CUDA driver that was called."),
+    "calls": Column("Calls", Kind.COUNT, "How often it was called."),
+    "errors": Column("Errors", Kind.COUNT, "Calls that failed."),
+    "returned": Column("Returned", Kind.NUMBER, "The driver's code for the result; 0 is success."),
+    "copies": Column("Copies", Kind.COUNT, "Copies that the host started."),
+    "copy": Column("Copy", Kind.NUMBER, "One copy that the host started."),
+    "bandwidth": Column("Bandwidth", Kind.RATE, "Bytes over the time in the calls that wait for the transfer."),
+    "asynchronous": Column("Asynchronous", Kind.FLAG, "Whether the calls return before their work is done."),
+    "event": Column("Call number", Kind.NUMBER, "One call, in the order of recording."),
+    "reduction": Column("Reduction", Kind.WORD, "How a collective combines values: sum, max, …"),
+    "type": Column("Type", Kind.WORD, "The type of the elements."),
+    "communicator": Column("Communicator", Kind.NAME, "NCCL's group of ranks."),
+    "count": Column("Count", Kind.COUNT, "Elements of the call's buffer."),
+    "call_bytes": Column("Bytes of calls", Kind.BYTES, "Bytes of the buffers of the calls, of the larger one of each."),
+    "peer": Column("Peer", Kind.NUMBER, "The rank at the other end of a call."),
+    "collective": Column("Collective", Kind.NUMBER, "One call of NCCL."),
+    "group": Column("Group", Kind.NUMBER, "The calls of NCCL that were carried out together."),
+}
+_TIMES = {
+    "host_ns": Column("Host time", Kind.DURATION, "The time that threads of the program spent in the calls."),
+    "mean_ns": Column("Mean", Kind.DURATION, "The time in a call, on average."),
+    "min_ns": Column("Shortest", Kind.DURATION, "The time in the shortest call."),
+    "max_ns": Column("Longest", Kind.DURATION, "The time in the longest call."),
+    "p50_ns": Column(
+        "50 % within", Kind.DURATION, "Half of the calls took no longer, by a bound at most twice too high."
+    ),
+    "p90_ns": Column(
+        "90 % within", Kind.DURATION, "Of the calls 90 % took no longer, by a bound at most twice too high."
+    ),
+    "p99_ns": Column(
+        "99 % within", Kind.DURATION, "Of the calls 99 % took no longer, by a bound at most twice too high."
+    ),
+    "began": Column("Began at", Kind.MOMENT, "When it began, counted from the earliest of all."),
+    "start": Column("Start", Kind.CLOCK, "When it began."),
+    "end": Column("End", Kind.CLOCK, "When it ended."),
+    "time": Column("Time", Kind.CLOCK, "When it was."),
+    "ran": Column("Ran", Kind.DURATION, "From its start to its end."),
+    "duration": Column("Duration", Kind.DURATION, "From its start to its end."),
+    "busy": Column("Busy time", Kind.DURATION, "When at least one of its kernels or copies ran."),
+    "busy_share": Column("Busy", Kind.SHARE, "The busy time, of the time from the first of all to the last."),
+    "gaps": Column("Idle gaps", Kind.COUNT, "Times in which nothing of it ran."),
+    "gap": Column("Idle time", Kind.DURATION, "How long nothing of it ran."),
+    "total": Column("Total", Kind.DURATION, "The time of all, added up."),
+    "average": Column("Average", Kind.DURATION, "The time of one, on average."),
+    "least": Column("Shortest", Kind.DURATION, "The time of the shortest."),
+    "most": Column("Longest", Kind.DURATION, "The time of the longest."),
+    "rate": Column("Rate", Kind.RATE, "Wire bytes over the time in which something moved them."),
+    "capacity": Column("Capacity", Kind.RATE, "What the NVLinks carry at most in one direction."),
+    "capacity_share": Column("Of capacity", Kind.SHARE, "The rate's part of what the NVLinks carry at most."),
+    "what": Column("What", Kind.WORD, "A kernel, a copy or a call."),
+    "thing": Column("What", Kind.WORD, "A kernel, a copy or a call."),
+    "resource": Column("Resource", Kind.PLACE, "A GPU, or the copies."),
+    "records": Column("Records", Kind.COUNT, "What was recorded one by one: single accesses, kernels or copies."),
+    "launch": Column("Launch", Kind.NUMBER, "One execution of a kernel."),
+    "grid": Column("Grid", Kind.PLACE, "The blocks of the launch in x, y and z."),
+    "block": Column("Block", Kind.PLACE, "The threads of a block in x, y and z."),
+    "shared_memory": Column("Shared memory", Kind.BYTES, "Dynamic shared memory of each block."),
+    "stream": Column("Stream", Kind.WORD, "The handle of the CUDA stream."),
+    "called": Column("Called", Kind.CLOCK, "When the program launched it."),
+    "spanned": Column("Timed", Kind.FLAG, "Whether its times are those on the GPU, not those of its call."),
+    "id": Column("Number", Kind.NUMBER, "Its number in its table of the trace."),
+    "warp": Column("Warp", Kind.NUMBER, "The warp of the block that made the access."),
+    "address": Column("Address", Kind.OFFSET, "The address that was touched."),
+    "lane": Column("Lane", Kind.NUMBER, "A thread of the warp, or a row of the timeline."),
+    "events": Column("Events", Kind.COUNT, "What a row of the timeline holds."),
+    "place": Column("Place", Kind.WORD, "Where it ran or was called."),
+}
+_MEMORY = {
+    "device": Column("Device", Kind.PLACE, "The GPU that has the memory, or the host."),
+    "state": Column("State", Kind.WORD, "Whether a call freed it, and if not, why not."),
+    "peak": Column("Peak", Kind.BYTES, "How much there was when there was most."),
+    "peak_time": Column("Time of the peak", Kind.CLOCK, "When there was most."),
+    "peak_after": Column(
+        "Peak after", Kind.DURATION, "When there was most, counted from the beginning of the program."
+    ),
+    "left": Column("At the end", Kind.BYTES, "How much there was at the end."),
+    "counted": Column("Counted", Kind.FLAG, "Whether it adds to the sum, or is memory of another object or process."),
+    "sample": Column("Sample", Kind.WORD, "The report of the driver with the most memory in use, or the last one."),
+    "after": Column("After", Kind.DURATION, "When it was, counted from the beginning of the program."),
+    "used": Column("Used", Kind.BYTES, "Memory in use by everybody, as the driver reports it."),
+    "used_change": Column("Change of use", Kind.BYTES_CHANGE, "Memory in use against the first report of the driver."),
+    "allocated_by_process": Column("Allocated", Kind.BYTES, "What the process had allocated then."),
+    "allocated_by_all": Column("Allocated by all", Kind.BYTES, "What all processes of the trace had allocated then."),
+    "own": Column("Of the collector", Kind.BYTES, "Memory of the collector itself."),
+    "pool_reserved": Column("Reserved by pools", Kind.BYTES, "What the driver's memory pools keep."),
+    "pool_used": Column("Used of pools", Kind.BYTES, "What is in use of the driver's memory pools."),
+}
+_MACHINE = {
+    "gpu": Column("GPU", Kind.PLACE, "The GPU, by its name for reading."),
+    "label": Column("GPU", Kind.WORD, "The GPU, by its name for reading."),
+    "gpus": Column("GPUs", Kind.WORD, "GPUs that it uses."),
+    "users": Column("Used by", Kind.NAME, "The processes or ranks that use it."),
+    "memory": Column("Memory", Kind.BYTES, "How much memory the GPU has."),
+    "nvlinks": Column("NVLinks", Kind.COUNT, "How many NVLinks the GPU has."),
+    "sm": Column("Compute capability", Kind.CAPABILITY, "The generation of the GPU."),
+    "pci": Column("PCI", Kind.WORD, "The GPU's address on the PCI bus."),
+    "uuid": Column("UUID", Kind.WORD, "The identity of the GPU, on every machine."),
+    "visible": Column("Visible", Kind.FLAG, "Whether the program could use the GPU."),
+    "access": Column("Access", Kind.FLAG, "Whether the issuer can reach the owner's memory."),
+    "native_atomics": Column(
+        "Native atomics", Kind.FLAG, "Whether atomics on the owner's memory cross the link whole."
+    ),
+    "host": Column("Host", Kind.WORD, "The machine."),
+    "process": Column("Process", Kind.NUMBER, "A process of the program, by its number in the trace."),
+    "pid": Column("PID", Kind.NUMBER, "The process's number on its host."),
+    "rank": Column("Rank", Kind.NUMBER, "The number that the launcher, or NCCL, gave the process."),
+    "link_rank": Column("Link rank", Kind.NUMBER, "How the driver ranks the link; 0 is the fastest."),
+    "local_rank": Column("Rank on its host", Kind.NUMBER, "The number of the process on its host."),
+    "ranks": Column("Of ranks", Kind.NUMBER, "How many ranks there are."),
+    "thread": Column("Thread", Kind.NUMBER, "A thread of the program, by its number on the host."),
+    "program": Column("Program", Kind.NAME, "The program that ran."),
+    "command": Column("Command", Kind.PATH, "How the program was called."),
+    "started": Column("Started", Kind.WORD, "Date and time of the start."),
+}
+_COMPARED = {
+    "metric": Column("Amount", Kind.COLUMN, "What is compared."),
+    "a": Column("A", Kind.AMOUNT, "How much there was in the first trace."),
+    "b": Column("B", Kind.AMOUNT, "How much there is in the second trace."),
+    "change": Column("Change", Kind.AMOUNT, "B − A."),
+    "ratio": Column("B / A", Kind.AMOUNT, "How many times as much there is in B."),
+    "only": Column("Only in", Kind.WORD, "The trace that has it, where the other does not."),
+    "meaning": Column("Meaning", Kind.NAME, "What it is."),
+    "kernels": Column("Kernels", Kind.COUNT, "Different kernels that were measured."),
+    "copy_bytes": Column(
+        "Bytes copied", Kind.BYTES, "Bytes of copies that the host started; they are in no other sum."
+    ),
+    "peak_memory": Column("Peak memory", Kind.BYTES, "How much memory there was when there was most."),
+    "leaks": Column("Never freed", Kind.BYTES, "Memory that no call had freed when the program began to exit."),
+}
+_FINDINGS = {
+    "rule": Column("Rule", Kind.WORD, "Which rule found it."),
+    "severity": Column("Severity", Kind.WORD, "How much it matters."),
+    "title": Column("Finding", Kind.NAME, "What was found."),
+    "numbers": Column("Numbers", Kind.NAME, "The numbers that make it a finding."),
+    "threshold": Column("Threshold", Kind.NAME, "From which number on it is a finding."),
+    "remedy": Column("What to do", Kind.NAME, "What to do about it."),
+    "basis": Column("Basis", Kind.WORD, "What the numbers come from."),
+    "estimated": Column("Estimated", Kind.FLAG, "Whether the numbers are estimates."),
+    "view": Column("View", Kind.WORD, "The view of the app that shows it."),
+    "query": Column("Query", Kind.NAME, "What the view is told to show."),
+}
+COLUMNS: Mapping[str, Column] = {
+    **_TRAFFIC,
+    **_CODE,
+    **_OBJECTS,
+    **_COPIES,
+    **_TIMES,
+    **_MEMORY,
+    **_MACHINE,
+    **_COMPARED,
+    **_FINDINGS,
 }
 
-_HEADINGS = {
-    "wire_bytes": "wire bytes",
-    "wire_efficiency": "efficiency",
-    "call_bytes": "call bytes",
-    "copied_in": "copied in",
-    "copied_out": "copied out",
-    "host_ns": "host time",
-    "mean_ns": "mean",
-    "min_ns": "shortest",
-    "max_ns": "longest",
-    "p50_ns": "50 % within",
-    "p90_ns": "90 % within",
-    "p99_ns": "99 % within",
-    "local_rank": "local rank",
-    "total_us": "time (us)",
-    "average_us": "avg",
-    "least_us": "min",
-    "most_us": "max",
-}
+
+def column(name: str) -> Column:
+    """The column of that name. Settings, which the collector names, and columns of a user's own have but their name."""
+    return COLUMNS.get(name) or Column(name.replace("_", " "), Kind.NAME, "")
 
 
 def heading(name: str) -> str:
     """What stands above a column."""
-    return _HEADINGS.get(name, name.replace("_", " "))
+    return column(name).heading
+
+
+def meaning(name: str) -> str:
+    """What a column is, in a sentence."""
+    return column(name).meaning
+
+
+def kind(name: str) -> Kind:
+    """What the values of a column are."""
+    return column(name).kind
+
+
+def say(name: str, value: object) -> str:
+    """A value of a column for people."""
+    return kind(name).say(value)
+
+
+def change(name: str, value: float) -> str:
+    """A change of a value of a column, with its sign: "+1.5 KiB"."""
+    write = units.percent if kind(name) is Kind.EFFICIENCY else kind(name).say
+    return units.signed(value, write)

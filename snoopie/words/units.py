@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _RATES = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s")
@@ -21,11 +21,6 @@ def plural(number: int, one: str, many: str) -> str:
 def bytes(value: float) -> str:
     """A number of bytes: 1536 → "1.5 KiB"."""
     return _scaled(value, 1024, _BINARY)
-
-
-def bandwidth(value: float) -> str:
-    """Bytes a second: 1.5e9 → "1.4 GiB/s"; "–" where it is not a number."""
-    return f"{bytes(value)}/s" if math.isfinite(value) else NOTHING
 
 
 def rate(value: float) -> str:
@@ -50,6 +45,25 @@ def percent(fraction: float) -> str:
     return f"{_short(100 * fraction)} %"
 
 
+def efficiency(fraction: float) -> str:
+    """A share that is above 1 where several lanes asked for the same bytes: 4 → "400 % (lanes shared addresses)"."""
+    return percent(fraction) + (" (lanes shared addresses)" if round(fraction, 3) > 1 else "")
+
+
+def times(factor: float) -> str:
+    """How many times as much: 3.25 → "3.25 ×"; "–" where it is not a number."""
+    if not math.isfinite(factor):
+        return NOTHING
+    return f"{factor:,.0f} ×" if factor >= 1000 else f"{factor:.4g} ×"
+
+
+def signed(change: float, write: Callable[[float], str]) -> str:
+    """A change with its sign, its amount as `write` has it: "+1.5 KiB"; "–" where it is not a number."""
+    if not math.isfinite(change):
+        return NOTHING
+    return ("+" if change > 0 else "-" if change < 0 else "") + write(abs(change))
+
+
 def duration(ns: float) -> str:
     """A time in nanoseconds: 1_500 → "1.5 µs"; from a minute on "2 min 5 s"."""
     if not math.isfinite(ns):
@@ -61,6 +75,16 @@ def duration(ns: float) -> str:
     hours, minutes = divmod(minutes, 60)
     text = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
     return f"-{text}" if ns < 0 else text
+
+
+def moment(ns: float) -> str:
+    """A time after some beginning, exact to a microsecond, for what is looked for by it: 5_007_000 → "5.007 ms"."""
+    return f"{ns / 10**6:,.3f} ms" if math.isfinite(ns) else NOTHING
+
+
+def capability(sm: float) -> str:
+    """A compute capability as NVIDIA writes it: 90 → "9.0"."""
+    return f"{sm // 10:.0f}.{sm % 10:.0f}"
 
 
 def numbers(values: Iterable[int]) -> str:

@@ -54,7 +54,7 @@ def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:
     heatmap = page.locator(".js-plotly-plot").nth(MATRIX)
     expect(heatmap.get_by_text("12.1 KiB").first).to_be_visible()
     assert cells(page).count("4.1 KiB") == 1
-    set_to(page, "Efficiency")
+    set_to(page, "Wire efficiency")
     expect(heatmap.get_by_text("KiB")).to_have_count(0)
     # From GPU 2 to GPU 1 flow loads alone, of 128 bytes in 32 sectors.
     assert "12.5 %" in cells(page)

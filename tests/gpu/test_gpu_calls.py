@@ -80,7 +80,7 @@ def test_errors_are_told_apart(run: Run) -> None:
     found = {Error(row.call, row.gpu, row.code, row.calls) for row in table.itertuples()}
     wanted = {Error(name, f"GPU {gpu}", int(code), int(calls)) for name, gpu, code, calls in printed(run, "error")}
     assert {error for error in found if error.name == "cuMemAlloc_v2"} == wanted
-    names = dict(zip(table["code"], table["name"], strict=True))
+    names = dict(zip(table["returned"], table["name"], strict=True))
     assert names[1] == "CUDA_ERROR_INVALID_VALUE"
     assert names[2] == "CUDA_ERROR_OUT_OF_MEMORY"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.words import units
+from snoopie.words import columns, units
 from visualizer.components import component, event
 from visualizer.look.highlight import Line
 
@@ -18,11 +18,7 @@ WINDOW = 1000
 MOST = 700_000
 
 _mount = component("listing")
-_FORMATS: dict[str, Callable[[float], str]] = {
-    "bytes": units.bytes,
-    "accesses": units.count,
-    "wire_efficiency": units.percent,
-}
+_AMOUNTS = ("bytes", "accesses", "wire_efficiency")
 
 
 def show(
@@ -82,14 +78,18 @@ def show(
 def _cells(row: dict[Hashable, Any], traffic: pd.DataFrame, about: str) -> list[list[float | str]]:
     """How long the bar is (0 to 1), what stands in it, and its exact value."""
     cells: list[list[float | str]] = []
-    for name, text in _FORMATS.items():
+    for name in _AMOUNTS:
         value = row[name]
         if not math.isfinite(value):
             cells.append([0, "", ""])
             continue
         largest = 1.0 if name == "wire_efficiency" else max(float(traffic[name].max()), 1.0)
-        exact = f"{about}{value:,.0f} {name}" if name != "wire_efficiency" else f"{about}{100 * value:.2f} %"
-        cells.append([round(min(max(value / largest, 0), 1), 4), text(value), exact])
+        if name == "wire_efficiency":
+            # A cell is narrow: why it is above 100 % is in the hint.
+            text, exact = units.percent(value), columns.say(name, value)
+        else:
+            text, exact = columns.say(name, value), f"{value:,.0f} {columns.heading(name).lower()}"
+        cells.append([round(min(max(value / largest, 0), 1), 4), text, about + exact])
     return cells
 
 

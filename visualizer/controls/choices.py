@@ -11,16 +11,11 @@ from snoopie.analysis.traffic import libraries
 from snoopie.analysis.traffic.libraries import Library
 from snoopie.analysis.traffic.pairs import Cell
 from snoopie.analysis.traffic.reading import Initiated, Reading
-from snoopie.words import units
+from snoopie.words import columns, units
 from visualizer.session import address
 
-VALUES: dict[Cell, str] = {
-    "bytes": "Bytes",
-    "wire_bytes": "Wire bytes",
-    "accesses": "Accesses",
-    "lanes": "Lanes",
-    "wire_efficiency": "Efficiency",
-}
+_CELLS: tuple[Cell, ...] = ("bytes", "wire_bytes", "accesses", "lanes", "wire_efficiency")
+VALUES: dict[Cell, str] = {name: columns.heading(name) for name in _CELLS}
 READINGS: dict[Reading, str] = {"issued": "Who issued", "flow": "Where data flowed"}
 INITIATED: dict[Initiated, str] = {"device": "Device", "host": "Host", "both": "Both"}
 ALL = "all"
@@ -40,7 +35,7 @@ _ISSUED = {
 }
 _FLOW = "Data left {0} and arrived at {1}."
 _ATOMICS = " An atomic that returns a value counts both ways."
-_EFFICIENCY = " Efficiency is bytes / wire bytes: what was asked for of what had to move."
+_EFFICIENCY = f" {columns.heading('wire_efficiency')}: {columns.meaning('wire_efficiency')}"
 _BYTES_ONLY = " Copies have bytes only, no accesses or lanes."
 _SIDES = "Device: instructions of kernels. Host: copies that the host started, such as cudaMemcpy."
 _LIBRARIES = (
@@ -67,10 +62,8 @@ class Shown:
         return f"{self.value}_{self.reading}_{self.initiated}_{self.library or ALL}"
 
     def amount(self, number: float) -> str:
-        """A number of the value for people."""
-        if self.value == "wire_efficiency":
-            return units.percent(number)
-        return units.bytes(number) if self.value.endswith("bytes") else units.count(number)
+        """A number of the value for people, short enough for a cell or an arrow."""
+        return units.percent(number) if self.value == "wire_efficiency" else columns.say(self.value, number)
 
     def explained(self, ends: tuple[str, str]) -> str:
         """How to read it, with names for the two ends."""

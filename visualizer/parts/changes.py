@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from st_aggrid import JsCode
 
 from snoopie.analysis.comparison import side_by_side
 from snoopie.figures import colours
+from snoopie.words import units
 from visualizer.controls.choices import VALUES, Shown
 from visualizer.parts import tables
 from visualizer.pictures import picture
@@ -25,9 +25,7 @@ ROWS = 1000
 # Three of these stand side by side in a window of 1400 pixels. Beyond so many places numbers do not fit into the cells.
 _WIDTH = 330
 _NUMBERS = 7
-
-_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_COUNTS = ("", "K", "M", "G", "T", "P", "E")
+_COMPARED = ("a", "b", "change", "ratio")
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class _Scale:
     low: float
     high: float
     colours: Sequence[str]
-    words: side_by_side.Amount
+    words: Callable[[float], str]
 
 
 def matrices(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Shown) -> None:
@@ -46,7 +44,7 @@ def matrices(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Show
     most = max(float(before.max(initial=0)), float(now.max(initial=0)), 1.0)
     largest = max(float(np.abs(differences).max(initial=0)), 1.0)
     amounts = _Scale(0.0, most, colours.of_amounts(), shown.amount)
-    changed = _Scale(-largest, largest, colours.of_changes(), lambda cell: side_by_side.signed(cell, shown.amount))
+    changed = _Scale(-largest, largest, colours.of_changes(), lambda cell: units.signed(cell, shown.amount))
     moved = (before != 0) | (now != 0)
     hover = _hover(a, b, change, shown)
     with st.container(horizontal=True):
@@ -121,43 +119,20 @@ def grid(table: pd.DataFrame, keys: list[str], value: str, key: str) -> None:
     shown = table.head(ROWS)
     if len(table) > ROWS:
         st.caption(f"{ROWS:,} of {len(table):,} rows, those with the largest changes.")
+    words = side_by_side.in_words(shown, [value] * len(shown))
     # A ratio that is none is sent as none: what is infinite has no place in JSON.
     shown = shown.assign(ratio=shown["ratio"].astype("float64"))
     largest = max(float(shown["change"].abs().max()) if len(shown) else 0.0, 1.0)
-    sizes = value.endswith("bytes") or value in ("size", "copied_in", "copied_out")
-    amount, change = _amount(sizes, signed=False), _amount(sizes, signed=True)
-    number = {"type": "numericColumn", "filter": False}
-    definitions: list[dict[str, Any]] = [tables.column(name, shown) for name in keys]
-    definitions += [
-        {"field": "a", "headerName": "A", "valueFormatter": amount, "width": 82, **number},
-        {"field": "b", "headerName": "B", "valueFormatter": amount, "width": 82, **number},
-        {"field": "change", "headerName": "Change", "valueFormatter": change, "width": 124, **number,
-         "comparator": _BY_SIZE, "cellStyle": _bar(largest)},
-        {"field": "ratio", "headerName": "B / A", "valueFormatter": _RATIO, "width": 86, **number},
-        {"field": "only", "hide": True},
-    ]  # fmt: skip
-    columns = [*keys, "a", "b", "change", "ratio", "only"]
-    tables.grid(shown, columns, key, columnDefs=definitions)
+    tables.grid(
+        shown,
+        [*keys, *_COMPARED],
+        key,
+        said={name: words[name].tolist() for name in _COMPARED},
+        looks={"change": {"minWidth": 124, "comparator": _BY_SIZE, "cellStyle": _bar(largest)}},
+    )
 
 
 _BY_SIZE = JsCode("function(a, b) { return Math.abs(a) - Math.abs(b); }")
-_RATIO = JsCode(
-    "function(p) { if (p.data.only) return 'only in ' + p.data.only; "
-    "if (p.value === null || p.value === undefined) return '–'; "
-    "return '× ' + (p.value >= 1000 ? Math.round(p.value).toLocaleString() : +p.value.toPrecision(4)); }"
-)
-
-
-def _amount(sizes: bool, *, signed: bool) -> JsCode:
-    """The formatter of numbers of bytes, or of things: the number itself stays one, for sorting."""
-    names, base = (_SIZES, 1024) if sizes else (_COUNTS, 1000)
-    sign = "p.value > 0 ? '+' : p.value < 0 ? '−' : ''" if signed else "''"
-    return JsCode(
-        "function(p) { if (p.value === null || p.value === undefined) return ''; "
-        f"const names = {list(names)}; let value = Math.abs(p.value), power = 0; "
-        f"while (value >= {base} && power + 1 < names.length) {{ value /= {base}; power += 1; }} "
-        f"return ({sign}) + (power ? value.toFixed(1) : value) + (names[power] ? ' ' + names[power] : ''); }}"
-    )
 
 
 def _bar(largest: float) -> JsCode:

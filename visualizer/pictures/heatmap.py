@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.figures import colours
+from snoopie.words import columns as words
 from visualizer.controls.choices import VALUES, Shown
 from visualizer.look import theme
 from visualizer.parts import places
@@ -132,7 +133,7 @@ def _points(
 
 
 def _exact(cell: float, shown: Shown) -> str:
-    return shown.amount(cell) if shown.value == "wire_efficiency" else f"{int(cell):,}"
+    return words.say(shown.value, cell) if shown.value == "wire_efficiency" else f"{int(cell):,}"
 
 
 def _axis(title: str, line: list[Place], *, narrow: bool) -> dict[str, Any]:

@@ -187,18 +187,16 @@ def _area(name: str, colour: str, rows: pd.DataFrame, edges: range, origin: int)
         "line": {"color": colour, "width": 0.7, "shape": "hv"},
         "x": [edge - origin for edge in edges],
         "y": rates.tolist(),
-        "customdata": [
-            f"{units.bandwidth(rate)}, {units.bytes(size)}" for rate, size in zip(rates, sizes, strict=True)
-        ],
+        "customdata": [f"{units.rate(rate)}, {units.bytes(size)}" for rate, size in zip(rates, sizes, strict=True)],
         "hovertemplate": f"{name}: %{{customdata}}<extra></extra>",
     }
 
 
 def _rates(areas: list[dict[str, Any]]) -> dict[str, Any]:
-    """Marks at whole powers of two."""
+    """Marks at whole 1, 2 or 5 times powers of ten, in which rates are written."""
     highest = max((sum(column) for column in zip(*(area["y"] for area in areas), strict=True)), default=0.0)
-    step = 1.0
-    while highest > 5 * step:
-        step *= 2
+    step = next(
+        step for power in range(20) for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if highest <= 5 * step
+    )
     marks = [step * number for number in range(6) if step * number <= highest * 1.05]
-    return {"range": [0, highest * 1.05 or 1], "tickvals": marks, "ticktext": [units.bandwidth(one) for one in marks]}
+    return {"range": [0, highest * 1.05 or 1], "tickvals": marks, "ticktext": [units.rate(one) for one in marks]}

@@ -20,7 +20,7 @@ THREADS = ["process", "thread", "calls", "errors", *TIMES]
 LAUNCHES = ["kernel", "launches", "errors", "host_ns", "mean_ns", "min_ns", "max_ns"]
 COPIES = ["direction", "call", "bytes", "calls", "errors", "host_ns", "bandwidth"]
 ERRORS = ["call", "name", "returned", "calls"]
-SINGLE = ["start", "host_ns", "kernel", "direction", "bytes", "returned", "gpu", "thread", "process"]
+SINGLE = ["began", "host_ns", "kernel", "direction", "bytes", "returned", "gpu", "thread", "process"]
 
 
 def show() -> None:
@@ -59,7 +59,7 @@ def _errors(errors: pd.DataFrame) -> None:
     if errors.empty:
         return
     st.subheader("Failed")
-    _limited(errors.rename(columns={"code": "returned"}), ERRORS, "calls_errors", 220)
+    _limited(errors, ERRORS, "calls_errors", 220)
 
 
 def _single() -> None:
@@ -87,7 +87,6 @@ def _single() -> None:
         st.caption(f"{len(table):,} of {number:,}; `trace.calls` has them all.")
     columns = SINGLE if len(state.trace().processes) > 1 else SINGLE[:-1]
     unused = [name for name in ("kernel", "direction") if not (table[name] != "").any()]
-    table = table.rename(columns={"code": "returned"})
     row = tables.grid(
         table, [*(name for name in columns if name not in unused), "event"], f"calls_{call}_{order}", height=420
     )

@@ -13,7 +13,7 @@ from visualizer.session import state
 LIMIT = 1000
 SIGNATURE = ["operation", "reduction", "type", "communicator"]
 COLUMNS = [*SIGNATURE, "calls", "call_bytes", "launches", "bytes", "accesses", "wire_efficiency"]
-CALLS = ["start", "host_ns", *SIGNATURE[:3], "count", "bytes", "peer", "issuer", "rank", "stream", "process"]
+CALLS = ["began", "host_ns", *SIGNATURE[:3], "count", "bytes", "peer", "issuer", "rank", "stream", "process"]
 UNNAMED = "(calls not in the trace)"
 
 

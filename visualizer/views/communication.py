@@ -272,4 +272,4 @@ def _links(shown: Shown) -> None:
 
 def _rates(over: str, shown: Shown) -> pd.DataFrame:
     table: pd.DataFrame = state.ask("bandwidth", over, shown.initiated)
-    return table.rename(columns={"share": "capacity_share"})
+    return table

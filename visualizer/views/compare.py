@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 import snoopie
-from snoopie.analysis.comparison import limits
+from snoopie.words import columns
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import VALUES
 from visualizer.look import theme
-from visualizer.parts import changes, remarks
+from visualizer.parts import changes, remarks, tables
 from visualizer.session import address, other, state
 
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
@@ -29,17 +29,8 @@ _MATCHED = {
     "Objects": "Objects are the same where variable, allocating line, owner and kind are, and then one row.",
     "Pairs": "GPUs are the same where their number is.",
 }
-# The amounts on top, with their names.
-_METRICS = {
-    "bytes": "Bytes",
-    "wire_bytes": "Wire bytes",
-    "wire_efficiency": "Wire efficiency",
-    "accesses": "Accesses",
-    "launches": "Launches",
-    "copy_bytes": "Bytes copied",
-    "peak_memory": "Peak memory",
-    "leaks": "Never freed",
-}
+# The amounts on top.
+_METRICS = ("bytes", "wire_bytes", "wire_efficiency", "accesses", "launches", "copy_bytes", "peak_memory", "leaks")
 _MEMORY = "Filters of owners divide it; kernels, operations and issuers do not."
 
 
@@ -155,13 +146,13 @@ def _totals() -> None:
     summary: pd.DataFrame = other.ask("summary")
     words: pd.DataFrame = other.ask("summary_in_words")
     with st.container(horizontal=True):
-        for metric, title in _METRICS.items():
+        for metric in _METRICS:
             a, b, change, ratio = words.loc[metric]
             same = summary["change"][metric] == 0
             about = f"{a} in A, {b} in B" + (f", {ratio}" if not same else "")
             meaning = f"\n\n{_MEMORY}" if metric in ("peak_memory", "leaks") else ""
             st.metric(
-                title,
+                columns.heading(metric),
                 str(b),
                 "no change" if same else str(change),
                 delta_color="off",
@@ -172,8 +163,8 @@ def _totals() -> None:
             )
     with st.expander("All amounts, exact"):
         exact = summary[["a", "b", "change"]].map(lambda value: _exact(value)).assign(ratio=words["ratio"])
-        meanings = [limits.METRICS.get(metric, "bytes / wire bytes") for metric in exact.index]
-        st.dataframe(exact.rename(columns={"a": "A", "b": "B"}).assign(meaning=meanings), key="compare_summary")
+        exact = exact.assign(meaning=[columns.meaning(metric) for metric in exact.index])
+        tables.facts(exact.reset_index(), "compare_summary")
 
 
 def _exact(value: float | None) -> str:

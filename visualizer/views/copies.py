@@ -12,7 +12,7 @@ from visualizer.session import state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"bytes": "Most bytes", "host_ns": "Longest calls", "start": "Earliest"}
-COLUMNS = ["start", "host_ns", "bytes", "source", "destination", "call", "kind", "issuer", "stream", "process"]
+COLUMNS = ["began", "host_ns", "bytes", "from", "to", "call", "kind", "issuer", "stream", "process"]
 
 
 def show() -> None:
@@ -35,7 +35,7 @@ def show() -> None:
     pairs: pd.DataFrame = state.ask("by_pair", "flow", "host")
     tables.grid(pairs, ["from", "to", "bytes", "copies", "host_ns"], "copies_pairs", height=300)
     st.subheader("By call")
-    columns = ["call", "kind", "source", "destination", "bytes", "copies", "host_ns"]
+    columns = ["call", "kind", "from", "to", "bytes", "copies", "host_ns"]
     tables.grid(calls, columns, "copies_calls", height=300)
     _single(number)
 

@@ -19,7 +19,7 @@ from visualizer.session import address, background, state
 
 COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
-LAUNCH_COLUMNS = ["launch", "issuer", "start", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
+LAUNCH_COLUMNS = ["launch", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
 OBJECT_COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by"]
 DETAILS = {
     "matrix": "Who reached whom",

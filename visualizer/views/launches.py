@@ -18,7 +18,7 @@ from visualizer.session import address, state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"bytes": "Most bytes", "ran": "Longest", "start": "Earliest"}
-COLUMNS = ["launch", "kernel", "issuer", "start", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
+COLUMNS = ["launch", "kernel", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
 CALLS = ["operation", "reduction", "type", "count", "bytes", "peer", "communicator", "rank", "stream"]
 
 

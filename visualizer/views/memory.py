@@ -22,7 +22,7 @@ ALL = "all"
 LIMIT = 1000
 DRIVER = "driver: change since the first sample"
 MADE = ["allocated_by", "call", "kind", "objects", "bytes"]
-KINDS = ["device", "kind", "peak", "peak_time", "left", "objects"]
+KINDS = ["device", "kind", "peak", "peak_after", "left", "objects"]
 
 # So many points of all charts together; of one chart at most, as many as can be told apart.
 _POINTS, _MOST = 6000, 2000
@@ -124,7 +124,7 @@ def _reported(sampled: pd.DataFrame, axis: str, origin: int) -> list[dict[str, A
     """What the driver says is in use, against each process's first sample: contexts and code are in all of them."""
     style = {"shape": "hv", "width": 1.5, "color": colours.NEUTRAL, "dash": "dot"}
     return [
-        {**_line(DRIVER, rows["time"], rows["change"], axis, origin), "line": style}
+        {**_line(DRIVER, rows["time"], rows["used_change"], axis, origin), "line": style}
         for _, rows in sampled.groupby("process")
     ]
 
@@ -145,8 +145,8 @@ def _line(name: str, times: pd.Series[int], sizes: pd.Series[int], axis: str, or
 
 def _amounts(curve: pd.DataFrame, sampled: pd.DataFrame) -> dict[str, Any]:
     """An axis with marks at powers of two, and multiples of them."""
-    highest = max(_totals(curve).max(), sampled["change"].max() if len(sampled) else 0, 1)
-    lowest = min(sampled["change"].min() if len(sampled) else 0, 0)
+    highest = max(_totals(curve).max(), sampled["used_change"].max() if len(sampled) else 0, 1)
+    lowest = min(sampled["used_change"].min() if len(sampled) else 0, 0)
     step = 1
     while highest - lowest > 5 * step:
         step *= 2
@@ -183,7 +183,7 @@ def _title(device: str, curve: pd.DataFrame, origin: int, top: float) -> dict[st
 
 
 def _kinds(kinds: pd.DataFrame) -> None:
-    shown = kinds.assign(peak_time=kinds["peak_time"] - state.trace().period[0])
+    shown = kinds.assign(peak_after=kinds["peak_time"] - state.trace().period[0])
     st.subheader("By kind")
     tables.grid(shown[shown["counted"]], _with_process(KINDS), "memory_kinds", height=240)
     if not kinds["counted"].all():
@@ -246,8 +246,6 @@ def _agreement(agreement: pd.DataFrame) -> None:
     rows = pd.concat(
         [known.loc[groups["used"].idxmax()].assign(sample="peak"), groups.tail(1).assign(sample="last")]
     ).sort_values(["process", "device", "sample"], ascending=[True, True, False])
-    texts = {name: [units.bytes(size) for size in rows[name]] for name in ("used", "change", "allocated_by_all")}
-    after = [units.duration(time - state.trace().period[0]) for time in rows["time"]]
-    shown = rows[_with_process(["device", "sample"])].assign(after=after, **texts)
-    headings = {name: tables.heading(name) for name in shown.columns}
-    st.dataframe(shown, hide_index=True, key="memory_agreement", column_config=headings)
+    rows = rows.assign(after=rows["time"] - state.trace().period[0])
+    shown = _with_process(["device", "sample", "after", "used", "used_change", "allocated_by_all"])
+    tables.facts(rows[shown], "memory_agreement")

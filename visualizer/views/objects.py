@@ -149,7 +149,7 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
     sentence = f"{units.bytes(moved)} moved over {units.bytes(distinct)} of different bytes"
     if moved > distinct:
         st.markdown(
-            f"{sentence}: each **{moved / distinct:,.1f} ×**, on average, to or from the same GPU. "
+            f"{sentence}: each **{units.times(moved / distinct)}**, on average, to or from the same GPU. "
             f"Kept there, {units.bytes(moved - distinct)} less would have crossed."
         )
     else:
@@ -175,7 +175,7 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
 def _bars(often: pd.DataFrame) -> None:
     largest = max(int(often["bytes"].max()), 1)
     rows = []
-    for least, most, size in often[["least", "most", "bytes"]].itertuples(index=False):
+    for least, most, size in often[["at_least", "at_most", "bytes"]].itertuples(index=False):
         times = f"{least:,} ×" if least == most else f"{least:,}–{most:,} ×"
         width = f"max(2px, calc({size / largest:.4f} * (100% - 6rem)))"
         bar = f'<span style="flex: none; width: {width}; background: {_BAR}"></span>'

@@ -10,7 +10,7 @@ import streamlit as st
 from snoopie.analysis import losses
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.analysis.traffic import links
-from snoopie.words import units
+from snoopie.words import columns, units
 from visualizer import pages
 from visualizer.look import theme
 from visualizer.parts import findings, places, remarks, tables
@@ -100,14 +100,10 @@ def _totals(summary: dict[str, float]) -> None:
         else "Measured launches of the selected kernels."
     )
     shown = [
-        ("Bytes", about + units.bytes(summary["bytes"]), "Lanes × width: what the instructions of kernels asked for."),
-        (
-            "Wire bytes",
-            about + units.bytes(summary["wire_bytes"]),
-            "32 bytes for every sector touched: what had to move.",
+        *(
+            (columns.heading(name), about + columns.say(name, summary[name]), columns.meaning(name))
+            for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
         ),
-        ("Wire efficiency", about + units.percent(summary["wire_efficiency"]), "Bytes / wire bytes."),
-        ("Accesses", about + units.count(summary["accesses"]), "Executions of a memory instruction by a warp."),
         ("Launches", units.count(summary["launches"]), launches),
         ("Records", units.count(summary["records"]), "Single accesses with their addresses."),
     ]
@@ -200,11 +196,8 @@ def _routes(routes: pd.DataFrame) -> None:
     if routes.empty:
         return
     st.subheader("Where data flowed")
-    table = routes.assign(
-        direction=routes["from"] + " → " + routes["to"],
-        **{name: routes[name].map(units.bytes) for name in ("bytes", "device_bytes", "host_bytes")},
-    )
-    _facts(table[["direction", "bytes", "device_bytes", "host_bytes"]], "routes")
+    table = routes.assign(direction=routes["from"] + " → " + routes["to"])
+    tables.facts(table[["direction", "bytes", "device_bytes", "host_bytes"]], "routes")
 
 
 def _not_measured(unmeasured: pd.DataFrame) -> None:
@@ -214,7 +207,7 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
     st.caption(NOT_MEASURED_NOTE)
     remarks.not_filtered("these instructions", UNMEASURED_BY)
     in_words = losses.in_words(unmeasured)
-    tables.grid(in_words, ["what", "sites", "accesses", "lanes"], "not_measured", height=240)
+    tables.grid(in_words, ["uncounted", "sites", "accesses", "lanes"], "not_measured", height=240)
     pages.link("sites", "Each of them, with its line")
 
 
@@ -227,25 +220,13 @@ def _links(between: pd.DataFrame) -> None:
 
 def _gpus(gpus: pd.DataFrame) -> None:
     known = places.by_label()
-    table = gpus.assign(memory=[units.bytes(size) for size in gpus["memory"]])
-    table["users"] = [known[label].users for label in gpus["label"]]
-    table["nvlinks"] = [str(links) if links >= 0 else "unknown" for links in gpus["nvlinks"]]
-    table["sm"] = [f"{sm // 10}.{sm % 10}" for sm in gpus["sm"]]
+    table = gpus.assign(users=[known[label].users for label in gpus["label"]])
     users = ["users"] if table["users"].any() else []
-    _facts(table[["label", *users, "name", "memory", "nvlinks", "sm", "host", "pci", "uuid"]], "gpus")
+    tables.facts(table[["label", *users, "name", "memory", "nvlinks", "sm", "host", "pci", "uuid"]], "gpus")
 
 
 def _processes(processes: pd.DataFrame) -> None:
     """With the ranks that the launcher gave them, where it did."""
     known = [name for name in ("rank", "local_rank", "ranks") if (processes[name] >= 0).any()]
     table = processes.assign(gpus=places.used_gpus(processes.index))
-    for name in known:
-        table[name] = [str(number) if number >= 0 else units.NOTHING for number in processes[name]]
-    _facts(table[[*known, "program", "gpus", "host", "pid", "command"]], "processes", numbered=len(table) > 1)
-
-
-def _facts(table: pd.DataFrame, key: str, *, numbered: bool = False) -> None:
-    headings = {name: tables.heading(name) for name in table.columns} | {
-        "_index": tables.heading(str(table.index.name))
-    }
-    st.dataframe(table, hide_index=not numbered, key=key, column_config=headings)
+    tables.facts(table[[*known, "program", "gpus", "host", "pid", "command"]], "processes", numbered=len(table) > 1)

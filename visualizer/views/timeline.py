@@ -29,7 +29,7 @@ ONE = {
     activity.COLLECTIVE: "NCCL call",
     activity.CALL: "Driver call",
 }
-WITHIN = ["moment", "duration", "thing", "name", "place", "stream", "bytes"]
+WITHIN = ["began", "duration", "thing", "name", "place", "stream", "bytes"]
 BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
 BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
 
@@ -242,7 +242,7 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
         st.caption(f"The {LIMIT} that fill most of it.")
     origin = state.trace().period[0]
     listed = table.assign(
-        moment=table["start"] - origin,
+        began=table["start"] - origin,
         thing=table["what"].map(ONE),
         name=[names.short_name(name) for name in table["name"]],
         stream=[stream_name(int(handle)) for handle in table["stream"]],

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import UsageError
-from snoopie.words import units
+from snoopie.words import columns, units
 
 SIDES = ("A", "B")
 # How many parts of a path's end are looked at, counted from the file's name.
 _LONGEST = 64
 
 Number = int | float | None
-Amount = Callable[[float], str]
 
 
 def side_by_side(
@@ -130,34 +129,23 @@ def place_order(places: Iterable[pd.DataFrame]) -> Callable[[str], tuple[int, in
 # --- for people ---
 
 
-def in_words(table: pd.DataFrame, amounts: Iterable[Amount], about: Sequence[str] = ("", "")) -> pd.DataFrame:
-    """The columns A, B, change and ratio of a comparison as text; ``amounts`` has the writer of each row's numbers,
+def in_words(table: pd.DataFrame, names: Iterable[str], about: Sequence[str] = ("", "")) -> pd.DataFrame:
+    """The columns a, b, change and ratio of a comparison as text; ``names`` says of what column each row's amounts are,
     ``about`` goes before those of A and of B.
     """
     rows = [
-        (_amount(a, amount, about[0]), _amount(b, amount, about[1]), signed(change, amount))
-        for a, b, change, amount in zip(table["a"], table["b"], table["change"], amounts, strict=True)
+        (_amount(name, a, about[0]), _amount(name, b, about[1]), _change(name, change))
+        for a, b, change, name in zip(table["a"], table["b"], table["change"], names, strict=True)
     ]
     only = table["only"] if "only" in table else [""] * len(table)
-    ratios = [f"only in {one}" if one else ratio(value) for one, value in zip(only, table["ratio"], strict=True)]
-    words = pd.DataFrame(rows, columns=[*SIDES, "change"], index=table.index, dtype="str")
+    ratios = [f"only in {one}" if one else units.times(value) for one, value in zip(only, table["ratio"], strict=True)]
+    words = pd.DataFrame(rows, columns=["a", "b", "change"], index=table.index, dtype="str")
     return words.assign(ratio=pd.Series(ratios, table.index, dtype="str"))
 
 
-def _amount(value: Number, amount: Amount, about: str) -> str:
-    return "not known" if value is None else about + amount(value)
+def _amount(name: str, value: Number, about: str) -> str:
+    return "not known" if value is None else about + columns.say(name, value)
 
 
-def signed(change: Number, amount: Amount) -> str:
-    """A change with its sign: "+1.5 KiB"; "–" where it is not known."""
-    if change is None or change != change:
-        return units.NOTHING
-    sign = "+" if change > 0 else "-" if change < 0 else ""
-    return sign + amount(abs(change))
-
-
-def ratio(value: float) -> str:
-    """How many times as much: "× 1.25"; "–" where it is not a number."""
-    if value != value:
-        return units.NOTHING
-    return f"× {value:,.0f}" if value >= 1000 else f"× {value:.4g}"
+def _change(name: str, value: Number) -> str:
+    return units.NOTHING if value is None else columns.change(name, value)

@@ -95,23 +95,23 @@ def by_direction(totals: pd.DataFrame, label: Callable[[int], str], keys: Sequen
 
 
 def by_error(errors: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str] = ()) -> pd.DataFrame:
-    """call, keys, code, name (the driver's, of the code), calls; most calls first."""
+    """call, keys, returned (a code), name (the driver's, of the code), calls; most calls first."""
     every = ["call", *keys]
-    table = summarise_errors(errors, every)
-    order = ["calls", *every, "code"]
+    table = summarise_errors(errors, every).rename(columns={"code": "returned"})
+    order = ["calls", *every, "returned"]
     return _labelled(table.sort_values(order, ascending=[False, *[True] * (len(order) - 1)], ignore_index=True), label)
 
 
 def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
-    """The first calls of that name, in that order: event process thread gpu (label) kernel direction start (ns after
-    the earliest of all) host_ns (time in the call) bytes code."""
+    """The first calls of that name, in that order: event process thread gpu (label) kernel direction began (ns after
+    the earliest of all) host_ns (time in the call) bytes returned (a code)."""
     if order not in ORDERS:
         raise UsageError(f"calls have no order {order!r}", f"use one of {', '.join(ORDERS)}")
     earliest = calls["start"].min() if len(calls) else 0
-    table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event")
-    table = table.assign(start=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
+    table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event").rename(columns={"code": "returned"})
+    table = table.assign(began=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
     table = table.sort_values([order, "event"], ascending=[order == "start", True], ignore_index=True).head(limit)
-    columns = "event process thread gpu kernel direction start host_ns bytes code"
+    columns = "event process thread gpu kernel direction began host_ns bytes returned"
     return _labelled(table[columns.split()], label)
 
 

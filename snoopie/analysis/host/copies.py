@@ -20,6 +20,8 @@ Order = Literal["bytes", "host_ns", "start"]
 ORDERS: tuple[Order, ...] = ("bytes", "host_ns", "start")
 # Number of copies, bytes, and nanoseconds that host threads spent in the calls.
 VALUES = ("copies", "bytes", "host_ns")
+# The ends of a copy in the words of the flow: a source is also a line of code.
+_ENDS = {"source": "from", "destination": "to"}
 
 
 def counted(copies: pd.DataFrame) -> pd.DataFrame:
@@ -39,11 +41,11 @@ def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
 
 
 def by_copy(copies: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
-    """source, destination (labels), kind, call, VALUES; most bytes first."""
-    keys = ["source", "destination", "kind", "call"]
-    table = summarise(counted(copies), keys)
+    """from, to (labels), kind, call, VALUES; most bytes first."""
+    keys = ["from", "to", "kind", "call"]
+    table = summarise(counted(copies).rename(columns=_ENDS), keys)
     table = table.sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True)
-    for end in ("source", "destination"):
+    for end in ("from", "to"):
         table[end] = pd.Series([label(place) for place in table[end]], dtype="str")
     return table
 
@@ -57,7 +59,7 @@ def directed(copies: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame
     first, second = ends(reading)
     table = counted(copies)
     if reading == "flow":
-        return summarise(table.rename(columns={"source": first, "destination": second}), [*keys, first, second])
+        return summarise(table.rename(columns=_ENDS), [*keys, first, second])
     own_source, own_destination = (table[end] == table["issuer"] for end in ("source", "destination"))
     same = table["source"] == table["destination"]
     into = table[~own_destination | own_source].rename(columns={"destination": second})
@@ -67,16 +69,16 @@ def directed(copies: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame
 
 
 def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
-    """The first copies in that order: copy process source destination issuer (labels) kind call bytes stream thread
-    start (ns after the earliest of all) host_ns (time in the call)."""
+    """The first copies in that order: copy process from to issuer (labels) kind call bytes stream thread began
+    (ns after the earliest of all) host_ns (time in the call)."""
     if order not in ORDERS:
         raise UsageError(f"copies have no order {order!r}", f"use one of {', '.join(ORDERS)}")
-    table = counted(copies).assign(copy=copies.index)
-    table["start"] = table["start"] - (table["start"].min() if len(table) else 0)
+    table = counted(copies).assign(copy=copies.index).rename(columns=_ENDS)
+    table["began"] = table["start"] - (table["start"].min() if len(table) else 0)
     table = table.sort_values([order, "copy"], ascending=[order == "start", True], ignore_index=True).head(limit)
-    for end in ("source", "destination", "issuer"):
+    for end in ("from", "to", "issuer"):
         table[end] = pd.Series([label(place) for place in table[end]], dtype="str")
-    columns = "copy process source destination issuer kind call bytes stream thread start host_ns"
+    columns = "copy process from to issuer kind call bytes stream thread began host_ns"
     return table[columns.split()]
 
 

@@ -16,7 +16,7 @@ Order = Literal["bytes", "ran", "start"]
 ORDERS: tuple[Order, ...] = ("bytes", "ran", "start")
 _SUMS = ["bytes", "accesses", "wire_bytes"]
 _COLUMNS = (
-    "launch kernel issuer process rank stream thread grid block shared_memory start ran bytes accesses wire_efficiency "
+    "launch kernel issuer process rank stream thread grid block shared_memory began ran bytes accesses wire_efficiency "
     "group stack"
 )
 
@@ -44,7 +44,7 @@ def single(
         rank=ranks.reindex(table["process"].to_numpy()).to_numpy(),
         grid=_shapes(table, "grid"),
         block=_shapes(table, "block"),
-        start=(begun - (begun.min() if len(begun) else 0))[first],
+        began=(begun - (begun.min() if len(begun) else 0))[first],
         ran=ran[first],
         **{name: sums[name].to_numpy()[first] for name in _SUMS},
     )

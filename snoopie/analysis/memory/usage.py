@@ -272,11 +272,12 @@ def _in_pools(use: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(changes: pd.DataFrame, use: pd.DataFrame, label: Label) -> pd.DataFrame:
-    """process device (label) time used change own pool_reserved pool_used allocated allocated_by_all (bytes).
+    """process device (label) time used used_change own pool_reserved pool_used allocated_by_process
+    allocated_by_all (bytes).
 
-    ``used`` is by everybody on the device, as the driver reports it (-1 unknown), ``change`` that against the process's
-    first sample, ``allocated`` what the process had allocated then, ``allocated_by_all`` what all processes of the
-    trace had. Contexts, loaded code and the collector's own memory are in ``used`` alone.
+    ``used`` is by everybody on the device, as the driver reports it (-1 unknown), ``used_change`` that against the
+    process's first sample, ``allocated_by_process`` what it had allocated then, ``allocated_by_all`` what all
+    processes of the trace had. Contexts, loaded code and the collector's own memory are in ``used`` alone.
     """
     counted = changes[changes["counted"]]
     own, every = running(counted, _PLACE), running(counted, ["owner"])
@@ -288,14 +289,16 @@ def agreement(changes: pd.DataFrame, use: pd.DataFrame, label: Label) -> pd.Data
         first = int(known.iloc[0]) if len(known) else 0
         times = rows["time"].to_numpy()
         part = rows.assign(
-            change=np.where(rows["used"] >= 0, rows["used"] - first, 0),
-            allocated=at(times, own[(own["process"] == process) & (own["owner"] == owner)]),
+            used_change=np.where(rows["used"] >= 0, rows["used"] - first, 0),
+            allocated_by_process=at(times, own[(own["process"] == process) & (own["owner"] == owner)]),
             allocated_by_all=at(times, every[every["owner"] == owner]),
         )
         parts.append(part)
-    none = table.iloc[:0].assign(change=np.int64(0), allocated=np.int64(0), allocated_by_all=np.int64(0))
+    none = table.iloc[:0].assign(
+        used_change=np.int64(0), allocated_by_process=np.int64(0), allocated_by_all=np.int64(0)
+    )
     table = pd.concat(parts, ignore_index=True) if parts else none
-    columns = ["used", "change", "own", "pool_reserved", "pool_used", "allocated", "allocated_by_all"]
+    columns = ["used", "used_change", "own", "pool_reserved", "pool_used", "allocated_by_process", "allocated_by_all"]
     return _with_device(table, label)[["process", "device", "time", *columns]]
 
 

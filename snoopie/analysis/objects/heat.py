@@ -136,13 +136,13 @@ def _spread(
 
 
 def how_often(touched: Touched) -> pd.DataFrame:
-    """least most (times) bytes: how many bytes were touched so often by the same issuer, by powers of two."""
+    """at_least at_most (times) bytes: how many bytes were touched so often by the same issuer, by powers of two."""
     _, pieces = reuse.grouped(touched, ["issuer"])
     power = np.ceil(np.log2(np.maximum(pieces.times, 1))).astype(np.int64)
     size = np.bincount(power, pieces.ends - pieces.starts).astype(np.int64)
     powers = np.flatnonzero(size)
     least = np.where(powers > 0, (1 << np.maximum(powers - 1, 0)) + 1, 1)
-    return pd.DataFrame({"least": least, "most": 1 << powers, "bytes": size[powers]})
+    return pd.DataFrame({"at_least": least, "at_most": 1 << powers, "bytes": size[powers]})
 
 
 def checked_range(size: int, start: int, stop: int | None) -> tuple[int, int]:

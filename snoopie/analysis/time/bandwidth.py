@@ -53,7 +53,7 @@ def moved(traffic: pd.DataFrame, copies: pd.DataFrame, when: pd.DataFrame, initi
 
 
 def by_pair(moved: pd.DataFrame, gpus: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
-    """from, to, wire_bytes, busy (ns), rate, capacity (bytes a second), share; most bytes first.
+    """from, to, wire_bytes, busy (ns), rate, capacity (bytes a second), capacity_share; most bytes first.
 
     ``moved`` has from, to, wire_bytes, start and end (ns) of each launch or copy. The capacity is what the links of the
     two GPUs carry at most, as if all led to the other or to a switch; NaN between others, and where ``links`` say that
@@ -71,7 +71,7 @@ def by_pair(moved: pd.DataFrame, gpus: pd.DataFrame, links: pd.DataFrame) -> pd.
 
 
 def by_gpu(moved: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
-    """gpu, direction (out, in), wire_bytes, busy, rate, capacity, share, as `by_pair`: what went between GPUs."""
+    """gpu, direction (out, in), wire_bytes, busy, rate, capacity, capacity_share: as `by_pair`, between GPUs."""
     between = moved[(moved["from"] >= 0) & (moved["to"] >= 0)]
     parts = [
         between.rename(columns={end: "gpu"}).assign(direction=direction)[
@@ -102,4 +102,4 @@ def _at(of_gpu: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def _shared(table: pd.DataFrame, capacity: NDArray[np.float64]) -> pd.DataFrame:
-    return table.assign(capacity=capacity, share=table["rate"] / capacity)
+    return table.assign(capacity=capacity, capacity_share=table["rate"] / capacity)

@@ -58,7 +58,7 @@ def behind(
     collectives: pd.DataFrame, signature: Sequence[str], label: Callable[[int], str], limit: int
 ) -> pd.DataFrame:
     """The earliest calls in the row of `by_collective` with this signature: collective process issuer (label)
-    operation reduction type count bytes peer communicator rank ranks stream thread start (ns after the earliest call
+    operation reduction type count bytes peer communicator rank ranks stream thread began (ns after the earliest call
     of all) host_ns (time in the call) group."""
     units, unit_of = _called(collectives)
     wanted = {unit for unit, calls in units.items() if calls.signature() == tuple(signature)}
@@ -66,12 +66,12 @@ def behind(
     table = collectives[[unit in wanted for unit in unit_of]].sort_values("start", kind="stable").head(limit)
     table = table.reset_index()
     table["host_ns"] = (table["end"] - table["start"]).clip(lower=0)
-    table["start"] = table["start"] - first
+    table["began"] = table["start"] - first
     table["issuer"] = pd.Series([label(place) for place in table["issuer"]], dtype="str")
     columns = (
         "collective process issuer operation reduction type count bytes peer communicator rank ranks stream thread"
     )
-    return table[[*columns.split(), "start", "host_ns", "group"]]
+    return table[[*columns.split(), "began", "host_ns", "group"]]
 
 
 def _called(collectives: pd.DataFrame) -> tuple[dict[tuple[int, int], _Calls], list[tuple[int, int]]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from snoopie.analysis.losses import in_shell_words
 from snoopie.api.trace import Trace
 from snoopie.report.parts import Facts, Part, Section, Sentences, Text, cut, table
-from snoopie.words import units
+from snoopie.words import columns, units
 
 # Sentences on what a trace lacks, and letters of each: a hostile one can have as many as it likes.
 _MOST, _LONGEST = 40, 400
@@ -18,10 +18,10 @@ def totals(trace: Trace, _: Sequence[Path]) -> Section:
     amounts = trace.summary()
     about = "≈ " if trace.estimated else ""
     facts = [
-        ("Bytes", about + units.bytes(amounts["bytes"]), "lanes × width: what instructions asked for"),
-        ("Wire bytes", about + units.bytes(amounts["wire_bytes"]), "32 bytes for each sector touched"),
-        ("Wire efficiency", about + units.percent(amounts["wire_efficiency"]), "bytes / wire bytes"),
-        ("Accesses", about + units.count(amounts["accesses"]), "executions of an instruction by a warp"),
+        *(
+            (columns.heading(name), about + columns.say(name, amounts[name]), columns.meaning(name))
+            for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
+        ),
         (
             "Launches",
             units.count(amounts["launches"]),
@@ -54,27 +54,17 @@ def losses(trace: Trace, _: Sequence[Path]) -> Section:
 
 
 def machine(trace: Trace, _: Sequence[Path]) -> Section:
-    gpus = trace.gpus.assign(
-        nvlinks=[str(links) if links >= 0 else "unknown" for links in trace.gpus["nvlinks"]],
-        sm=[f"{sm // 10}.{sm % 10}" for sm in trace.gpus["sm"]],
-    ).rename(columns={"label": "GPU", "sm": "compute capability", "nvlinks": "NVLinks", "pci": "PCI", "uuid": "UUID"})
     processes = trace.processes.reset_index()
     ranks = [name for name in ("rank", "local_rank") if (processes[name] >= 0).any()]
-    for name in ranks:
-        processes[name] = [str(number) if number >= 0 else units.NOTHING for number in processes[name]]
-    processes["ran"] = [
-        units.duration(end - start) if start and end else units.NOTHING
-        for start, end in zip(processes["start_ns"], processes["end_ns"], strict=True)
-    ]
-    for name in ("process", "pid"):
-        processes[name] = processes[name].astype("str")
+    known = (processes["start_ns"] > 0) & (processes["end_ns"] > 0)
+    processes["ran"] = (processes["end_ns"] - processes["start_ns"]).where(known, -1)
     where = "snoopie info lists them all"
-    shown = ["GPU", "name", "compute capability", "memory", "NVLinks", "host", "PCI", "UUID"]
+    shown = ["label", "name", "sm", "memory", "nvlinks", "host", "pci", "uuid"]
     return Section(
         "machine",
         "GPUs and processes",
         [
-            table(gpus, shown, "GPUs", where),
+            table(trace.gpus, shown, "GPUs", where),
             table(processes, ["process", *ranks, "host", "pid", "ran", "command"], "Processes", where),
         ],
     )

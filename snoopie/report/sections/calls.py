@@ -19,7 +19,5 @@ def calls(trace: Trace, _: Sequence[Path]) -> Section:
     parts: list[Part] = [table(by_call, shown, "By call, longest in the calls first", where)]
     failed = trace.by_error()
     if len(failed):
-        parts.append(
-            table(failed.astype({"code": "str"}), ["call", "code", "name", "calls"], "Calls that failed", where)
-        )
+        parts.append(table(failed, ["call", "returned", "name", "calls"], "Calls that failed", where))
     return Section("calls", title, parts)

@@ -52,7 +52,7 @@ def copies(trace: Trace, _: Sequence[Path]) -> Section:
     title = "Copies by the host"
     if trace.copies.empty:
         return Section("copies", title, absent="no copy between GPUs, or between host and GPU, was recorded")
-    shown = ["source", "destination", "kind", "call", "copies", "bytes", "host_ns"]
+    shown = ["from", "to", "kind", "call", "copies", "bytes", "host_ns"]
     parts: list[Part] = [
         drawing(
             trace.plot_matrix(reading="flow", initiated="host", width=_WIDTH),

@@ -25,7 +25,6 @@ def objects(trace: Trace, _: Sequence[Path]) -> Section:
     touched = touched[(touched[["bytes", "accesses", "copied_in", "copied_out"]] > 0).any(axis=1)]
     if not (touched["object"] > 0).any():
         return Section("objects", title, absent="no allocation was touched, or allocations were not recorded")
-    touched = touched.assign(object=touched["object"].astype("str"))
     parts: list[Part] = [
         table(
             touched,
@@ -82,7 +81,6 @@ def leaks(trace: Trace, _: Sequence[Path]) -> Section:
         parts.append(Text("Everything that the program allocated was freed, or lives until its end by design."))
     if len(lost):
         shown = ["process", "device", "source", "call", "kind", "objects", "bytes"]
-        lost = lost.assign(process=lost["process"].astype("str"))
         where = "snoopie memory --leaks --json lists them all"
         parts.append(table(lost, shown, "Memory that no call had freed when the program began to exit", where))
     return Section("leaks", title, parts)

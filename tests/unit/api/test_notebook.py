@@ -31,7 +31,7 @@ def cells(markup: str) -> list[str]:
 
 def test_matrix_shows_scaled_amounts_and_exact_ones_on_hover(trace: snoopie.Trace) -> None:
     shown = trace.matrix()._repr_html_()
-    assert cells(shown)[:5] == ["issuer ↓ owner →", "GPU 0", "GPU 1", "GPU 2", "GPU 3"]
+    assert cells(shown)[:5] == ["Issuer ↓ Owner →", "GPU 0", "GPU 1", "GPU 2", "GPU 3"]
     assert cells(shown)[-5:] == ["GPU 3", "14.1 KiB", "·", "·", "·"]
     assert 'title="14,400"' in shown
     shades = [float(alpha) for alpha in re.findall(r"rgba\(1, 115, 178, ([0-9.]+)\)", shown)]
@@ -43,7 +43,7 @@ def test_matrix_shows_scaled_amounts_and_exact_ones_on_hover(trace: snoopie.Trac
 
 def test_lines_show_bars(trace: snoopie.Trace) -> None:
     shown = trace.by_line()._repr_html_()
-    assert cells(shown)[:3] == ["file", "line", "kernel"]
+    assert cells(shown)[:3] == ["File", "Line", "Kernel"]
     assert "32 KiB" in cells(shown)
     assert "transparent 100.0%" in shown
     assert "transparent 37.5%" in shown  # 12288 of 32768

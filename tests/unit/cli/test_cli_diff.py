@@ -22,19 +22,19 @@ def test_the_summary_is_the_default(ring_path: Path, later_path: Path, capsys: p
     status, out, err = run(capsys, "diff", ring_path, later_path)
     assert status == 0
     assert out.splitlines() == [
-        "metric                  A         B   change     ratio",
-        "bytes            52.2 KiB  61.2 KiB   +9 KiB   × 1.172",
-        "wire_bytes         99 KiB   164 KiB  +65 KiB   × 1.657",
-        "accesses              224       296      +72   × 1.321",
-        "lanes               5,680     7,984   +2,304   × 1.406",
-        "sectors             3,168     5,248   +2,080   × 1.657",
-        "launches               11        12       +1   × 1.091",
-        "kernels                 3         4       +1   × 1.333",
-        "copies                  0         1       +1         –",
-        "copy_bytes            0 B     1 MiB   +1 MiB         –",
-        "peak_memory         8 MiB    10 MiB   +2 MiB    × 1.25",
-        "leaks               6 MiB    10 MiB   +4 MiB   × 1.667",
-        "wire_efficiency    52.7 %    37.3 %  -15.4 %  × 0.7078",
+        "Amount                  A         B   Change     B / A",
+        "Bytes            52.2 KiB  61.2 KiB   +9 KiB   1.172 ×",
+        "Wire bytes         99 KiB   164 KiB  +65 KiB   1.657 ×",
+        "Accesses              224       296      +72   1.321 ×",
+        "Lanes               5.7 K       8 K   +2.3 K   1.406 ×",
+        "Sectors             3.2 K     5.2 K   +2.1 K   1.657 ×",
+        "Launches               11        12       +1   1.091 ×",
+        "Kernels                 3         4       +1   1.333 ×",
+        "Copies                  0         1       +1         –",
+        "Bytes copied          0 B     1 MiB   +1 MiB         –",
+        "Peak memory         8 MiB    10 MiB   +2 MiB    1.25 ×",
+        "Never freed         6 MiB    10 MiB   +4 MiB   1.667 ×",
+        "Wire efficiency    52.7 %    37.3 %  -15.4 %  0.7078 ×",
     ]
     assert "note: A has 4 GPUs, B has 5 GPUs" in err
     assert err.splitlines()[-1] == f"Next: snoopie view --compare {later_path} {ring_path}"
@@ -43,10 +43,10 @@ def test_the_summary_is_the_default(ring_path: Path, later_path: Path, capsys: p
 def test_by_kernel(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "diff", "--by", "kernel", ring_path, later_path)
     heading, *rows, last = out.splitlines()
-    assert heading.split() == ["kernel", "A", "B", "change", "ratio"]
+    assert heading.split() == ["Kernel", "A", "B", "Change", "B", "/", "A"]
     assert [row.split("(")[0] for row in rows] == ["ring_bump", "ring_count", "ring_get", "ring_scale"]
     assert rows[0].endswith("12.2 KiB       0 B  -12.2 KiB  only in A")
-    assert rows[2].endswith("8 KiB    16 KiB     +8 KiB        × 2")
+    assert rows[2].endswith("8 KiB    16 KiB     +8 KiB        2 ×")
     assert last == "4 of 4 rows that changed in bytes, of 5 compared"
     _, out, _ = run(capsys, "diff", "--by", "kernel", "--top", 1, "--value", "wire_bytes", ring_path, later_path)
     assert len(out.splitlines()) == 3
@@ -56,9 +56,9 @@ def test_by_kernel(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("by", "row"),
     [
-        ("pair", "GPU 0   GPU 1    10 KiB    12 KiB  +2 KiB      × 1.2"),
+        ("pair", "GPU 0   GPU 1    10 KiB    12 KiB  +2 KiB      1.2 ×"),
         ("line", f"{ring.SHIFT_H}:4"),
-        ("object", "GPU 1  device    10 KiB    12 KiB  +2 KiB      × 1.2"),
+        ("object", "GPU 1  device    10 KiB    12 KiB  +2 KiB      1.2 ×"),
     ],
 )
 def test_by_other_keys(

@@ -72,7 +72,7 @@ def test_a_sample(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = view(monkeypatch, "compare", ring_path)
     next(button for button in app.button if button.label == r"jacobi\-4gpu").click().run()
     assert not app.exception
-    assert metrics(app)["Accesses"] == "15,360"
+    assert metrics(app)["Accesses"] == "15.4 K"
 
 
 def test_named_on_the_command_line(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:

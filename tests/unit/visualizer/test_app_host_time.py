@@ -193,7 +193,7 @@ def test_memory(monkeypatch: Patch, path: Path) -> None:
     assert "64 MiB were never freed" in captions(app)
     (said_by_driver,) = (table.value for table in app.dataframe)
     assert said_by_driver.to_numpy().tolist() == [
-        ["GPU 0", "peak", "2 ms", "600 MiB", "32 MiB", "96 MiB"],
+        ["GPU 0", "peak", "2 ms", "600 MiB", "+32 MiB", "96 MiB"],
         ["GPU 0", "last", "11 ms", "568 MiB", "0 B", "64 MiB"],
     ]
 

@@ -133,7 +133,7 @@ def test_only_what_is_waited_for_has_a_bandwidth(trace: snoopie.Trace) -> None:
 
 def test_by_error(trace: snoopie.Trace) -> None:
     assert trace.by_error("gpu").to_dict("records") == [
-        {"call": "cuMemAlloc_v2", "gpu": "unknown", "code": 2, "name": "CUDA_ERROR_OUT_OF_MEMORY", "calls": 1}
+        {"call": "cuMemAlloc_v2", "gpu": "unknown", "returned": 2, "name": "CUDA_ERROR_OUT_OF_MEMORY", "calls": 1}
     ]
 
 
@@ -147,7 +147,7 @@ def test_single_calls(tmp_path: Path) -> None:
             bytes=size, code=number,
         )  # fmt: skip
     trace = snoopie.load(built.write(tmp_path / "x.zst"))
-    columns = "event", "gpu", "start", "host_ns", "bytes", "code"
+    columns = "event", "gpu", "began", "host_ns", "bytes", "returned"
     longest = [[1, "GPU 1", 0, 90, 64, 0], [3, "GPU 1", 200, 40, 128, 2]]
     assert rows(trace.single_calls("cuMemAlloc_v2"), *columns) == longest
     assert rows(trace.single_calls("cuMemAlloc_v2", "bytes"), *columns) == longest[::-1]
@@ -193,11 +193,11 @@ def test_the_tables_for_people(path: Path, capsys: pytest.CaptureFixture[str]) -
     status, out, err = run(capsys, "calls", path)
     assert status == 0
     parts = [part.splitlines() for part in out.split("\n\n")]
-    assert parts[0][0].split()[:3] == ["call", "calls", "errors"]
+    assert parts[0][0].split()[:3] == ["Call", "Calls", "Errors"]
     assert " ".join(parts[0][1].split()) == "cuLaunchKernel 24 0 226 µs 9.4 µs 1 µs 100 µs 1 µs 2 µs 100 µs 0 B"
     assert parts[0][-1] == "36 calls, 1 failed; 241.9 µs in them"
     assert [part[0] for part in parts[1:]] == ["Launches", "Copies", "Errors"]
-    assert " ".join(parts[2][2].split()) == "host to device cuMemcpyHtoD_v2 no 4 0 15.6 KiB 8 µs 1.9 GiB/s"
+    assert " ".join(parts[2][2].split()) == "host to device cuMemcpyHtoD_v2 no 4 0 15.6 KiB 8 µs 2 GB/s"
     assert parts[2][3].split()[-1] == "–"
     assert err == f"Next: snoopie stats {path}\n"
 

@@ -59,7 +59,7 @@ def test_the_table(trace: snoopie.Trace) -> None:
 
 def test_by_copy(trace: snoopie.Trace) -> None:
     table = trace.by_copy()
-    assert table.columns.tolist() == ["source", "destination", "kind", "call", "copies", "bytes", "host_ns"]
+    assert table.columns.tolist() == ["from", "to", "kind", "call", "copies", "bytes", "host_ns"]
     assert table.to_numpy(dtype=object).tolist() == [
         ["host", "GPU 0", "linear", "cuMemcpyHtoDAsync", 1, 1000, 2000],
         ["GPU 0", "GPU 1", "linear", "cuMemcpyPeerAsync", 2, 600, 4000],
@@ -71,14 +71,14 @@ def test_by_copy(trace: snoopie.Trace) -> None:
 
 def test_single_copies(trace: snoopie.Trace) -> None:
     table = trace.single_copies()
-    columns = "copy process source destination issuer kind call bytes stream thread start host_ns"
+    columns = "copy process from to issuer kind call bytes stream thread began host_ns"
     assert table.columns.tolist() == columns.split()
     assert table.loc[0].tolist() == [
         1, 0, "host", "GPU 0", "GPU 0", "linear", "cuMemcpyHtoDAsync", 1000, 0, 4711, 0, 2000,
     ]  # fmt: skip
     # Of equals, the one that was recorded first.
     assert table["copy"].tolist() == [1, 2, 3, 4, 6, 5]
-    assert trace.single_copies("start", 2)[["copy", "start"]].to_numpy().tolist() == [[1, 0], [2, 100_000]]
+    assert trace.single_copies("start", 2)[["copy", "began"]].to_numpy().tolist() == [[1, 0], [2, 100_000]]
     assert trace.select(issuers=1).single_copies()["copy"].tolist() == [6, 5]
     assert trace.select(issuers=3).single_copies().empty
     with pytest.raises(UsageError, match="no order 'size'"):
@@ -200,7 +200,7 @@ def test_ends_that_are_not_known(tmp_path: Path) -> None:
     assert matrix.index.tolist() == ["GPU 0", "GPU 1", "host", "unknown"]
     # Two ends in one place count once.
     assert matrix.to_numpy().tolist() == [[3, 4, 0, 0], [0, 0, 6, 0], [0, 0, 0, 0], [0, 5, 0, 0]]
-    assert trace.by_copy().set_index("source").loc["host", "host_ns"] == 0
+    assert trace.by_copy().set_index("from").loc["host", "host_ns"] == 0
 
 
 def test_sums_are_exact_beyond_what_a_float_holds(tmp_path: Path) -> None:

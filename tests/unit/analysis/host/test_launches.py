@@ -47,8 +47,8 @@ def test_orders_of_time(tmp_path: Path) -> None:
     earliest = trace.single_launches("start")
     assert earliest["launch"].tolist()[0] == 2
     assert earliest["launch"].tolist()[-1] == 1
-    assert earliest["start"].tolist()[0] == 0
-    assert (earliest["start"].diff().dropna() >= 0).all()
+    assert earliest["began"].tolist()[0] == 0
+    assert (earliest["began"].diff().dropna() >= 0).all()
     assert earliest.set_index("launch")["ran"].loc[11] == -1
     with pytest.raises(UsageError, match="no order 'size'"):
         trace.single_launches("size")  # type: ignore[arg-type]

@@ -110,7 +110,7 @@ def test_few_samples_of_each_device(tmp_path: Path) -> None:
     trace = load(tmp_path, builder)
     assert len(trace.memory_agreement()) == 200
     few = trace.memory_agreement(points=2)
-    assert plain(few.assign(time=few["time"] - START_NS), "device", "time", "used", "change") == [
+    assert plain(few.assign(time=few["time"] - START_NS), "device", "time", "used", "used_change") == [
         ["GPU 0", 0, 1000, 0],
         ["GPU 0", 50, 950, -50],
         ["GPU 0", 99, 901, -99],
@@ -292,7 +292,7 @@ def test_agreement(tmp_path: Path) -> None:
         for moment, used in ((5, 1000), (10, 1200), (40, 1000)):
             builder.memory_use(0, moment, used, own=used // 2)
     table = load(tmp_path, *builders).memory_agreement(process=1)
-    assert plain(table, "process", "used", "change", "own", "allocated", "allocated_by_all") == [
+    assert plain(table, "process", "used", "used_change", "own", "allocated_by_process", "allocated_by_all") == [
         [1, 1000, 0, 500, 0, 0],
         [1, 1200, 200, 600, 100, 200],
         [1, 1000, 0, 500, 0, 0],
@@ -302,7 +302,7 @@ def test_agreement(tmp_path: Path) -> None:
 def test_used_memory_that_is_not_known(tmp_path: Path) -> None:
     builder = TraceBuilder(1)
     builder.memory_use(0, 5, -1)
-    assert plain(load(tmp_path, builder).memory_agreement(), "used", "change") == [[-1, 0]]
+    assert plain(load(tmp_path, builder).memory_agreement(), "used", "used_change") == [[-1, 0]]
 
 
 # the command
@@ -360,7 +360,7 @@ def test_json_has_exact_numbers(path: Path, capsys: pytest.CaptureFixture[str]) 
     ]
     assert {row["process"] for row in told["watermark"]} == {None}
     assert [row["bytes"] for row in told["usage"] if row["device"] == "host"] == [50, 0]
-    assert [row["change"] for row in told["agreement"]] == [0, 4096]
+    assert [row["used_change"] for row in told["agreement"]] == [0, 4096]
 
 
 def test_incomplete_trace_says_so(builder: TraceBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

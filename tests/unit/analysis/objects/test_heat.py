@@ -176,8 +176,8 @@ def test_reuse_against_bytes(trace: snoopie.Trace, monkeypatch: pytest.MonkeyPat
         often = Counter(int(np.ceil(np.log2(times))) for bytes_ in own.values() for times in bytes_.values())
         table = trace.object_reuse(object)
         assert table["bytes"].tolist() == [often[power] for power in sorted(often)]
-        assert table["most"].tolist() == [1 << power for power in sorted(often)]
-        assert table["least"].tolist() == [1 if not power else (1 << power - 1) + 1 for power in sorted(often)]
+        assert table["at_most"].tolist() == [1 << power for power in sorted(often)]
+        assert table["at_least"].tolist() == [1 if not power else (1 << power - 1) + 1 for power in sorted(often)]
     assert trace.reuse().set_index("object").drop(index=0, errors="ignore")["distinct"].to_dict() == expected
     # However many blocks are added up at once, and in which way.
     table = trace.reuse("site")

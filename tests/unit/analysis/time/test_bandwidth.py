@@ -44,7 +44,7 @@ def test_time_in_which_several_ran_counts_once(tmp_path: Path) -> None:
     assert row["rate"] == 640e9
     # H200: 18 links of 25 GB/s a direction.
     assert row["capacity"] == 450e9
-    assert row["share"] == pytest.approx(640 / 450)
+    assert row["capacity_share"] == pytest.approx(640 / 450)
 
 
 def test_gpus_with_all_others(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_gpus_with_all_others(tmp_path: Path) -> None:
     # What goes to the host takes another way, whose capacity the trace does not know.
     to_host = trace.bandwidth().set_index("to").loc["host"]
     assert (to_host["wire_bytes"], to_host["busy"]) == (224, 900)
-    assert math.isnan(to_host["capacity"]) and math.isnan(to_host["share"])
+    assert math.isnan(to_host["capacity"]) and math.isnan(to_host["capacity_share"])
 
 
 def test_launches_without_times_are_left_out(tmp_path: Path) -> None:
