@@ -1,7 +1,7 @@
 #include "memory/memory_events.h"
 
+#include "calls/arrays.h"
 #include "driver/thread_stack.h"
-#include "memory/arrays.h"
 
 namespace snoopie {
 
@@ -262,6 +262,11 @@ void MemoryEvents::allocated(CUcontext context, nvbit_api_cuda_t cbid, const voi
         case API_CUDA_cuArrayDestroy:
             return array_destroyed(as<cuArrayDestroy_params>(params).hArray);
 
+        case API_CUDA_cuCtxEnablePeerAccess:
+            return peer_access(context, as<cuCtxEnablePeerAccess_params>(params).peerContext, true);
+        case API_CUDA_cuCtxDisablePeerAccess:
+            return peer_access(context, as<cuCtxDisablePeerAccess_params>(params).peerContext, false);
+
         case API_CUDA_cuMulticastCreate:
             multicast_added(*as<cuMulticastCreate_params>(params).mcHandle, -1);
             return;
@@ -437,6 +442,12 @@ void MemoryEvents::access_set(CUdeviceptr address, size_t bytes, const CUmemAcce
     for (size_t i = 0; access && i < count; ++i)
         for (const Object& object : objects)
             if (allows(access[i])) memory_->reach().grant(owner_at(access[i].location), object.owner);
+}
+
+void MemoryEvents::peer_access(CUcontext issuer, CUcontext owner, bool enabled) {
+    const int from = gpu_of_(issuer);
+    const int to = gpu_of_(owner);
+    if (from >= 0 && to >= 0) memory_->reach().enable_peer(static_cast<uint8_t>(from), static_cast<uint8_t>(to), enabled);
 }
 
 // --- Other processes ---

@@ -66,6 +66,7 @@ class MemoryEvents {
     void unmapped(const std::vector<Object>& mappings);
     void ended(uint32_t allocation);
     void access_set(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* access, size_t count);
+    void peer_access(CUcontext issuer, CUcontext owner, bool enabled);
     void exported(const cuMemExportToShareableHandle_params& call);
     void imported(const cuMemImportFromShareableHandle_params& call);
     void pool_imported(int gpu, const cuMemPoolImportPointer_params& call);
