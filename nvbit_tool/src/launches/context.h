@@ -1,7 +1,6 @@
 // One CUDA context: its GPU's probe memory, its instrumented functions, and the launches in flight.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,23 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "calls/launch_call.h"
 #include "driver/driver.h"
 #include "launches/gpu_clock.h"
 #include "launches/probe_memory.h"
 
 namespace snoopie {
-
-// A launch as its driver call describes it.
-struct LaunchCall {
-    CUfunction function = nullptr;
-    CUstream stream = nullptr;
-    std::array<uint32_t, 3> grid{1, 1, 1};
-    std::array<uint32_t, 3> block{1, 1, 1};
-    uint32_t shared_memory = 0;
-    // The kernel's arguments in either of the two forms of the call, or null.
-    void** parameters = nullptr;
-    void** extra = nullptr;
-};
 
 // A kernel or device function as this context knows it.
 struct ContextFunction {

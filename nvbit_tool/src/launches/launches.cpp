@@ -1,0 +1,78 @@
+#include "launches/launches.h"
+
+#include "launches/launch_code.h"
+#include "settings/kernel_filter.h"
+
+namespace snoopie {
+
+std::optional<Launch> Launches::native(CUcontext handle, CUfunction function) {
+    Launch launch;
+    launch.context = contexts_->find_for_launch(handle);
+    if (!launch.context) return launch;
+    if (decision_->function(*launch.context, function).selected) return std::nullopt;
+    ++tally_->seen;
+    return launch;
+}
+
+Launch Launches::before(CUcontext handle, const LaunchCall& call) {
+    Launch launch;
+    Context* context = contexts_->find_for_launch(handle);
+    if (!context) return launch;
+    ++tally_->seen;
+    launch.context = context;
+    launch.stream = call.stream;
+    if (!context->memory()) return launch;
+    const OwnCalls own;
+    ContextFunction& function = decision_->function(*context, call.function);
+    if (!function.selected) return launch;
+    launch.lock = std::unique_lock(function.launching);
+    bool new_code = false;
+    if (decision_->code(*context, function, call) == Code::full) launch.flight = boarding_->board(*context, function, call, &new_code);
+    if (function.last_site == 0) return launch;
+    std::optional<uint64_t> value;
+    if (launch.flight) value = context->launch_value(*launch.flight);
+    if (!context->code().choose(function, call, value, new_code)) boarding_->lose(*context, &launch.flight);
+    if (!launch.flight) return launch;
+    boarding_->announce(*context, *launch.flight, call);
+    context->begin(&*launch.flight, call.stream);
+    return launch;
+}
+
+Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
+    Launch launch;
+    Context* context = contexts_->find_for_launch(runs_in);
+    if (!context) return launch;
+    ++tally_->seen;
+    launch.context = context;
+    const OwnCalls own;
+    const ContextFunction& function = decision_->function(*context, call.function);
+    if (function.selected && decision_->reaches_foreign(*context)) {
+        ++tally_->lost;
+        const std::string kernel = without_arguments(function.name);
+        notices_->note_once("the kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
+                            " while another GPU was current: NVBit does not follow it there; make its GPU current (cudaSetDevice) for "
+                            "the launch");
+    }
+    return launch;
+}
+
+void Launches::after(Launch launch, bool succeeded) {
+    if (!launch.context || !recording_->on() || recording_->exiting()) return;
+    if (!succeeded) --tally_->seen;
+    if (!launch.flight) return;
+    const OwnCalls own;
+    if (!succeeded) {
+        --tally_->boarded;
+        --launch.flight->function->launches;
+        launch.context->cancel(*launch.flight);
+        return;
+    }
+    if (launch.context->depart(*launch.flight, launch.stream)) {
+        ++launch.flight->function->launches_measured;
+        drain_->wake();
+    } else {
+        ++tally_->unfollowed;
+    }
+}
+
+}  // namespace snoopie
