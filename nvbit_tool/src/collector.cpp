@@ -54,8 +54,10 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       stacks_(options_.code_context ? std::make_unique<StackTable>(&writer_, &own_code, notify()) : nullptr),
       catalog_(&writer_),
       instrumenter_(&catalog_, options_, notify()),
-      drain_(&writer_, &catalog_, on_thread, std::chrono::seconds(options_.patience),
-             [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); }),
+      drain_(
+          &writer_, &catalog_, on_thread, std::chrono::seconds(options_.patience),
+          [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); },
+          [this](const auto& context, const auto& flight, uint32_t site) { contradicted(context, flight, site); }),
       memory_(&writer_, options_.host_memory, notify()),
       nvml_memory_(NvmlMemory::open(visible_uuids())),
       memory_use_(
@@ -74,7 +76,7 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       copies_(
           &writer_, &owners_, [this] { return stack(); }, [this] { return recording_.on(); },
           [this](const char* what) { not_followed(what); }),
-      decision_(options_, [this](uint8_t gpu) { return memory_.reaches_foreign(gpu); }),
+      decision_(options_, &memory_),
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
@@ -176,9 +178,9 @@ void Collector::call_returns(nvbit_api_cuda_t cbid, const char* name, const void
 Totals Collector::totals() const {
     Totals totals;
     totals.launches_seen = tally_.seen;
-    totals.launches_measured = drain_.launches_measured();
+    totals.launches_measured = drain_.launches_measured() + tally_.harmless;
     totals.launches_lost = tally_.lost + tally_.unfollowed + drain_.launches_lost();
-    totals.launches_native = tally_.seen - tally_.boarded - tally_.lost;
+    totals.launches_native = tally_.seen - tally_.boarded - tally_.harmless - tally_.lost;
     totals.accesses = drain_.accesses() + drain_.unmeasured();
     totals.copies = copies_.count();
     totals.copy_bytes = copies_.bytes();
@@ -189,6 +191,23 @@ Totals Collector::totals() const {
     totals.unmeasured_sites = catalog_.unmeasured_sites();
     totals.errors = driver_errors;
     return totals;
+}
+
+void Collector::contradicted(const Context& context, const Flight& flight, uint32_t site) {
+    std::string instruction = "an instruction";
+    std::string roots;
+    for (const FunctionAddresses::Site& one : flight.function->addresses->sites) {
+        if (one.id != site) continue;
+        instruction = one.text;
+        for (const uint16_t word : flight.function->addresses->roots[one.roots].pointers) roots += " " + std::to_string(8 * word);
+    }
+    const uint64_t without = flight.function->liveness.distrust();
+    tally_.harmless -= without;
+    tally_.lost += without;
+    notices_.note_once("kernel " + without_arguments(flight.function->name) + ": " + instruction + " left GPU " +
+                       std::to_string(context.gpu()) + ", although the parameters that its address is made from (at" + roots +
+                       ") did not lead out of it; its launches run all probes from now on" +
+                       (without ? ", and " + std::to_string(without) + " that ran without any are counted as lost" : ""));
 }
 
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
@@ -205,7 +224,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     memory_use_.stop();
     Totals totals = this->totals();
     if (calls_) calls_->stop();
-    totals.launches_lost += tally_.boarded - totals.launches_measured - drain_.launches_lost() - tally_.unfollowed;
+    totals.launches_lost += tally_.boarded - drain_.launches_measured() - drain_.launches_lost() - tally_.unfollowed;
     writer_.finish(footer_json(now_ns(), now_ns(), totals));
     say("ending the program because of STALL=exit; the trace is " + path_);
     _exit(3);

@@ -81,6 +81,7 @@ class Collector {
     Maker maker(const char* call);
     std::vector<std::string> visible_uuids() const;
     Totals totals() const;
+    void contradicted(const Context& context, const Flight& flight, uint32_t site);
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
 
     // In the order in which they are made: each knows only those before it.

@@ -82,6 +82,13 @@ std::string_view Cubin::bytes(std::string_view section) const {
     return {};
 }
 
+std::vector<std::pair<std::string_view, std::string_view>> Cubin::sections(std::string_view prefix) const {
+    std::vector<std::pair<std::string_view, std::string_view>> found;
+    for (const Section& one : sections_)
+        if (one.name.substr(0, prefix.size()) == prefix) found.emplace_back(one.name.substr(prefix.size()), one.bytes);
+    return found;
+}
+
 Cubin::Targets Cubin::relocations(std::string_view section) const {
     Targets targets;
     for (const Section& table : sections_) {

@@ -65,6 +65,8 @@ class Cubin {
 
     // Of the section with this name; empty if there is none.
     std::string_view bytes(std::string_view section) const;
+    // The rest of the name and the bytes of each section whose name begins so.
+    std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view prefix) const;
     // What its relocated places point to: offset → section and address there.
     Targets relocations(std::string_view section) const;
     const std::vector<Symbol>& symbols() const { return symbols_; }

@@ -7,10 +7,21 @@
 
 namespace snoopie {
 
-std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const LaunchCall& call, bool* new_code) {
-    *new_code = instrumenter_->prepare(context, call, &function);
+bool Boarding::prepare(Context& context, ContextFunction& function, const LaunchCall& call) {
+    const bool new_code = instrumenter_->prepare(context, call, &function);
     if (function.unmeasurable) ++tally_->lost;
-    if (function.last_site == 0) return std::nullopt;
+    return new_code;
+}
+
+void Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
+    if (recording_->ending()) return;
+    ++tally_->harmless;
+    ++function.launches_measured;
+    function.liveness.ran_without();
+    write(context, ++last_launch_, function, call);
+}
+
+std::optional<Flight> Boarding::board(Context& context, ContextFunction& function) {
     std::optional<Flight> flight;
     if (!recording_->ending()) flight = context.board(++last_launch_, function);
     if (flight)
@@ -32,8 +43,12 @@ void Boarding::lose(Context& context, std::optional<Flight>* flight) {
 }
 
 void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
-    writer_->append(LaunchRow{flight.launch, flight.function->id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(),
-                              call.grid[0], call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
+    write(context, flight.launch, *flight.function, call);
+}
+
+void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call) {
+    writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
+                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
                               current_collective_group(context.gpu()), stack_()});
 }
 

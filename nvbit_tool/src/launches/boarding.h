@@ -23,14 +23,20 @@ class Boarding {
              std::function<uint32_t()> stack)
         : instrumenter_(instrumenter), writer_(writer), notices_(notices), recording_(recording), tally_(tally), stack_(std::move(stack)) {}
 
-    // Instruments if necessary and boards the launch; none if it cannot be measured.
-    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, bool* new_code);
+    // Instruments if necessary. Whether probes were put in; afterwards the function has sites if its launches can be measured.
+    bool prepare(Context& context, ContextFunction& function, const LaunchCall& call);
+    // None if no counters are free.
+    std::optional<Flight> board(Context& context, ContextFunction& function);
+    // A launch that runs its own code because no access of it can leave the GPU.
+    void without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
     // The flight was boarded but its code is not in place: it is none.
     void lose(Context& context, std::optional<Flight>* flight);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
   private:
+    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call);
+
     Instrumenter* const instrumenter_;
     TraceWriter* const writer_;
     Notices* const notices_;

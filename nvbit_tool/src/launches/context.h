@@ -17,7 +17,9 @@
 
 #include "calls/launch_call.h"
 #include "driver/driver.h"
+#include "launches/function_addresses.h"
 #include "launches/gpu_clock.h"
+#include "launches/liveness.h"
 #include "launches/probe_memory.h"
 
 namespace snoopie {
@@ -36,6 +38,9 @@ struct ContextFunction {
     uint32_t id = 0;                  // in the trace
     uint32_t first_site = 0;          // ids that a launch of it can reach; 0 = none to measure
     uint32_t last_site = 0;
+    // Of the kernel itself; null while it is not instrumented.
+    std::shared_ptr<const FunctionAddresses> addresses;
+    Liveness liveness;
     // What LAUNCH_SAMPLE chooses from, and what of it was measured.
     std::atomic<uint64_t> launches{0};
     std::atomic<uint64_t> launches_measured{0};
@@ -58,6 +63,8 @@ struct Flight {
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
     ContextFunction* function = nullptr;
+    // Sites that no access to other memory was expected from; null: nothing was expected.
+    std::shared_ptr<const std::vector<uint32_t>> dead;
     std::chrono::steady_clock::time_point begin;
 };
 

@@ -6,11 +6,13 @@
 namespace snoopie {
 
 std::optional<Launch> Launches::native(CUcontext handle, CUfunction function) {
-    Launch launch;
-    launch.context = contexts_->find_for_launch(handle);
-    if (!launch.context) return launch;
-    if (decision_->function(*launch.context, function).selected) return std::nullopt;
-    ++tally_->seen;
+    Context* const context = contexts_->find_for_launch(handle);
+    if (context) {
+        if (decision_->function(*context, function).selected) return std::nullopt;
+        ++tally_->seen;
+    }
+    std::optional<Launch> launch(std::in_place);
+    launch->context = context;
     return launch;
 }
 
@@ -26,12 +28,23 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decision_->function(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    bool new_code = false;
-    if (decision_->code(*context, function, call) == Code::full) launch.flight = boarding_->board(*context, function, call, &new_code);
+    const bool measured = decision_->measured(*context, function);
+    const bool new_code = measured && boarding_->prepare(*context, function, call);
     if (function.last_site == 0) return launch;
+    bool without_probes = false;
+    if (measured) {
+        const Decision decision = decision_->decide(*context, function, call);
+        without_probes = decision.code == Code::original;
+        if (!without_probes) launch.flight = boarding_->board(*context, function);
+        if (launch.flight) launch.flight->dead = decision.dead;
+    }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
     if (!context->code().choose(function, call, value, new_code)) boarding_->lose(*context, &launch.flight);
+    if (without_probes) {
+        boarding_->without_probes(*context, function, call);
+        launch.without_probes = &function;
+    }
     if (!launch.flight) return launch;
     boarding_->announce(*context, *launch.flight, call);
     context->begin(&*launch.flight, call.stream);
@@ -59,6 +72,11 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 void Launches::after(Launch launch, bool succeeded) {
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
+    if (!succeeded && launch.without_probes) {
+        --tally_->harmless;
+        --launch.without_probes->launches;
+        --launch.without_probes->launches_measured;
+    }
     if (!launch.flight) return;
     const OwnCalls own;
     if (!succeeded) {

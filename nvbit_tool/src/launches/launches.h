@@ -18,7 +18,8 @@ struct Launch {
     std::unique_lock<std::mutex> lock;  // of the function, if the kernel is selected
     Context* context = nullptr;
     CUstream stream = nullptr;
-    std::optional<Flight> flight;  // if it is measured
+    std::optional<Flight> flight;               // if it is measured by probes
+    ContextFunction* without_probes = nullptr;  // if it is known that it needs none
 };
 
 // Safe to call from any thread.

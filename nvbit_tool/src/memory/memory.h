@@ -10,6 +10,7 @@
 #include "launches/context.h"
 #include "memory/address_map.h"
 #include "memory/reach.h"
+#include "memory/where.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -48,6 +49,8 @@ class Memory {
 
     const AddressMap& map() const { return map_; }
     Reach& reach() { return reach_; }
+    // Memory that is not measured is as good as the GPU's own.
+    Where where(uint8_t gpu, uint64_t address) const;
     bool reaches_foreign(uint8_t issuer) const { return reach_.reaches_foreign(issuer, map_, host_); }
 
   private:
