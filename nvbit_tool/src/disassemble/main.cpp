@@ -19,8 +19,8 @@
 #include <exception>
 
 #include "base/byte_size.h"
+#include "base/files.h"
 #include "disassemble/cache.h"
-#include "disassemble/files.h"
 #include "disassemble/nvdisasm.h"
 
 using namespace snoopie;

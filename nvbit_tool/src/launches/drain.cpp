@@ -1,10 +1,9 @@
 #include "launches/drain.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <limits>
 #include <numeric>
+
+#include "base/signals.h"
 
 namespace snoopie {
 
@@ -69,9 +68,7 @@ void Drain::stop() {
 }
 
 void Drain::run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     on_thread_();
     const OwnCalls own;
 
