@@ -64,7 +64,7 @@ struct Flight {
     uint64_t called = 0;      // host ns, when that was recorded
     ContextFunction* function = nullptr;
     // Sites that no access to other memory was expected from; null: nothing was expected.
-    std::shared_ptr<const std::vector<uint32_t>> dead;
+    const std::vector<uint32_t>* dead = nullptr;
     std::chrono::steady_clock::time_point begin;
 };
 

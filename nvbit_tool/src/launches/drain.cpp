@@ -1,11 +1,10 @@
 #include "launches/drain.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
+
+#include "base/signals.h"
 
 namespace snoopie {
 
@@ -72,9 +71,7 @@ void Drain::stop() {
 }
 
 void Drain::run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     on_thread_();
     const OwnCalls own;
 

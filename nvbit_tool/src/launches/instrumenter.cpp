@@ -1,8 +1,6 @@
 #include "launches/instrumenter.h"
 
-#include <cxxabi.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/demangle.h"
+#include "base/files.h"
 #include "code/code_ahead.h"
 #include "code/disassembler.h"
 #include "code/nccl_kernels.h"
@@ -142,41 +142,20 @@ void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, 
     nvbit_add_call_arg_launch_val64(instr, 0);
 }
 
-std::string demangled(const std::string& name) {
-    int status = 0;
-    char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-    const std::string result = status == 0 ? text : name;
-    free(text);
-    return result;
-}
-
 LineChain chain_of(const LineTable& table, const std::string& function, uint32_t offset) {
     LineChain chain;
     for (const LineTable::Line* line = table.find(function, offset); line; line = table.caller(*line))
-        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line))});
+        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line).c_str())});
     return chain;
 }
 
 // What NVBit writes about the function's module: its cubin.
 std::string read_module(CUcontext context, CUfunction function) {
-    const int fd = memfd_create("snoopie-cubin", MFD_CLOEXEC);
-    if (fd < 0) return "";
-    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    const Descriptor file(memfd_create("snoopie-cubin", MFD_CLOEXEC));
+    if (!file) return "";
+    const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     nvbit_dump_cubin(context, function, path.c_str());  // its result is false even when the file is complete
-    std::string bytes;
-    const off_t size = lseek(fd, 0, SEEK_END);
-    if (size > 0) {
-        bytes.resize(static_cast<size_t>(size));
-        size_t done = 0;
-        while (done < bytes.size()) {
-            const ssize_t n = pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-            if (n <= 0) break;
-            done += static_cast<size_t>(n);
-        }
-        bytes.resize(done);
-    }
-    close(fd);
-    return bytes;
+    return read_whole(file.get()).value_or("");
 }
 
 // What the addresses of a kernel are made from.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "launches/context.h"
@@ -20,7 +19,7 @@ enum class Code {
 struct Decision {
     Code code = Code::full;
     // Sites from which no access may leave the GPU, which the counts of the full code are to show; null if nothing is known of them.
-    std::shared_ptr<const std::vector<uint32_t>> dead;
+    const std::vector<uint32_t>* dead = nullptr;
 };
 
 // Safe to call from any thread.

@@ -25,7 +25,7 @@ const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, 
         if (!live[site.roots]) dead.push_back(site.id);
     std::sort(dead.begin(), dead.end());
     entry->second.any_live = !addresses.all_known || dead.size() < addresses.sites.size();
-    entry->second.dead = std::make_shared<const std::vector<uint32_t>>(std::move(dead));
+    entry->second.dead = &*sets_.insert(std::move(dead)).first;
     return entry->second;
 }
 

@@ -3,7 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,7 +19,7 @@ class Liveness {
   public:
     struct Answer {
         bool any_live = true;
-        std::shared_ptr<const std::vector<uint32_t>> dead;  // ids of sites, ascending; null if nothing is known
+        const std::vector<uint32_t>* dead = nullptr;  // ids of sites, ascending; null if nothing is known
     };
 
     // For a launch with these parameters, none if they are not known. `version`: of what `where` answers from.
@@ -40,6 +41,7 @@ class Liveness {
 
   private:
     std::unordered_map<std::string, Answer> known_;  // by the parameters
+    std::set<std::vector<uint32_t>> sets_;           // of dead sites; kept, as launches under way still look at them. There are few
     uint64_t version_ = 0;
     Answer unknown_;
     std::atomic<bool> trusted_{true};

@@ -33,6 +33,10 @@ void Mappings::after(nvbit_api_cuda_t cbid, const void* params, bool succeeded) 
             return retained(as<cuMemRetainAllocationHandle_params>(params));
         case API_CUDA_cuMemMap:
             return mapped(as<cuMemMap_params>(params));
+        case API_CUDA_cuMemAddressReserve:
+            return memory_->reserved(*as<cuMemAddressReserve_params>(params).ptr, as<cuMemAddressReserve_params>(params).size);
+        case API_CUDA_cuMemAddressFree:
+            return memory_->unreserved(as<cuMemAddressFree_params>(params).ptr);
         default:
             return;
     }

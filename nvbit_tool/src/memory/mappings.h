@@ -1,4 +1,4 @@
-// Calls that make physical memory (cuMemCreate), map it to addresses, and give back its handles.
+// Calls that make physical memory (cuMemCreate), reserve addresses, map it there, and give back its handles.
 #pragma once
 
 #include <vector>

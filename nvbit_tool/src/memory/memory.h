@@ -42,6 +42,9 @@ class Memory {
     std::vector<Object> freeing(uint64_t address);
     std::vector<Object> unmapping(uint64_t address, uint64_t bytes);
     void freed(const std::vector<Object>& objects, AddressMap::Freed freed);
+    // Addresses for mappings.
+    void reserved(uint64_t address, uint64_t bytes) { map_.reserve(address, bytes); }
+    void unreserved(uint64_t address) { map_.unreserve(address); }
     void managed_moved(uint64_t address, uint64_t bytes, uint8_t owner);
 
     // No more launches are measured: the devices need not learn of changes.
