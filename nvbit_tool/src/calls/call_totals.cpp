@@ -1,7 +1,5 @@
 #include "calls/call_totals.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/signals.h"
 #include "base/thread_id.h"
 
 namespace snoopie {
@@ -318,9 +317,7 @@ void CallTotals::stop() {
 
 void CallTotals::run() {
     // The application's signals are not for this thread.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     if (on_thread_) on_thread_();
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(kBeatMilliseconds), [this] { return stopping_; })) {

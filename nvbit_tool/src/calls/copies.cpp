@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/thread_id.h"
+#include "calls/arrays.h"
 #include "calls/copy_calls.h"
 #include "driver/driver.h"
 #include "driver/thread_stack.h"
-#include "memory/arrays.h"
 
 namespace snoopie {
 

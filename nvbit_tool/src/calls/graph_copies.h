@@ -1,16 +1,13 @@
 // Follows graphs with memcpy nodes through the driver's events.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "calls/copy_graph.h"
+#include "calls/not_followed.h"
 #include "nvbit.h"
 
 namespace snoopie {
-
-// Told of what the program uses and this version does not follow, each time that it is met.
-using NotFollowed = std::function<void(const char* what)>;
 
 class GraphCopies {
   public:

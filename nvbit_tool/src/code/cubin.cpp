@@ -4,38 +4,6 @@
 
 namespace snoopie {
 
-bool Reader::has(uint64_t size) {
-    if (size <= left()) return true;
-    ok_ = false;
-    position_ = bytes_.size();
-    return false;
-}
-
-// Bits beyond the 64th are dropped.
-uint64_t Reader::leb(bool is_signed) {
-    uint64_t value = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        const auto byte = read<uint8_t>();
-        if (shift < 64) value |= uint64_t{byte & 0x7fu} << shift;
-        if (byte & 0x80) continue;
-        if (is_signed && (byte & 0x40) && shift + 7 < 64) value |= ~uint64_t{0} << (shift + 7);
-        return value;
-    }
-}
-
-std::string_view Reader::text() {
-    const std::string_view found = rest().substr(0, rest().find('\0'));
-    skip(found.size() + 1);
-    return ok_ ? found : std::string_view();
-}
-
-Reader Reader::take(uint64_t size) {
-    Reader part(has(size) ? bytes_.substr(position_, size) : std::string_view());
-    part.base_ = offset();
-    skip(part.left());
-    return part;
-}
-
 std::optional<Cubin> Cubin::parse(std::string_view bytes, std::string* why_not) {
     const auto fail = [why_not](const char* why) {
         if (why_not) *why_not = why;
@@ -80,6 +48,13 @@ std::string_view Cubin::bytes(std::string_view section) const {
     for (const Section& one : sections_)
         if (one.name == section) return one.bytes;
     return {};
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> Cubin::sections(std::string_view prefix) const {
+    std::vector<std::pair<std::string_view, std::string_view>> found;
+    for (const Section& one : sections_)
+        if (one.name.substr(0, prefix.size()) == prefix) found.emplace_back(one.name.substr(prefix.size()), one.bytes);
+    return found;
 }
 
 Cubin::Targets Cubin::relocations(std::string_view section) const {

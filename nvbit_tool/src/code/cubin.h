@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,43 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/reader.h"
+
 namespace snoopie {
-
-// Reads from the front of `bytes`. Reading beyond the end yields zero or "" and makes ok() false for good.
-class Reader {
-  public:
-    explicit Reader(std::string_view bytes, uint64_t start = 0) : bytes_(bytes) { skip(start); }
-
-    // An integer or a struct of the file.
-    template <class T>
-    T read() {
-        T value{};
-        if (!has(sizeof value)) return value;
-        std::memcpy(&value, bytes_.data() + position_, sizeof value);
-        skip(sizeof value);
-        return value;
-    }
-    uint64_t uleb() { return leb(false); }
-    int64_t sleb() { return static_cast<int64_t>(leb(true)); }
-    std::string_view text();  // up to the next zero byte, which is skipped
-    Reader take(uint64_t size);
-    void skip(uint64_t size) { position_ += has(size) ? size : 0; }
-
-    bool ok() const { return ok_; }
-    bool at_end() const { return left() == 0; }
-    size_t left() const { return bytes_.size() - position_; }
-    std::string_view rest() const { return bytes_.substr(position_); }
-    size_t offset() const { return base_ + position_; }  // in the bytes of the Reader that this one was taken from
-
-  private:
-    bool has(uint64_t size);
-    uint64_t leb(bool is_signed);
-
-    std::string_view bytes_;
-    size_t base_ = 0;
-    size_t position_ = 0;
-    bool ok_ = true;
-};
 
 class Cubin {
   public:
@@ -65,6 +30,8 @@ class Cubin {
 
     // Of the section with this name; empty if there is none.
     std::string_view bytes(std::string_view section) const;
+    // The rest of the name and the bytes of each section whose name begins so.
+    std::vector<std::pair<std::string_view, std::string_view>> sections(std::string_view prefix) const;
     // What its relocated places point to: offset → section and address there.
     Targets relocations(std::string_view section) const;
     const std::vector<Symbol>& symbols() const { return symbols_; }

@@ -1,13 +1,17 @@
 #include "code/parameters.h"
 
 #include <map>
-#include <string>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace snoopie {
 
-// ".nv.info.KERNEL" is a list of attributes: a byte that says how long it is, a byte that says what it is, and two bytes: its value, or
-// the size of what follows.
-std::optional<KernelParameters> parameters_of(const Cubin& cubin, std::string_view kernel) {
+namespace {
+
+// The section ".nv.info.KERNEL" is a list of attributes: a byte that says how long it is, a byte that says what it is, and two bytes: its
+// value, or the size of what follows.
+std::optional<KernelParameters> parameters_in(std::string_view section) {
     constexpr uint8_t kSized = 4;
     constexpr uint8_t kArea = 0x0a;       // a symbol; then two bytes for the base and two for the size
     constexpr uint8_t kParameter = 0x17;  // an index; then two bytes for the ordinal, two for the offset, and the size above 18 other bits
@@ -15,7 +19,7 @@ std::optional<KernelParameters> parameters_of(const Cubin& cubin, std::string_vi
     KernelParameters parameters;
     bool has_area = false;
     std::map<uint16_t, KernelParameters::One> found;
-    Reader attributes(cubin.bytes(".nv.info." + std::string(kernel)));
+    Reader attributes(section);
     while (!attributes.at_end()) {
         const auto form = attributes.read<uint8_t>();
         const auto kind = attributes.read<uint8_t>();
@@ -41,6 +45,15 @@ std::optional<KernelParameters> parameters_of(const Cubin& cubin, std::string_vi
         parameters.list.push_back(one);
     }
     return parameters;
+}
+
+}  // namespace
+
+std::unordered_map<std::string, KernelParameters> parameters_of(const Cubin& cubin) {
+    std::unordered_map<std::string, KernelParameters> found;
+    for (const auto& [kernel, section] : cubin.sections(".nv.info."))
+        if (auto parameters = parameters_in(section)) found.emplace(kernel, std::move(*parameters));
+    return found;
 }
 
 }  // namespace snoopie

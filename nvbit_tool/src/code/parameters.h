@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "code/cubin.h"
@@ -20,7 +20,7 @@ struct KernelParameters {
     std::vector<One> list;  // in their order
 };
 
-// As the cubin says; none if it does not, or not as expected.
-std::optional<KernelParameters> parameters_of(const Cubin& cubin, std::string_view kernel);
+// Of the kernels of a cubin, by their names there. Those whose parameters are not described as expected are left out.
+std::unordered_map<std::string, KernelParameters> parameters_of(const Cubin& cubin);
 
 }  // namespace snoopie

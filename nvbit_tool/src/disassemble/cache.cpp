@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "disassemble/files.h"
+#include "base/files.h"
 #include "settings/disassembly.h"
 
 namespace snoopie {

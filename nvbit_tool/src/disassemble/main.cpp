@@ -17,8 +17,8 @@
 #include <exception>
 
 #include "base/byte_size.h"
+#include "base/files.h"
 #include "disassemble/cache.h"
-#include "disassemble/files.h"
 #include "disassemble/nvdisasm.h"
 #include "settings/disassembly.h"
 

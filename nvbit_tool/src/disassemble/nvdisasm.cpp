@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "disassemble/files.h"
+#include "base/files.h"
 #include "disassemble/sha256.h"
 #include "settings/disassembly.h"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/child_environment.h"
+#include "base/signals.h"
 
 extern "C" {
 
@@ -26,13 +27,12 @@ int __wrap_system(const char* command) {
 
     // A handler of the application must not take the status away.
     sigset_t child_ended;
-    sigset_t before;
     sigemptyset(&child_ended);
     sigaddset(&child_ended, SIGCHLD);
-    pthread_sigmask(SIG_BLOCK, &child_ended, &before);
+    const snoopie::BlockedSignals blocked(child_ended);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &before);
+    posix_spawnattr_setsigmask(&attributes, &blocked.before());
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     pid_t child = -1;
     int status = -1;
@@ -45,7 +45,6 @@ int __wrap_system(const char* command) {
         }
     }
     posix_spawnattr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return status;
 }
 

@@ -221,6 +221,14 @@ std::optional<uint8_t> owner_by_driver(CUdeviceptr address) {
     return owner_of_device(device);
 }
 
+CUdeviceptr device_address(void* host) {
+    const OwnCalls own;
+    CUdeviceptr address = 0;
+    if (cuMemHostGetDevicePointer_v2(&address, host, 0) == CUDA_SUCCESS) return address;
+    // With unified addressing it is nearly always where the host sees it.
+    return reinterpret_cast<CUdeviceptr>(host);
+}
+
 std::optional<uint8_t> last_prefetched_to(CUdeviceptr address, size_t bytes) {
     const OwnCalls own;
     int device = CU_DEVICE_INVALID;

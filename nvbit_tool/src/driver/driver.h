@@ -86,6 +86,9 @@ inline uint8_t owner_of_device(CUdevice ordinal) {
 // module variables; of mapped ranges the driver only knows who reserved them.
 std::optional<uint8_t> owner_by_driver(CUdeviceptr address);
 
+// Where the device sees pinned memory of the host.
+CUdeviceptr device_address(void* host);
+
 // Where managed memory was last prefetched to; none if not all of it was, or not to the same place.
 std::optional<uint8_t> last_prefetched_to(CUdeviceptr address, size_t bytes);
 

@@ -1,7 +1,6 @@
 // One CUDA context: its GPU's probe memory, its instrumented functions, and the launches in flight.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,23 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include "calls/launch_call.h"
 #include "driver/driver.h"
+#include "launches/function_addresses.h"
 #include "launches/gpu_clock.h"
+#include "launches/liveness.h"
 #include "launches/probe_memory.h"
 
 namespace snoopie {
-
-// A launch as its driver call describes it.
-struct LaunchCall {
-    CUfunction function = nullptr;
-    CUstream stream = nullptr;
-    std::array<uint32_t, 3> grid{1, 1, 1};
-    std::array<uint32_t, 3> block{1, 1, 1};
-    uint32_t shared_memory = 0;
-    // The kernel's arguments in either of the two forms of the call, or null.
-    void** parameters = nullptr;
-    void** extra = nullptr;
-};
 
 // A kernel or device function as this context knows it.
 struct ContextFunction {
@@ -48,6 +38,9 @@ struct ContextFunction {
     uint32_t id = 0;                  // in the trace
     uint32_t first_site = 0;          // ids that a launch of it can reach; 0 = none to measure
     uint32_t last_site = 0;
+    // Of the kernel itself; null while it is not instrumented.
+    std::shared_ptr<const FunctionAddresses> addresses;
+    Liveness liveness;
     // What LAUNCH_SAMPLE chooses from, and what of it was measured.
     std::atomic<uint64_t> launches{0};
     std::atomic<uint64_t> launches_measured{0};
@@ -70,6 +63,8 @@ struct Flight {
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
     ContextFunction* function = nullptr;
+    // Sites that no access to other memory was expected from; null: nothing was expected.
+    const std::vector<uint32_t>* dead = nullptr;
     std::chrono::steady_clock::time_point begin;
 };
 

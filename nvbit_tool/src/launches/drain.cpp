@@ -1,10 +1,10 @@
 #include "launches/drain.h"
 
-#include <pthread.h>
-#include <signal.h>
-
+#include <algorithm>
 #include <limits>
 #include <numeric>
+
+#include "base/signals.h"
 
 namespace snoopie {
 
@@ -19,12 +19,14 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 
 }  // namespace
 
-Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall)
+Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
+             OnContradiction on_contradiction)
     : writer_(writer),
       catalog_(catalog),
       on_thread_(on_thread),
       patience_(patience),
       on_stall_(std::move(on_stall)),
+      on_contradiction_(std::move(on_contradiction)),
       record_writer_(writer) {
     thread_ = std::thread([this] { run(); });
 }
@@ -69,9 +71,7 @@ void Drain::stop() {
 }
 
 void Drain::run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     on_thread_();
     const OwnCalls own;
 
@@ -242,9 +242,11 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
     uint64_t* counters = values->data();
     for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
         fold_untold(targets, slots.owners(), counters);
+        const bool dead = flight.dead && std::binary_search(flight.dead->begin(), flight.dead->end(), site);
         for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters) {
             const uint64_t accesses = counters[kAccesses];
             if (accesses == 0) continue;
+            if (dead) on_contradiction_(context, flight, site);
             const SlotTable::Target& target = targets[slot];
             const uint64_t sectors = sectors_of(counters, 1u << catalog_->log2_width(site));
             rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), sectors, target.object});

@@ -23,7 +23,11 @@ class Drain {
     // Called on the thread when a launch in flight has counted nothing new for `patience`, once for each time; 0 s = never.
     using OnStall = std::function<void(const Context&, const Flight&, std::chrono::seconds)>;
 
-    Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall);
+    // A site of the launch was dead, and an access from it has left the GPU.
+    using OnContradiction = std::function<void(const Context&, const Flight&, uint32_t site)>;
+
+    Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
+          OnContradiction on_contradiction);
     ~Drain() { stop(); }
 
     void add(Context* context);
@@ -75,6 +79,7 @@ class Drain {
     void (*const on_thread_)();
     const std::chrono::seconds patience_;
     const OnStall on_stall_;
+    const OnContradiction on_contradiction_;
 
     std::mutex mutex_;
     std::condition_variable wake_;

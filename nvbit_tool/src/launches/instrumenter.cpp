@@ -1,8 +1,6 @@
 #include "launches/instrumenter.h"
 
-#include <cxxabi.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,12 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/demangle.h"
+#include "base/files.h"
 #include "code/code_ahead.h"
 #include "code/disassembler.h"
 #include "code/nccl_kernels.h"
 #include "code/pack_words.h"
 #include "code/probe_plan.h"
 #include "code/recursion.h"
+#include "code/roots.h"
 #include "nvbit.h"
 #include "probe/tensor_map.h"
 #include "settings/kernel_filter.h"
@@ -141,41 +142,57 @@ void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, 
     nvbit_add_call_arg_launch_val64(instr, 0);
 }
 
-std::string demangled(const std::string& name) {
-    int status = 0;
-    char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-    const std::string result = status == 0 ? text : name;
-    free(text);
-    return result;
-}
-
 LineChain chain_of(const LineTable& table, const std::string& function, uint32_t offset) {
     LineChain chain;
     for (const LineTable::Line* line = table.find(function, offset); line; line = table.caller(*line))
-        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line))});
+        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line).c_str())});
     return chain;
 }
 
 // What NVBit writes about the function's module: its cubin.
 std::string read_module(CUcontext context, CUfunction function) {
-    const int fd = memfd_create("snoopie-cubin", MFD_CLOEXEC);
-    if (fd < 0) return "";
-    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    const Descriptor file(memfd_create("snoopie-cubin", MFD_CLOEXEC));
+    if (!file) return "";
+    const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     nvbit_dump_cubin(context, function, path.c_str());  // its result is false even when the file is complete
-    std::string bytes;
-    const off_t size = lseek(fd, 0, SEEK_END);
-    if (size > 0) {
-        bytes.resize(static_cast<size_t>(size));
-        size_t done = 0;
-        while (done < bytes.size()) {
-            const ssize_t n = pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-            if (n <= 0) break;
-            done += static_cast<size_t>(n);
-        }
-        bytes.resize(done);
+    return read_whole(file.get()).value_or("");
+}
+
+// What the addresses of a kernel are made from.
+std::shared_ptr<const FunctionAddresses> addresses_of(const std::vector<Instruction>& instructions, const ProbePlan& plan,
+                                                      const std::unordered_map<std::string, KernelParameters>& parameters,
+                                                      const FunctionDescription& description, const Catalog::Entry& entry) {
+    const auto known = parameters.find(description.mangled);
+    if (!description.kernel || known == parameters.end()) return nullptr;
+    auto addresses = std::make_shared<FunctionAddresses>();
+    addresses->parameters = known->second;
+    std::vector<std::optional<SassLine>> lines;
+    std::vector<uint32_t> offsets;
+    for (const Instruction& instruction : instructions) {
+        lines.push_back(parse_sass(instruction.sass));
+        offsets.push_back(instruction.offset);
     }
-    close(fd);
-    return bytes;
+    std::vector<AddressOperand> operands;
+    std::vector<uint32_t> sites;
+    for (const Probe& probe : plan.probes) {
+        const size_t at = plan.sites[probe.site].instruction;
+        // A tensor map's address says nothing, and what is not measured is counted wherever it goes.
+        if (probe.kind == Probe::Kind::tensor || probe.kind == Probe::Kind::executed || !lines[at]) continue;
+        const auto operand = address_operand(*lines[at], probe.reference);
+        if (!operand) continue;
+        operands.push_back({at, *operand});
+        sites.push_back(entry.first_site + static_cast<uint32_t>(probe.site));
+    }
+    std::vector<Roots> found = roots_of(lines, offsets, known->second.area, operands);
+    for (size_t i = 0; i < found.size(); ++i) {
+        if (found[i].unknown) continue;
+        const auto same = std::find(addresses->roots.begin(), addresses->roots.end(), found[i]);
+        addresses->sites.push_back(
+            {sites[i], static_cast<size_t>(same - addresses->roots.begin()), instructions[operands[i].instruction].sass});
+        if (same == addresses->roots.end()) addresses->roots.push_back(std::move(found[i]));
+    }
+    addresses->all_known = addresses->sites.size() == entry.sites;
+    return addresses;
 }
 
 // The first argument of a kernel that has only one.
@@ -217,10 +234,13 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
         if (is_new) {
             slot->second = instrument_one(context, one);
-            new_code |= slot->second.sites > 0;
+            new_code |= slot->second.entry.sites > 0;
         }
-        const Catalog::Entry& entry = slot->second;
-        if (one == call.function) function->id = entry.function;
+        const Catalog::Entry& entry = slot->second.entry;
+        if (one == call.function) {
+            function->id = entry.function;
+            function->addresses = slot->second.addresses;
+        }
         if (entry.sites == 0) continue;
         if (one != call.function) function->shares_code = true;
         const uint32_t last = entry.first_site + entry.sites - 1;
@@ -292,7 +312,7 @@ const Instrumenter::CallTable* Instrumenter::call_table(const Context& context, 
     return table->empty() ? nullptr : table.get();
 }
 
-Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction function) {
+Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfunction function) {
     const CUcontext handle = context.handle();
     const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
     std::vector<Instruction> instructions;
@@ -308,7 +328,7 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
     if (description.kernel && module.launches.targets.count(description.mangled)) {
         notify_("the kernel " + without_arguments(description.name) +
                 " can be launched by other kernels: what it accesses is not measured, whoever launches it");
-        return catalog_->add(description);
+        return {catalog_->add(description), nullptr};
     }
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
@@ -350,7 +370,7 @@ Catalog::Entry Instrumenter::instrument_one(const Context& context, CUfunction f
         else
             for (const size_t i : call.probes) inject_one(i);
     }
-    return entry;
+    return {entry, finds_roots_ ? addresses_of(instructions, plan, module.parameters, description, entry) : nullptr};
 }
 
 const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunction function) {
@@ -367,6 +387,7 @@ const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunctio
         if (const auto cubin = Cubin::parse(code, &why_not)) {
             module->launches = DeviceLaunches::find(*cubin);
             module->recursive = recursive_functions(*cubin);
+            module->parameters = parameters_of(*cubin);
         }
         std::optional<LineTable> lines = lines_ ? LineTable::parse(code, &why_not) : LineTable();
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);

@@ -30,6 +30,7 @@ class Instrumenter {
         : catalog_(catalog),
           lines_(options.code_attribution),
           packing_(options.packing),
+          finds_roots_(options.probes != Probes::full),
           probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
                   : options.sample_size > 0                 ? "snoopie_record_"
                                                             : "snoopie_count_"),
@@ -49,9 +50,14 @@ class Instrumenter {
     void disassemble_new(const Context& context, const std::vector<CUfunction>& functions);
     std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
     const CallTable* call_table(const Context& context, CUfunction kernel);
-    Catalog::Entry instrument_one(const Context& context, CUfunction function);
+    struct Done {
+        Catalog::Entry entry;
+        std::shared_ptr<const FunctionAddresses> addresses;
+    };
+    Done instrument_one(const Context& context, CUfunction function);
     // What is read from the module that holds the function.
     struct Module {
+        std::unordered_map<std::string, KernelParameters> parameters;  // by the kernel's name in the module
         LineTable lines;
         DeviceLaunches launches;
         std::unordered_set<std::string> recursive;
@@ -61,13 +67,14 @@ class Instrumenter {
     Catalog* const catalog_;
     const bool lines_;
     const uint32_t packing_;
+    const bool finds_roots_;
     const std::string probes_;  // what the names of the probes begin with
     const Notify notify_;
 
     std::atomic<bool> tensor_maps_{true};
 
-    std::mutex mutex_;                                                    // NVBit reads code in one thread at a time
-    std::map<std::pair<const Context*, uint64_t>, Catalog::Entry> done_;  // by context and identity
+    std::mutex mutex_;                                          // NVBit reads code in one thread at a time
+    std::map<std::pair<const Context*, uint64_t>, Done> done_;  // by context and identity
     std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
     std::map<std::pair<CUcontext, CUmodule>, const Module*> modules_;
     std::unordered_map<size_t, std::unique_ptr<Module>> modules_by_code_;  // by a hash of it

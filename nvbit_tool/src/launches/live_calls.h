@@ -12,11 +12,10 @@
 
 #include "code/parameters.h"
 #include "code/roots.h"
+#include "memory/where.h"
 
 namespace snoopie {
 
-// Memory as one GPU sees it. `own`: an allocation of which all is in its memory. `nowhere`: no memory that is known.
-enum class Where : uint8_t { own, foreign, nowhere };
 using WhereIs = std::function<Where(uint64_t address)>;
 
 // The bytes of the parameters of a launch, which its call holds in one of two forms; none if they are not whole.

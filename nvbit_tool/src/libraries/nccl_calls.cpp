@@ -2,12 +2,11 @@
 
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <string>
 
 #include "base/clock.h"
 #include "base/thread_id.h"
-#include "libraries/next_function.h"
+#include "libraries/preloaded.h"
 
 namespace snoopie {
 
@@ -41,42 +40,13 @@ thread_local bool inside = false;
 
 bool succeeded(int result) { return result == kSuccess || result == kInProgress; }
 
-// Bookkeeping that runs out of memory costs the trace, not the program.
-template <class Action>
-void attempt(Action action) {
-    try {
-        action();
-    } catch (const std::exception&) {
-    }
-}
-
-template <class... Parameters>
-using Function = int (*)(Parameters...);
-
-// The function that `own` hides, which may be another that stands before NCCL.
-template <class... Parameters>
-Function<Parameters...> real(Function<Parameters...>, const char* name, const void* caller) {
-    void* found = nullptr;
-    attempt([&] {
-        found = next_function(name, caller);
-        if (found) return;
-        const std::string line =
-            "snoopie: the program calls " + std::string(name) + ", which no loaded library has: the call fails with ncclSystemError\n";
-        if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
-    });
-    return reinterpret_cast<Function<Parameters...>>(found);
-}
-
-#define REAL(function) real(&function, #function, __builtin_return_address(0))
+#define REAL(function) hidden_function(&function, #function, __builtin_return_address(0), "fails with ncclSystemError")
 
 template <class Real, class... Arguments>
 int pass(Real real, Arguments... arguments) {
     if (!real) return kSystemError;
-    const bool outer = inside;
-    inside = true;
-    const int result = real(arguments...);
-    inside = outer;
-    return result;
+    const Inside in_nccl(&inside);
+    return real(arguments...);
 }
 
 CollectiveGroup& this_group() {

@@ -1,13 +1,10 @@
 #include "libraries/nvshmem_calls.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <string>
 
-#include "libraries/next_function.h"
+#include "libraries/preloaded.h"
 
 namespace snoopie {
 
@@ -18,30 +15,7 @@ std::atomic<SymmetricSink*> told{nullptr};
 // The thread is in NVSHMEM, whose own calls of its public functions come here as well.
 thread_local bool inside = false;
 
-// Bookkeeping that runs out of memory costs the trace, not the program.
-template <class Action>
-void attempt(Action action) {
-    try {
-        action();
-    } catch (const std::exception&) {
-    }
-}
-
-// The function that `own` hides, which may be another that stands before NVSHMEM.
-template <class Function>
-Function* real(Function*, const char* name, const void* caller) {
-    void* found = nullptr;
-    attempt([&] {
-        found = next_function(name, caller);
-        if (found) return;
-        const std::string line =
-            "snoopie: the program calls " + std::string(name) + ", which no loaded library has: the call does nothing\n";
-        if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
-    });
-    return reinterpret_cast<Function*>(found);
-}
-
-#define REAL(function) real(&function, #function, __builtin_return_address(0))
+#define REAL(function) hidden_function(&function, #function, __builtin_return_address(0), "does nothing")
 
 // `nvshmem`: any function of the library that made it.
 std::vector<uint64_t> at_other_pes(void* own, const void* nvshmem) {
@@ -61,7 +35,7 @@ template <class... Parameters>
 void* allocate(const char* call, void* (*real)(Parameters...), size_t bytes, Parameters... parameters) {
     if (!real) return nullptr;
     const bool outer = inside;
-    inside = true;
+    const Inside in_nvshmem(&inside);
     void* const own = real(parameters...);
     SymmetricSink* const sink = told;
     if (own && !outer && sink) {
@@ -71,19 +45,16 @@ void* allocate(const char* call, void* (*real)(Parameters...), size_t bytes, Par
             sink->symmetric_allocated(memory);
         });
     }
-    inside = outer;
     return own;
 }
 
 void release(void (*real)(void*), void* own) {
     if (!real) return;
-    const bool outer = inside;
     // Before NVSHMEM frees it, and another thread gets the same.
     SymmetricSink* const sink = told;
-    if (own && !outer && sink) attempt([&] { sink->symmetric_freed(reinterpret_cast<uint64_t>(own)); });
-    inside = true;
+    if (own && !inside && sink) attempt([&] { sink->symmetric_freed(reinterpret_cast<uint64_t>(own)); });
+    const Inside in_nvshmem(&inside);
     real(own);
-    inside = outer;
 }
 
 }  // namespace

@@ -11,30 +11,16 @@
 #include <sstream>
 #include <vector>
 
+#include "base/files.h"
+#include "base/hex.h"
+
 namespace snoopie {
 
 namespace {
 
-std::string hex(std::string_view bytes) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    for (const char c : bytes) {
-        text += kDigits[static_cast<unsigned char>(c) >> 4];
-        text += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-    return text;
-}
-
 bool is_own_folder(const std::string& path) {
     struct stat status;
     return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0;
-}
-
-std::string read_all(int fd) {
-    std::string text;
-    char buffer[4096];
-    for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
-    return text;
 }
 
 std::vector<std::string> files_of(const std::string& folder) {
@@ -91,7 +77,7 @@ std::vector<std::string> Exports::read() const {
         if (dead)
             unlink(path.c_str());
         else
-            texts.push_back(read_all(fd));
+            texts.push_back(read_whole(fd).value_or(""));
         ::close(fd);
     }
     return texts;

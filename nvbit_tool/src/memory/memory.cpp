@@ -75,6 +75,15 @@ void Memory::managed_moved(uint64_t address, uint64_t bytes, uint8_t owner) {
     publish(changed);
 }
 
+Where Memory::where(uint8_t gpu, uint64_t address) const {
+    const std::optional<uint8_t> sole = map_.sole_owner(address);
+    if (sole) return *sole == gpu || (*sole == kOwnerHost && !host_) ? Where::own : Where::foreign;
+    const std::optional<uint8_t> page = map_.owner_of(address);
+    if (!page) return Where::nowhere;
+    // Of several owners; or beside an allocation, in its page.
+    return *page == gpu && map_.objects_in(address, 1).empty() ? Where::nowhere : Where::foreign;
+}
+
 void Memory::end_publishing() {
     std::unique_lock lock(publishing_);
     contexts_.clear();

@@ -10,6 +10,7 @@
 #include "launches/context.h"
 #include "memory/address_map.h"
 #include "memory/reach.h"
+#include "memory/where.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -41,6 +42,9 @@ class Memory {
     std::vector<Object> freeing(uint64_t address);
     std::vector<Object> unmapping(uint64_t address, uint64_t bytes);
     void freed(const std::vector<Object>& objects, AddressMap::Freed freed);
+    // Addresses for mappings.
+    void reserved(uint64_t address, uint64_t bytes) { map_.reserve(address, bytes); }
+    void unreserved(uint64_t address) { map_.unreserve(address); }
     void managed_moved(uint64_t address, uint64_t bytes, uint8_t owner);
 
     // No more launches are measured: the devices need not learn of changes.
@@ -48,6 +52,8 @@ class Memory {
 
     const AddressMap& map() const { return map_; }
     Reach& reach() { return reach_; }
+    // Memory that is not measured is as good as the GPU's own.
+    Where where(uint8_t gpu, uint64_t address) const;
     bool reaches_foreign(uint8_t issuer) const { return reach_.reaches_foreign(issuer, map_, host_); }
 
   private:

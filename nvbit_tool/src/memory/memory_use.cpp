@@ -1,9 +1,7 @@
 #include "memory/memory_use.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include "base/clock.h"
+#include "base/signals.h"
 
 namespace snoopie {
 
@@ -23,9 +21,7 @@ void MemoryUse::stop() {
 
 void MemoryUse::run(void (*on_thread)()) {
     // The application's signals are not for this thread.
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     on_thread();
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(kMilliseconds), [this] { return stopping_; })) {

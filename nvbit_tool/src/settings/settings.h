@@ -14,6 +14,9 @@
 
 namespace snoopie {
 
+// Which probes a launch runs: those of accesses that may leave the GPU, or all; or all, to check that no other leaves it.
+enum class Probes : uint8_t { live, full, check };
+
 // What is recorded of the program's driver calls.
 enum class Calls : uint8_t { off, summary, all };
 
@@ -30,6 +33,7 @@ struct Options {
     bool object_attribution = true;    // whether objects have them, and counts have objects
     std::string output;                // a pattern; empty = the default
     bool disassembly_cache = true;     //
+    Probes probes = Probes::live;      //
     uint32_t packing = kMostPacked;    // at most so many accesses share an injected call
     uint32_t patience = 60;            // seconds until a kernel without progress is reported; 0 = never
     bool exit_on_stall = false;        // whether such a kernel ends the process
@@ -116,6 +120,10 @@ inline constexpr Setting kSettings[] = {
     {kNvdisasmVariable, "", "",
      "the nvdisasm to run for functions that the cache does not have",
      text("a program, by its path or its name on PATH", "", check_nothing, show_default<kDefaultNvdisasm>)},
+    {"PROBES", "--probes WHICH", "probes",
+     "which launches of measured kernels run probes: live leaves out those that cannot leave their GPU, by what their parameters point to; "
+     "full runs probes in all; check does so and reports each access that live would have missed",
+     choice<&Options::probes>("live|full|check")},
     {"PACKING", "", "packing",
      "how many accesses may share one injected call; 1 gives each its own, for comparison",
      number<&Options::packing>(1, kMostPacked)},

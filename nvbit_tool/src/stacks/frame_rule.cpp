@@ -1,9 +1,12 @@
 #include "stacks/frame_rule.h"
 
-#include <cstring>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <vector>
+
+#include "base/load.h"
+#include "base/reader.h"
 
 extern "C" {
 // Of libgcc, which uses it to throw exceptions: the table's entry for a place in the code, also of code made at run time.
@@ -18,13 +21,6 @@ const void* _Unwind_Find_FDE(void* pc, dwarf_eh_bases* bases);
 namespace snoopie {
 
 namespace {
-
-template <class T>
-T load(uint64_t address) {
-    T value;
-    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-    return value;
-}
 
 // What DWARF calls the registers, and where the return address is.
 #if defined(__x86_64__)
@@ -41,61 +37,8 @@ constexpr uint64_t kReturnAddress = 30;
 constexpr int64_t kReturnOffset = -8;
 #endif
 
-class Reader {
-  public:
-    Reader(const uint8_t* at, const uint8_t* end) : at_(at), end_(end) {}
-
-    bool ok() const { return ok_; }
-    bool more() const { return ok_ && at_ < end_; }
-    const uint8_t* at() const { return at_; }
-
-    template <class T>
-    T read() {
-        T value{};
-        if (static_cast<size_t>(end_ - at_) < sizeof value) {
-            ok_ = false;
-            return value;
-        }
-        std::memcpy(&value, at_, sizeof value);
-        at_ += sizeof value;
-        return value;
-    }
-    void skip(uint64_t bytes) { bytes <= static_cast<uint64_t>(end_ - at_) ? void(at_ += bytes) : void(ok_ = false); }
-    uint64_t unsigned_number() { return number(nullptr); }
-    int64_t signed_number() {
-        int shift = 0;
-        bool negative = false;
-        uint64_t value = number(&negative, &shift);
-        if (negative && shift < 64) value |= ~uint64_t{0} << shift;
-        return static_cast<int64_t>(value);
-    }
-    Reader block() {
-        const uint64_t size = unsigned_number();
-        const uint8_t* start = at_;
-        skip(size);
-        return {start, ok_ ? at_ : start};
-    }
-
-  private:
-    // LEB128.
-    uint64_t number(bool* negative, int* bits = nullptr) {
-        uint64_t value = 0;
-        int shift = 0;
-        uint8_t byte = 0;
-        do {
-            byte = read<uint8_t>();
-            if (shift < 64) value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-            shift += 7;
-        } while (ok_ && byte & 0x80);
-        if (negative) *negative = byte & 0x40;
-        if (bits) *bits = shift;
-        return value;
-    }
-
-    const uint8_t* at_;
-    const uint8_t* end_;
-    bool ok_ = true;
-};
+// Bytes behind their number.
+Reader block(Reader* code) { return code->take(code->uleb()); }
 
 // A row of the unwind table, as far as a rule can say it.
 struct Row {
@@ -130,7 +73,7 @@ class Program {
     bool run(Reader code, uint64_t place, Row* row) {
         initial_ = *row;
         uint64_t location = 0;
-        while (code.more()) {
+        while (!code.at_end()) {
             const uint8_t byte = code.read<uint8_t>();
             const uint8_t low = byte & 0x3f;
             uint64_t advance = 0;
@@ -139,7 +82,7 @@ class Program {
                     advance = low;
                     break;
                 case 0x80:
-                    set(row, low, static_cast<int64_t>(code.unsigned_number()) * common_.data_factor);
+                    set(row, low, static_cast<int64_t>(code.uleb()) * common_.data_factor);
                     continue;
                 case 0xc0:
                     restore(row, low);
@@ -194,26 +137,26 @@ class Program {
     }
 
     bool other(uint8_t instruction, Reader* code, Row* row) {
-        const auto factored = [&] { return code->signed_number() * common_.data_factor; };
+        const auto factored = [&] { return code->sleb() * common_.data_factor; };
         switch (instruction) {
             case 0x00:  // nop
                 return true;
             case 0x05: {  // offset_extended
-                const uint64_t reg = code->unsigned_number();
-                set(row, reg, static_cast<int64_t>(code->unsigned_number()) * common_.data_factor);
+                const uint64_t reg = code->uleb();
+                set(row, reg, static_cast<int64_t>(code->uleb()) * common_.data_factor);
                 return true;
             }
             case 0x06:  // restore_extended
-                restore(row, code->unsigned_number());
+                restore(row, code->uleb());
                 return true;
             case 0x07: {  // undefined: of the return address it says that there is no caller
-                const uint64_t reg = code->unsigned_number();
+                const uint64_t reg = code->uleb();
                 if (reg == kReturnAddress) row->returns = false;
                 if (reg == kFp) row->saved_known = false;
                 return true;
             }
             case 0x08: {  // same_value
-                const uint64_t reg = code->unsigned_number();
+                const uint64_t reg = code->uleb();
                 if (reg == kFp) {
                     row->saved_known = true;
                     row->saved = FrameRule::Saved::kept;
@@ -222,8 +165,8 @@ class Program {
                 return true;
             }
             case 0x09:  // register
-                lose(row, code->unsigned_number());
-                code->unsigned_number();
+                lose(row, code->uleb());
+                code->uleb();
                 return true;
             case 0x0a:  // remember_state
                 remembered_.push_back(*row);
@@ -234,42 +177,42 @@ class Program {
                 remembered_.pop_back();
                 return true;
             case 0x0c: {  // def_cfa
-                const uint64_t reg = code->unsigned_number();
-                base(row, reg, static_cast<int64_t>(code->unsigned_number()));
+                const uint64_t reg = code->uleb();
+                base(row, reg, static_cast<int64_t>(code->uleb()));
                 return true;
             }
             case 0x0d:  // def_cfa_register
-                base(row, code->unsigned_number(), row->base_offset);
+                base(row, code->uleb(), row->base_offset);
                 return true;
             case 0x0e:  // def_cfa_offset
-                row->base_offset = static_cast<int64_t>(code->unsigned_number());
+                row->base_offset = static_cast<int64_t>(code->uleb());
                 return true;
             case 0x0f: {  // def_cfa_expression: a function that aligns its stack keeps the CFA in its frame
-                Reader expression = code->block();
+                Reader expression = block(code);
                 row->base_known = expression.read<uint8_t>() == kBregFp;
                 row->base = FrameRule::Base::at_fp;
-                row->base_offset = expression.signed_number();
-                row->base_known &= expression.read<uint8_t>() == kDeref && expression.ok() && !expression.more();
+                row->base_offset = expression.sleb();
+                row->base_known &= expression.read<uint8_t>() == kDeref && expression.ok() && expression.at_end();
                 return true;
             }
             case 0x10: {  // expression
-                const uint64_t reg = code->unsigned_number();
-                Reader expression = code->block();
+                const uint64_t reg = code->uleb();
+                Reader expression = block(code);
                 lose(row, reg);
                 if (reg != kFp) return true;
                 row->saved_known = expression.read<uint8_t>() == kBregFp;
                 row->saved = FrameRule::Saved::at_fp;
-                row->saved_offset = expression.signed_number();
-                row->saved_known &= expression.ok() && !expression.more();
+                row->saved_offset = expression.sleb();
+                row->saved_known &= expression.ok() && expression.at_end();
                 return true;
             }
             case 0x11: {  // offset_extended_sf
-                const uint64_t reg = code->unsigned_number();
+                const uint64_t reg = code->uleb();
                 set(row, reg, factored());
                 return true;
             }
             case 0x12: {  // def_cfa_sf
-                const uint64_t reg = code->unsigned_number();
+                const uint64_t reg = code->uleb();
                 base(row, reg, factored());
                 return true;
             }
@@ -278,15 +221,15 @@ class Program {
                 return true;
             case 0x14:  // val_offset
             case 0x15:  // val_offset_sf
-                lose(row, code->unsigned_number());
-                code->unsigned_number();
+                lose(row, code->uleb());
+                code->uleb();
                 return true;
             case 0x16:  // val_expression
-                lose(row, code->unsigned_number());
-                code->block();
+                lose(row, code->uleb());
+                block(code);
                 return true;
             case 0x2e:  // GNU_args_size
-                code->unsigned_number();
+                code->uleb();
                 return true;
             default:
                 return false;
@@ -318,7 +261,7 @@ size_t encoded_size(uint8_t encoding) {
 std::optional<Reader> entry(const uint8_t* at) {
     const uint32_t length = load<uint32_t>(reinterpret_cast<uint64_t>(at));
     if (length == 0 || length == ~uint32_t{0}) return std::nullopt;
-    return Reader(at + sizeof length, at + sizeof length + length);
+    return Reader(std::string_view(reinterpret_cast<const char*>(at) + sizeof length, length));
 }
 
 std::optional<Common> common(const uint8_t* at) {
@@ -327,18 +270,17 @@ std::optional<Common> common(const uint8_t* at) {
     Common common;
     code->skip(sizeof(uint32_t));  // 0 tells it from a function's
     const uint8_t version = code->read<uint8_t>();
-    const char* augmentation = reinterpret_cast<const char*>(code->at());
-    while (code->read<char>() != '\0' && code->ok()) {
-    }
+    const std::string_view augmentation = code->text();
     if (version != 1 && version != 3) return std::nullopt;
-    common.code_factor = code->unsigned_number();
-    common.data_factor = code->signed_number();
-    if ((version == 1 ? code->read<uint8_t>() : code->unsigned_number()) != kReturnAddress || !code->ok()) return std::nullopt;
-    if (*augmentation == 'z') {
+    common.code_factor = code->uleb();
+    common.data_factor = code->sleb();
+    if ((version == 1 ? code->read<uint8_t>() : code->uleb()) != kReturnAddress || !code->ok()) return std::nullopt;
+    if (!augmentation.empty()) {
+        if (augmentation.front() != 'z') return std::nullopt;
         common.sized = true;
-        Reader data = code->block();
-        while (*++augmentation) {
-            switch (*augmentation) {
+        Reader data = block(&*code);
+        for (const char item : augmentation.substr(1)) {
+            switch (item) {
                 case 'R':
                     common.encoding = data.read<uint8_t>();
                     break;
@@ -356,8 +298,6 @@ std::optional<Common> common(const uint8_t* at) {
             }
         }
         if (!data.ok()) return std::nullopt;
-    } else if (*augmentation) {
-        return std::nullopt;
     }
     if (!Program(&common).run(*code, ~uint64_t{0}, &common.row)) return std::nullopt;
     return common;
@@ -366,13 +306,13 @@ std::optional<Common> common(const uint8_t* at) {
 std::optional<Row> row_of(const uint8_t* at, uint64_t place) {
     std::optional<Reader> code = entry(at);
     if (!code) return std::nullopt;
-    const uint8_t* place_of_offset = code->at();
+    const auto* place_of_offset = reinterpret_cast<const uint8_t*>(code->rest().data());
     std::optional<Common> shared = common(place_of_offset - code->read<uint32_t>());
     if (!shared) return std::nullopt;
     const size_t size = encoded_size(shared->encoding);
     if (size == 0) return std::nullopt;
     code->skip(2 * size);  // begin and length
-    if (shared->sized) code->block();
+    if (shared->sized) block(&*code);
     Row row = shared->row;
     if (!Program(&*shared).run(*code, place, &row)) return std::nullopt;
     return row;

@@ -7,20 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/hex.h"
+
 namespace snoopie {
 
 namespace {
-
-constexpr char kHex[] = "0123456789abcdef";
-
-std::string hexadecimal(const uint8_t* bytes, size_t count) {
-    std::string text;
-    for (size_t i = 0; i < count; ++i) {
-        text += kHex[bytes[i] >> 4];
-        text += kHex[bytes[i] & 15];
-    }
-    return text;
-}
 
 std::string build_id(const uint8_t* notes, size_t size) {
     for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= size;) {
@@ -31,7 +22,7 @@ std::string build_id(const uint8_t* notes, size_t size) {
         const size_t end = content + (note.n_descsz + size_t{3}) / 4 * 4;
         if (end > size || end < content) break;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0)
-            return hexadecimal(notes + content, note.n_descsz);
+            return hex({reinterpret_cast<const char*>(notes + content), note.n_descsz});
         at = end;
     }
     return "";

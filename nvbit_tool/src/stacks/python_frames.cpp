@@ -3,6 +3,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/load.h"
+
 namespace snoopie {
 
 namespace {
@@ -11,13 +13,6 @@ constexpr uint8_t kOwnedByC = 3;  // and above: a frame that only marks where C 
 constexpr uint64_t kTagBits = 7;  // of references on the stack of 3.14
 constexpr size_t kMostCharacters = 4096;
 constexpr int64_t kMostInstructions = int64_t{1} << 28;  // bytes of a code object
-
-template <class T>
-T load(uint64_t address) {
-    T value;
-    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
-    return value;
-}
 
 bool plausible(uint64_t pointer) { return pointer >= 4096 && pointer < uint64_t{1} << 56 && pointer % sizeof(void*) == 0; }
 

@@ -1,10 +1,8 @@
 #include "stacks/source_text.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <string_view>
+
+#include "base/files.h"
 
 namespace snoopie {
 
@@ -22,22 +20,6 @@ std::string_view trimmed(std::string_view text) {
     const size_t first = text.find_first_not_of(" \t\r\f\v");
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(" \t\r\f\v") - first + 1);
-}
-
-std::string contents(const std::string& path) {
-    std::string text;
-    // A name that is no file's (a pipe, a device) must not block.
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) return text;
-    struct stat info;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 && static_cast<size_t>(info.st_size) <= kMostBytes) {
-        text.resize(static_cast<size_t>(info.st_size));
-        size_t size = 0;
-        for (ssize_t n; size < text.size() && (n = read(fd, &text[size], text.size() - size)) > 0;) size += static_cast<size_t>(n);
-        text.resize(size);
-    }
-    close(fd);
-    return text;
 }
 
 // Looks for the end of a statement, line by line.
@@ -97,7 +79,7 @@ const SourceText::File& SourceText::file(const std::string& path) {
     const auto [slot, is_new] = files_.try_emplace(path);
     if (!is_new) return slot->second;
     File& file = slot->second;
-    if (bytes_ < kMostKept) file.text = contents(path);
+    if (bytes_ < kMostKept) file.text = read_file(path, kMostBytes).value_or("");
     bytes_ += file.text.size();
     for (size_t start = 0; start < file.text.size();) {
         file.starts.push_back(start);

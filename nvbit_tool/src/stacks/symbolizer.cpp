@@ -1,15 +1,13 @@
 #include "stacks/symbolizer.h"
 
-#include <cxxabi.h>
-#include <signal.h>
-
 #include <condition_variable>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "base/demangle.h"
+#include "base/signals.h"
 #include "stacks/source_text.h"
 
 #if __has_include(<backtrace.h>)
@@ -26,12 +24,9 @@ namespace {
 constexpr size_t kMostLevels = 64;        // of functions inlined into one another
 constexpr size_t kMostCharacters = 1000;  // of a name: those of templates have no end
 
-std::string demangled(const char* name) {
+std::string readable(const char* name) {
     if (!name) return "";
-    int status = 0;
-    char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-    std::string result = status == 0 && text ? text : name;
-    std::free(text);
+    std::string result = demangled(name);
     if (result.size() > kMostCharacters) result.replace(kMostCharacters, std::string::npos, "…");
     return result;
 }
@@ -51,7 +46,7 @@ class Resolver {
             [](void* data, uintptr_t, const char* file, int line, const char* function) {
                 auto& found = *static_cast<Symbols*>(data);
                 if (file || function)
-                    found.push_back({demangled(function), file ? file : "", line > 0 ? static_cast<uint32_t>(line) : 0, ""});
+                    found.push_back({readable(function), file ? file : "", line > 0 ? static_cast<uint32_t>(line) : 0, ""});
                 return found.size() == kMostLevels ? 1 : 0;
             },
             ignore, &symbols);
@@ -60,7 +55,7 @@ class Resolver {
         std::string name;
         backtrace_syminfo(
             state_, address,
-            [](void* data, uintptr_t, const char* symbol, uintptr_t, uintptr_t) { *static_cast<std::string*>(data) = demangled(symbol); },
+            [](void* data, uintptr_t, const char* symbol, uintptr_t, uintptr_t) { *static_cast<std::string*>(data) = readable(symbol); },
             ignore, &name);
         if (name.empty()) return symbols;
         if (symbols.empty()) symbols.emplace_back();
@@ -85,7 +80,7 @@ class Resolver {
         if (!dladdr1(reinterpret_cast<void*>(address), &info, &extra, RTLD_DL_SYMENT) || !info.dli_sname || !extra) return {};
         // The nearest symbol before the address is not always the one that it is in.
         if (address - reinterpret_cast<uint64_t>(info.dli_saddr) >= static_cast<const ElfW(Sym)*>(extra)->st_size) return {};
-        return {{demangled(info.dli_sname), "", 0, ""}};
+        return {{readable(info.dli_sname), "", 0, ""}};
     }
 };
 
@@ -124,15 +119,12 @@ std::vector<Symbols> symbolize(std::vector<CodeAddress> addresses, std::chrono::
     const size_t count = shared->addresses.size();
     if (count > 0) {
         // The application's signals are not for this thread.
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
+        const BlockedSignals blocked(all_signals());
         try {
             std::thread([shared, on_thread] { work(shared, on_thread); }).detach();
         } catch (const std::system_error&) {
             limit = limit.zero();
         }
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     std::unique_lock lock(shared->mutex);
     *whole = shared->changed.wait_for(lock, limit, [&] { return shared->done(); });

@@ -1,13 +1,12 @@
 #include "trace/trace_writer.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/signals.h"
 #include "trace/crc32.h"
 
 namespace snoopie {
@@ -115,9 +114,7 @@ std::string TraceWriter::error() const {
 
 void TraceWriter::run() {
     // The application's signals are not for this thread; and with SIGXFSZ blocked, a file size limit is an error of write().
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    block_all_signals();
     if (on_thread_) on_thread_();
     compressor_ = ZSTD_createCCtx();
     ZSTD_CCtx_setParameter(static_cast<ZSTD_CCtx*>(compressor_), ZSTD_c_compressionLevel, settings_.compression_level);

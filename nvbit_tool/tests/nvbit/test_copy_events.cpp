@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "calls/arrays.h"
 #include "calls/copies.h"
 #include "check.h"
 #include "driver/driver.h"
-#include "memory/arrays.h"
 
 using namespace snoopie;
 

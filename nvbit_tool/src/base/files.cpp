@@ -1,4 +1,4 @@
-#include "disassemble/files.h"
+#include "base/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,11 +25,11 @@ std::optional<std::string> read_whole(int fd) {
     return bytes;
 }
 
-std::optional<std::string> read_file(const std::string& path) {
-    // Without O_NONBLOCK, opening a pipe would wait for its writer.
-    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+std::optional<std::string> read_file(const std::string& path, size_t most) {
+    // The name may be a pipe's, whose writer is not to be waited for, or a terminal's.
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat info;
-    if (!file || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    if (!file || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || static_cast<size_t>(info.st_size) > most) return std::nullopt;
     return read_whole(file.get());
 }
 

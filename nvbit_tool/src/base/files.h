@@ -1,6 +1,8 @@
 // Files and descriptors, read and written whole.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +25,8 @@ class Descriptor {
 
 // The bytes from the beginning; none if they cannot be read.
 std::optional<std::string> read_whole(int fd);
-// Of a regular file; none if it is not one.
-std::optional<std::string> read_file(const std::string& path);
+// Of a regular file; none if it is not one, or has more than `most` bytes.
+std::optional<std::string> read_file(const std::string& path, size_t most = SIZE_MAX);
 bool write_whole(int fd, std::string_view bytes);
 
 }  // namespace snoopie

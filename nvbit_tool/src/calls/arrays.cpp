@@ -1,4 +1,4 @@
-#include "memory/arrays.h"
+#include "calls/arrays.h"
 
 namespace snoopie {
 

@@ -1,0 +1,55 @@
+#include "launches/boarding.h"
+
+#include "base/clock.h"
+#include "base/thread_id.h"
+#include "libraries/nccl_calls.h"
+#include "settings/kernel_filter.h"
+
+namespace snoopie {
+
+bool Boarding::prepare(Context& context, ContextFunction& function, const LaunchCall& call) {
+    const bool new_code = instrumenter_->prepare(context, call, &function);
+    if (function.unmeasurable) ++tally_->lost;
+    return new_code;
+}
+
+void Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
+    if (recording_->ending()) return;
+    ++tally_->harmless;
+    ++function.launches_measured;
+    function.liveness.ran_without();
+    write(context, ++last_launch_, function, call);
+}
+
+std::optional<Flight> Boarding::board(Context& context, ContextFunction& function) {
+    std::optional<Flight> flight;
+    if (!recording_->ending()) flight = context.board(++last_launch_, function);
+    if (flight)
+        ++tally_->boarded;
+    else
+        ++tally_->lost;
+    return flight;
+}
+
+void Boarding::lose(Context& context, std::optional<Flight>* flight) {
+    --tally_->boarded;
+    ++tally_->lost;
+    notices_->note_once(
+        "the kernel " + without_arguments((*flight)->function->name) +
+        " was launched in a non-blocking stream while the default stream was busy for long: its code could not be instrumented in time, "
+        "and the launch was not measured");
+    context.cancel(**flight);
+    flight->reset();
+}
+
+void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
+    write(context, flight.launch, *flight.function, call);
+}
+
+void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call) {
+    writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
+                              call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
+                              current_collective_group(context.gpu()), stack_()});
+}
+
+}  // namespace snoopie

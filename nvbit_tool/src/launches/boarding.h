@@ -1,0 +1,49 @@
+// A launch that is to be measured gets what it takes: probes in its kernel, counters, a row of the trace.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/recording.h"
+#include "launches/context.h"
+#include "launches/instrumenter.h"
+#include "launches/launch_tally.h"
+#include "trace/notices.h"
+#include "trace/trace_writer.h"
+
+namespace snoopie {
+
+// Safe to call from any thread; the caller holds the function's lock.
+class Boarding {
+  public:
+    // `stack`: the calling thread's, 0 = unknown.
+    Boarding(Instrumenter* instrumenter, TraceWriter* writer, Notices* notices, const Recording* recording, LaunchTally* tally,
+             std::function<uint32_t()> stack)
+        : instrumenter_(instrumenter), writer_(writer), notices_(notices), recording_(recording), tally_(tally), stack_(std::move(stack)) {}
+
+    // Instruments if necessary. Whether probes were put in; afterwards the function has sites if its launches can be measured.
+    bool prepare(Context& context, ContextFunction& function, const LaunchCall& call);
+    // None if no counters are free.
+    std::optional<Flight> board(Context& context, ContextFunction& function);
+    // A launch that runs its own code because no access of it can leave the GPU.
+    void without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
+    // The flight was boarded but its code is not in place: it is none.
+    void lose(Context& context, std::optional<Flight>* flight);
+    // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
+    void announce(const Context& context, const Flight& flight, const LaunchCall& call);
+
+  private:
+    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call);
+
+    Instrumenter* const instrumenter_;
+    TraceWriter* const writer_;
+    Notices* const notices_;
+    const Recording* const recording_;
+    LaunchTally* const tally_;
+    const std::function<uint32_t()> stack_;
+    std::atomic<uint32_t> last_launch_{0};
+};
+
+}  // namespace snoopie

@@ -1,0 +1,75 @@
+#include "launches/graph_launches.h"
+
+#include "base/say.h"
+#include "launches/launch_code.h"
+#include "nvbit.h"
+#include "settings/kernel_filter.h"
+
+namespace snoopie {
+
+void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_node) {
+    Context* context = contexts_->find_for_launch(handle);
+    if (!context || !context->memory()) return;
+    const OwnCalls own;
+    ContextFunction& function = decision_->function(*context, call.function);
+    if (!function.selected) return;
+    const std::unique_lock lock(function.launching);
+    if (!new_node && function.instrumented && !function.by_table) return;
+    const bool new_code = instrumenter_->prepare(*context, call, &function);
+    if (function.last_site != 0) context->code().keep(function, call, new_code);
+}
+
+void GraphLaunches::node_disabled() {
+    if (!recording_->on()) return;
+    const std::string text =
+        "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION " ends the program at the graph's launch";
+    if (notices_->note_once(text)) say(text);
+}
+
+Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle) {
+    Launch launch;
+    Context* context = contexts_->find_for_launch(handle);
+    if (!context) return launch;
+    ++tally_->seen;
+    const OwnCalls own;
+    ContextFunction& function = decision_->function(*context, call.function);
+    launch.context = context;
+    launch.stream = call.stream;
+    if (function.selected && is_updated(graph)) {
+        ++tally_->lost;
+        notices_->note_once(
+            "the program updates an executable CUDA graph (cudaGraphExecUpdate): what its kernels access afterwards is not "
+            "measured, because NVBit does not tell their launches apart any more");
+    } else if (function.selected && function.instrumented) {
+        const std::unique_lock lock(function.launching);
+        ++function.launches;
+        boarding_->prepare(*context, function, call);
+        if (function.last_site != 0) launch.flight = boarding_->board(*context, function);
+        if (launch.flight && !context->code().in_place(call.stream)) boarding_->lose(*context, &launch.flight);
+        if (launch.flight) boarding_->announce(*context, *launch.flight, call);
+    } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
+        ++tally_->lost;
+        notices_->note_once("the kernel " + without_arguments(function.name) +
+                            " came into a CUDA graph unseen: its launches by the graph are not measured");
+    }
+    nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
+                        launch_handle);
+    return launch;
+}
+
+void GraphLaunches::updated(CUgraphExec graph) {
+    std::unique_lock lock(mutex_);
+    updated_.insert(graph);
+}
+
+void GraphLaunches::destroyed(CUgraphExec graph) {
+    std::unique_lock lock(mutex_);
+    updated_.erase(graph);
+}
+
+bool GraphLaunches::is_updated(CUgraphExec graph) {
+    std::unique_lock lock(mutex_);
+    return updated_.count(graph) > 0;
+}
+
+}  // namespace snoopie

@@ -1,0 +1,45 @@
+#include "launches/launch_decision.h"
+
+#include "launches/launch_sample.h"
+#include "nvbit.h"
+
+namespace snoopie {
+
+namespace {
+
+// The first launch of a kernel, and then by chance one in so many, runs all probes: whether what was judged from its parameters holds.
+constexpr uint32_t kCheckOneIn = 1024;
+
+}  // namespace
+
+ContextFunction& LaunchDecision::function(Context& context, CUfunction handle) const {
+    ContextFunction& function = context.function(handle);
+    std::call_once(function.decision, [&] {
+        const OwnCalls own;
+        function.name = nvbit_get_func_name(context.handle(), handle, false);
+        function.selected = filter_.selects(function.name, nvbit_get_func_name(context.handle(), handle, true));
+    });
+    return function;
+}
+
+bool LaunchDecision::measured(const Context& context, ContextFunction& function) const {
+    return reaches_foreign(context) && launch_sampled(function.launches++, launch_sample_);
+}
+
+Decision LaunchDecision::decide(const Context& context, ContextFunction& function, const LaunchCall& call) const {
+    if (probes_ == Probes::full || !function.addresses || function.in_graph) return {};
+    const FunctionAddresses& addresses = *function.addresses;
+    const auto where = [this, gpu = context.gpu()](uint64_t address) { return memory_->where(gpu, address); };
+    const Liveness::Answer& answer = function.liveness.at_launch(
+        addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra), where, memory_->map().version());
+    const bool check = probes_ == Probes::check || launch_sampled(function.liveness.looked_at(), kCheckOneIn);
+    // Other kernels can call what this one does: its accesses are not told by its own parameters.
+    if (answer.any_live || function.shares_code) {
+        function.liveness.grows();
+        return {Code::full, answer.dead};
+    }
+    if (check || !function.liveness.shrinks(function.enabled)) return {Code::full, answer.dead};
+    return {Code::original, nullptr};
+}
+
+}  // namespace snoopie

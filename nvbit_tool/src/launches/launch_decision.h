@@ -1,0 +1,52 @@
+// Which code a launch runs. Decided here, before anything is done about it; LaunchCode then puts the code in place.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "launches/context.h"
+#include "memory/memory.h"
+#include "settings/kernel_filter.h"
+#include "settings/options.h"
+
+namespace snoopie {
+
+enum class Code {
+    original,  // the kernel's own
+    full,      // with all its probes
+};
+
+struct Decision {
+    Code code = Code::full;
+    // Sites from which no access may leave the GPU, which the counts of the full code are to show; null if nothing is known of them.
+    const std::vector<uint32_t>* dead = nullptr;
+};
+
+// Safe to call from any thread.
+class LaunchDecision {
+  public:
+    // Of the options: which kernels are selected, how many of their launches, and which of their probes.
+    LaunchDecision(const Options& options, const Memory* memory)
+        : filter_(options.kernels), launch_sample_(options.launch_sample), probes_(options.probes), memory_(memory) {}
+
+    // The function as the context knows it. From here on it has its name and is selected or not: the first call for it looks.
+    ContextFunction& function(Context& context, CUfunction handle) const;
+
+    // Whether a launch of a selected function, whose lock is held, is measured: counts it among those that LAUNCH_SAMPLE chooses from.
+    bool measured(const Context& context, ContextFunction& function) const;
+
+    // For a launch that is, once its function has been looked at: what it accesses is known from the full code, and also from the
+    // original one if no access may leave the GPU.
+    Decision decide(const Context& context, ContextFunction& function, const LaunchCall& call) const;
+
+    // Whether there is anything to measure on the context's GPU.
+    bool reaches_foreign(const Context& context) const { return memory_->reaches_foreign(context.gpu()); }
+
+  private:
+    const KernelFilter filter_;
+    const uint32_t launch_sample_;
+    const Probes probes_;
+    const Memory* const memory_;
+};
+
+}  // namespace snoopie

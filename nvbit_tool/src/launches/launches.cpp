@@ -1,0 +1,96 @@
+#include "launches/launches.h"
+
+#include "launches/launch_code.h"
+#include "settings/kernel_filter.h"
+
+namespace snoopie {
+
+std::optional<Launch> Launches::native(CUcontext handle, CUfunction function) {
+    Context* const context = contexts_->find_for_launch(handle);
+    if (context) {
+        if (decision_->function(*context, function).selected) return std::nullopt;
+        ++tally_->seen;
+    }
+    std::optional<Launch> launch(std::in_place);
+    launch->context = context;
+    return launch;
+}
+
+Launch Launches::before(CUcontext handle, const LaunchCall& call) {
+    Launch launch;
+    Context* context = contexts_->find_for_launch(handle);
+    if (!context) return launch;
+    ++tally_->seen;
+    launch.context = context;
+    launch.stream = call.stream;
+    if (!context->memory()) return launch;
+    const OwnCalls own;
+    ContextFunction& function = decision_->function(*context, call.function);
+    if (!function.selected) return launch;
+    launch.lock = std::unique_lock(function.launching);
+    const bool measured = decision_->measured(*context, function);
+    const bool new_code = measured && boarding_->prepare(*context, function, call);
+    if (function.last_site == 0) return launch;
+    bool without_probes = false;
+    if (measured) {
+        const Decision decision = decision_->decide(*context, function, call);
+        without_probes = decision.code == Code::original;
+        if (!without_probes) launch.flight = boarding_->board(*context, function);
+        if (launch.flight) launch.flight->dead = decision.dead;
+    }
+    std::optional<uint64_t> value;
+    if (launch.flight) value = context->launch_value(*launch.flight);
+    if (!context->code().choose(function, call, value, new_code)) boarding_->lose(*context, &launch.flight);
+    if (without_probes) {
+        boarding_->without_probes(*context, function, call);
+        launch.without_probes = &function;
+    }
+    if (!launch.flight) return launch;
+    boarding_->announce(*context, *launch.flight, call);
+    context->begin(&*launch.flight, call.stream);
+    return launch;
+}
+
+Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
+    Launch launch;
+    Context* context = contexts_->find_for_launch(runs_in);
+    if (!context) return launch;
+    ++tally_->seen;
+    launch.context = context;
+    const OwnCalls own;
+    const ContextFunction& function = decision_->function(*context, call.function);
+    if (function.selected && decision_->reaches_foreign(*context)) {
+        ++tally_->lost;
+        const std::string kernel = without_arguments(function.name);
+        notices_->note_once("the kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
+                            " while another GPU was current: NVBit does not follow it there; make its GPU current (cudaSetDevice) for "
+                            "the launch");
+    }
+    return launch;
+}
+
+void Launches::after(Launch launch, bool succeeded) {
+    if (!launch.context || !recording_->on() || recording_->exiting()) return;
+    if (!succeeded) --tally_->seen;
+    if (!succeeded && launch.without_probes) {
+        --tally_->harmless;
+        --launch.without_probes->launches;
+        --launch.without_probes->launches_measured;
+    }
+    if (!launch.flight) return;
+    const OwnCalls own;
+    if (!succeeded) {
+        --tally_->boarded;
+        --launch.flight->function->launches;
+        launch.context->cancel(*launch.flight);
+        return;
+    }
+    if (launch.context->depart(*launch.flight, launch.stream)) {
+        ++launch.flight->function->launches_measured;
+        drain_->wake();
+    } else {
+        ++tally_->unfollowed;
+    }
+}
+
+}  // namespace snoopie
