@@ -88,17 +88,13 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
 
 
 def not_measured(trace: Trace, *, ran: bool = False) -> pd.DataFrame:
-    """source, kernel, opcode and how often it ran; ``ran``: without those that are known never to have."""
+    """source, kernel, opcode and how often it ran; ``ran``: without those that never did."""
     table = trace.not_measured()
     table["source"] = sources(table)
-    # A line can hold many of a kind; and of traces of format 1 nobody knows how often theirs ran.
-    by_line = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"]
-    times = by_line.agg(["sum", "min"]).reset_index()
-    times["ran"] = [
-        units.NOTHING if least < 0 else f"{units.count(total)} times"
-        for total, least in zip(times["sum"], times["min"], strict=True)
-    ]
-    return times.loc[(times["sum"] != 0) | (not ran), ["source", "kernel", "opcode", "ran"]]
+    # A line can hold many of a kind.
+    times = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"].sum().reset_index()
+    times["ran"] = [f"{units.count(total)} times" for total in times["accesses"]]
+    return times.loc[(times["accesses"] != 0) | (not ran), ["source", "kernel", "opcode", "ran"]]
 
 
 def sources(table: pd.DataFrame) -> list[str]:

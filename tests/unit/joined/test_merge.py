@@ -9,7 +9,7 @@ import pytest
 
 import snoopie
 from snoopie.errors import CorruptError
-from snoopie.joined.merge import lanes_of, lowest_lane
+from snoopie.joined.records import lanes_of, lowest_lane
 from tests.support import ring
 from tests.support.encoder import START_NS, UNKNOWN, TraceBuilder, gpu
 
