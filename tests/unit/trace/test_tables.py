@@ -16,7 +16,7 @@ from snoopie.joined.tables import Tables
 from snoopie.trace import tables as tables_module
 from snoopie.trace.container import Container
 from snoopie.trace.tables import RECORD_TABLES, Process
-from tests.support.encoder import FOOTER, HEADER, TraceBuilder, encode_block
+from tests.support.encoder import FOOTER, HEADER, SCHEMA, TraceBuilder, encode_block
 from tests.support.ring import BUMP, PUT, ring_builder
 
 
@@ -248,6 +248,46 @@ def test_circles_of_inlined_lines() -> None:
     trace.rows["lines"][4]["inlined_at"] = 5
     with pytest.raises(CorruptError, match="circle"):
         read(trace.encode())
+
+
+@pytest.mark.parametrize(("table", "column"), [("objects", "inside"), ("stacks", "caller")])
+def test_circles_within_a_table(table: str, column: str) -> None:
+    trace = busy_builder()
+    first, second = trace.rows[table][:2]
+    first[column], second[column] = 2, 0
+    assert read(trace.encode()).complete
+    second[column] = 1
+    with pytest.raises(CorruptError, match=f"{table} whose {column} lead in a circle"):
+        read(trace.encode())
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "kind", "value", "what"),
+    [
+        ("objects", "thread", "u8", 2**32, r"of 2\^32 or more"),
+        ("sites", "width", "u2", 256, r"of 2\^8 or more"),
+        ("copies", "start", "i8", -1, "below 0"),
+        ("memory_use", "used", "i8", -1, ""),
+    ],
+)
+def test_a_number_that_its_own_type_does_not_hold(table: str, column: str, kind: str, value: int, what: str) -> None:
+    """A trace may declare a wider type than Snoopie's, but not use it."""
+    schema = [
+        one | {"columns": [own | {"type": kind} if own["name"] == column else own for own in one["columns"]]}
+        if one["name"] == table
+        else one
+        for one in SCHEMA
+    ]
+    trace = busy_builder()
+    trace.header["schema"] = schema
+    trace.schema = {one["name"]: one for one in schema}
+    assert read(trace.encode()).complete
+    trace.rows[table][0][column] = value
+    if what:
+        with pytest.raises(CorruptError, match=rf"{table}\.{column} {what}"):
+            read(trace.encode())
+    else:
+        assert read(trace.encode()).column(table, column)[0] == value
 
 
 def test_an_undeclared_table() -> None:
