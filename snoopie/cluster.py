@@ -19,7 +19,7 @@ import pandas as pd
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.errors import NotATraceError, SnoopieError, UsageError
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 from snoopie.trace.tables import Process
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis.traffic.counts import settled
-from snoopie.joined.merge import UNKNOWN, Tables
+from snoopie.joined.gpus import UNKNOWN
+from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Process
 from snoopie.words import units
 
@@ -92,7 +93,7 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
 
 def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
     sentences = _sampled(tables.sampling)
-    sentences += _unmeasured(not_measured(tables, tables.sites, unmeasured))
+    sentences += _unmeasured(not_measured(tables.sites, unmeasured))
     moved = settled(moved, ["site", "owner"])
     if unknown := int(moved.loc[moved["owner"] == UNKNOWN, "accesses"].sum()):
         sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
@@ -167,17 +168,15 @@ def _things(number: int, one: str, many: str) -> str:
     return f"{units.count(number)} {one if number == 1 else many}"
 
 
-def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
+def not_measured(sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     """The rows of ``sites`` that were not measured: site, kernel (the function that holds it), file, line, …
 
-    With accesses and lanes, the sums over ``counts``: how often it ran, most often first. -1 where the trace does not
-    say (format 1).
+    With accesses and lanes, the sums over ``counts``: how often it ran, most often first.
     """
     table = sites[~sites["measured"]].reset_index()
     ran = settled(counts, ["site"], ["accesses", "lanes"]).set_index("site").reindex(table["site"], fill_value=0)
-    told = np.array([source.header.version > 1 for source in tables.sources], np.bool_)[table["process"].to_numpy()]
     for value in ("accesses", "lanes"):
-        table[value] = np.where(told, ran[value].to_numpy(), -1)
+        table[value] = ran[value].to_numpy()
     table = table.sort_values(["accesses", "site"], ascending=[False, True], ignore_index=True)
     return table[
         ["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass", "accesses", "lanes"]
@@ -187,15 +186,13 @@ def not_measured(tables: Tables, sites: pd.DataFrame, counts: pd.DataFrame) -> p
 def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
     """The rows of `not_measured` by what they do: uncounted sites accesses lanes, most often run first.
 
-    ``uncounted`` is in plain words. -1 where it is not known how often one of them ran.
+    ``uncounted`` is in plain words.
     """
     opcodes = unmeasured["opcode"].astype("str")
     told = unmeasured.assign(
         uncounted=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
     )
     table = told.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
-    untold = table["uncounted"].isin(told.loc[told["accesses"] < 0, "uncounted"])
-    table.loc[untold, ["accesses", "lanes"]] = -1
     return table.sort_values(["accesses", "uncounted"], ascending=[False, True], ignore_index=True)
 
 
@@ -214,10 +211,5 @@ def _unmeasured(sites: pd.DataFrame) -> list[str]:
             f"{_things(len(ran), 'instruction', 'instructions')} of {which} that cannot be measured ({named}) ran "
             f"{_things(int(ran['accesses'].sum()), 'time', 'times')}: what {what} is not in this trace; "
             "not_measured() names them."
-        )
-    if untold := int((sites["accesses"] < 0).sum()):
-        sentences.append(
-            f"{_things(untold, 'memory instruction', 'memory instructions')} cannot be measured by the version that "
-            "recorded this: not_measured() names them."
         )
     return sentences

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.errors import UsageError
-from snoopie.joined.merge import HOST, UNKNOWN, Tables
+from snoopie.joined.gpus import HOST, UNKNOWN
+from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
 Mask = NDArray[np.bool_]

@@ -40,7 +40,7 @@ from snoopie.cluster import Cluster, Scheduler, Work
 from snoopie.errors import CorruptError, NotATraceError, UsageError
 from snoopie.figures.widths import COLUMN, PAGE
 from snoopie.importers import nvidia_smi, torch_memory
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
 from snoopie.words import units
@@ -310,7 +310,7 @@ class Trace:
         ``shape`` is strided, scattered (base: the address of the lowest lane, stride 0; `lane_accesses` has all
         addresses) or bulk (one thread moved ``bytes``, from base on).
         """
-        return accesses.whole(self._tables.no_records().table, self.record_blocks(), self._tables.record_rows)
+        return accesses.whole(self._tables.records.none().table, self.record_blocks(), self._tables.records.rows)
 
     # Analyses
 
@@ -928,7 +928,7 @@ class Trace:
         A bulk access is one row, as wide as all that it moved. Without a limit this can be 32 rows a record:
         `lane_access_blocks` goes through them piece by piece.
         """
-        most = accesses.LANES * self._tables.record_rows
+        most = accesses.LANES * self._tables.records.rows
         parts = accesses.limited(self.lane_access_blocks(), limit)
         return accesses.whole(accesses.none(self._tables), parts, most if limit is None else min(limit, most))
 
@@ -950,10 +950,10 @@ class Trace:
         """Sites that were not measured, most often run first: site kernel (that holds it) file line offset opcode
         operation width sass accesses lanes.
 
-        ``accesses`` says how often warps ran it, 0 = never, -1 = not known (format 1). What it moved is nowhere.
+        ``accesses`` says how often warps ran it. What it moved is nowhere.
         """
         sites = self.sites if self._selected is None else self.sites[self._selected.sites]
-        return losses.not_measured(self._tables, sites, self._unmeasured)
+        return losses.not_measured(sites, self._unmeasured)
 
     def losses(self) -> list[str]:
         """What the trace does not show, in plain sentences; [] if nothing was lost. Views say the same as the whole."""
@@ -1156,7 +1156,9 @@ class Trace:
         if self._selected is not None:
             return self._selected.of_memory(self._whole._memory_objects)
         physical = [
-            number for number, source in enumerate(self._tables.sources) if "physical" in source.header.object_kinds
+            number
+            for number, source in enumerate(self._tables.sources)
+            if "physical" in source.header.codes.lists["object_kinds"]
         ]
         return _usage.live_times(self.objects, physical)
 
@@ -1226,7 +1228,7 @@ class Trace:
     @cached_property
     def _record_count(self) -> int:
         if self._selected is None:
-            return self._tables.record_rows
+            return self._tables.records.rows
         counts = self._whole._record_counts
         return int(counts.loc[self._selected.rows(self._tables, counts), "records"].sum())
 
@@ -1283,7 +1285,7 @@ class Trace:
         """What ``work``, a function of a module, makes of the selected records, block by block."""
         if self._cluster is not None:
             return self._cluster.records(work, self._selected)
-        made = self._tables.over_records(lambda *block: work(self._tables, self._selected, *block))
+        made = self._tables.records.each(lambda *block: work(self._tables, self._selected, *block))
         return (result for result in made if result is not None)
 
 

@@ -20,7 +20,7 @@ from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import TruncatedError, UsageError
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
 from snoopie.words import units
 

@@ -88,14 +88,12 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
 
 
 def not_measured(trace: Trace, *, ran: bool = False) -> pd.DataFrame:
-    """source kernel opcode accesses; ``ran``: without those that are known never to have run."""
+    """source kernel opcode accesses; ``ran``: without those that never ran."""
     table = trace.not_measured()
     table["source"] = sources(table)
-    # A line can hold many of a kind; and of traces of format 1 nobody knows how often theirs ran.
-    by_line = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"]
-    times = by_line.agg(["sum", "min"]).reset_index()
-    times["accesses"] = times["sum"].where(times["min"] >= 0, -1)
-    return times.loc[(times["sum"] != 0) | (not ran), ["source", "kernel", "opcode", "accesses"]]
+    # A line can hold many of a kind.
+    times = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"].sum().reset_index()
+    return times.loc[(times["accesses"] != 0) | (not ran), ["source", "kernel", "opcode", "accesses"]]
 
 
 def sources(table: pd.DataFrame) -> list[str]:

@@ -14,7 +14,7 @@ from snoopie.analysis.time import timeline
 from snoopie.analysis.traffic.reading import Initiated
 from snoopie.api.trace import Trace
 from snoopie.exporters.chrome_tracks import Slices, Tracks, enclosing, json_text, lines, settle, short
-from snoopie.joined.merge import HOST
+from snoopie.joined.gpus import HOST
 from snoopie.trace.tables import Ints
 from snoopie.words.names import short_name
 

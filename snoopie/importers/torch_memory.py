@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import NotATraceError, UsageError
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from snoopie.trace.columns import Columns
 from snoopie.trace.container import FOOTER, GrowingContainer
-from snoopie.trace.schema import Columns
+from snoopie.trace.declaration import known_columns
 from snoopie.trace.tables import Process
 
 
@@ -46,7 +47,7 @@ class Growing(Process):
         if "strings" in self._tables:
             parts.setdefault("strings", []).insert(0, self._tables["strings"])
         self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in self.header.read[table]}
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
             for table, blocks in parts.items()
         }
 

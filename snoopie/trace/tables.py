@@ -1,7 +1,7 @@
 """The blocks of one process → checked columns.
 
 Every id and every reference is checked here, block by block: a row that is referred to stands in an earlier block or
-the same one. Ids stay those of the process; `merge` makes them unique over processes.
+the same one. Ids stay those of the process; `snoopie.joined` makes them unique over processes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
+from snoopie.trace.columns import Column, Columns, Table
 from snoopie.trace.container import FOOTER, Block, Container
-from snoopie.trace.schema import Columns, Header, Table, parse_header, parse_json
+from snoopie.trace.declaration import known_columns, known_tables
+from snoopie.trace.roles import REFERENCES
+from snoopie.trace.schema import Header, parse_header, parse_json
 
 Ints = NDArray[np.int64]
 
@@ -27,81 +30,9 @@ _LATER = frozenset({"patterns", *RECORD_TABLES})
 # Decoded blocks of patterns that are kept: records refer mostly to patterns not far before them.
 _PATTERN_BLOCKS = 32
 
-# The references that are checked, by table. functions.first_site is not: it points forward, and nothing here needs it.
-_REFERENCES: dict[str, dict[str, str]] = {
-    "lines": {"file": "strings", "function": "strings", "inlined_at": "lines"},
-    "functions": {"name": "strings", "mangled": "strings"},
-    "sites": {"function": "functions", "sass": "strings", "opcode": "strings", "line": "lines"},
-    "modules": {"path": "strings", "build_id": "strings"},
-    "frames": {"module": "modules"},
-    "stacks": {"frame": "frames", "caller": "stacks"},
-    "symbols": {"frame": "frames", "function": "strings", "file": "strings", "code": "strings"},
-    "objects": {"call": "strings", "stack": "stacks", "inside": "objects", "name": "strings"},
-    "launches": {"function": "functions", "stack": "stacks"},
-    "counts": {"launch": "launches", "site": "sites", "object": "objects"},
-    "sampling": {"function": "functions"},
-    "patterns": {"launch": "launches", "site": "sites"},
-    "copies": {"call": "strings", "stack": "stacks"},
-    "collectives": {"operation": "strings", "reduction": "strings", "type": "strings"},
-    "frees": {"object": "objects"},
-    "spans": {"launch": "launches"},
-    "call_totals": {"call": "strings", "kernel": "strings"},
-    "call_times": {"call": "strings"},
-    "call_errors": {"call": "strings", "name": "strings"},
-    "calls": {"call": "strings", "kernel": "strings"},
-}
-# Before version 3, records have the columns of their patterns.
-_REFERENCES_BEFORE_3 = dict.fromkeys(RECORD_TABLES, _REFERENCES["patterns"])
-# References that must not be 0: without them the row says nothing.
-_ACCESS = ("launch", "site")
-_PLACES = (*_ACCESS, "owner")
-_MUST = {"counts": _ACCESS, "patterns": _ACCESS, "records": _ACCESS, "scattered": _ACCESS, "bulk": _ACCESS,
-         "frees": ("object",), "sites": ("function",), "launches": ("function",), "sampling": ("function",),
-         "stacks": ("frame",), "symbols": ("frame",), "spans": ("launch",)}  # fmt: skip
-# Values that are places in a list of the header, codes, or numbers in a range, by table.
-_CODES: dict[str, dict[str, str]] = {
-    "sites": {"operation": "operation", "width": "u4"},
-    "launches": {"gpu": "gpu", "group": "u4"},
-    "counts": {"owner": "owner"},
-    "sampling": {"gpu": "gpu", "launches": "amount", "measured": "amount"},
-    "patterns": {"issuer": "gpu", "owner": "owner", "mask": "u4"},
-    "bulk": {"bytes": "amount"},
-    "copies": {
-        "kind": "copy kind",
-        "source": "owner",
-        "destination": "owner",
-        "gpu": "gpu or unknown",
-        "bytes": "amount",
-        "start": "amount",
-        "end": "amount",
-    },
-    "collectives": {"group": "u4", "gpu": "gpu or unknown", "bytes": "amount"},
-    "sets": {"owner": "set", "gpu": "gpu or unknown"},
-    "objects": {"owner": "owner", "kind": "object kind", "thread": "u4"},
-    "frees": {"thread": "u4", "by": "freed by"},
-    "symbols": {"line": "u4"},
-    "spans": {"start": "amount", "end": "amount"},
-    "call_totals": {
-        "gpu": "gpu or unknown",
-        "direction": "direction",
-        **dict.fromkeys(("time", "calls", "errors", "total", "least", "most", "bytes"), "amount"),
-    },
-    "call_times": {"gpu": "gpu or unknown", "log2": "log2", "calls": "amount"},
-    "call_errors": {"gpu": "gpu or unknown", "calls": "amount"},
-    "calls": {
-        "gpu": "gpu or unknown",
-        "direction": "direction",
-        **dict.fromkeys(("start", "end", "bytes"), "amount"),
-    },
-    "memory_use": {"time": "amount", "gpu": "gpu"},
-}
-_CODES_BEFORE_3 = {table: _CODES["patterns"] | _CODES.get(table, {}) for table in RECORD_TABLES}
+_PLACES = ("launch", "site", "owner")
 # Columns of records that need no more bits than they were written with.
 _AS_WRITTEN = frozenset({"pattern", "warp"})
-# Addresses and handles use all 64 bits; everything else must fit a signed 64-bit number.
-_UNSIGNED = frozenset(
-    {"address", "stream", "base", "addresses", "source_address", "destination_address", "communicator"}
-)
 
 
 class _Ids:
@@ -173,9 +104,6 @@ class Process:
         self.footer: Footer | None = None
         self.blocks: list[Block] = []
         self._ids: dict[str, _Ids] = {}
-        old = self.header.version < 3
-        self._references = _REFERENCES | _REFERENCES_BEFORE_3 if old else _REFERENCES
-        self._codes = _CODES | _CODES_BEFORE_3 if old else _CODES
         # The blocks of patterns, and the id before the first of each, and the last of all.
         self._pattern_blocks: list[Block] = []
         self._pattern_ids = [0]
@@ -193,7 +121,7 @@ class Process:
                 break
             self.blocks.append(block)
         self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in self.header.read[table]}
+            table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
             for table, blocks in parts.items()
         }
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
@@ -242,14 +170,14 @@ class Process:
             self._tables[table] = self._read_counts()
         if table in self._tables:
             return self._tables[table][name]
-        return np.empty(0, _kept_type(name))
+        return np.empty(0, known_columns(table)[name].kept)
 
     def _read_counts(self) -> Columns:
         tables = ((block, self.header.tables.get(block.table)) for block in self.blocks)
         parts = [self._checked(block, table) for block, table in tables if table is not None and table.name == "counts"]
         return {
             name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)])
-            for name in self.header.read["counts"]
+            for name in known_columns("counts")
         }
 
     def record_blocks(self) -> list[Block]:
@@ -257,9 +185,9 @@ class Process:
         return [block for block, _ in self._record_blocks()]
 
     def record_block(self, block: Block) -> tuple[str, Columns]:
-        """One of `record_blocks` as (table name, columns), by any thread. CorruptError on a bad one.
+        """One of `record_blocks` as (table name, columns, with those of the patterns), by any thread.
 
-        The columns are the same in all versions of the format: a record has those of its pattern.
+        CorruptError on a bad one.
         """
         table = self.header.tables[block.table]
         return table.name, self._joined(block, table.name, self._checked(block, table))
@@ -270,11 +198,8 @@ class Process:
         Faster than `record_block`: nothing else is decoded.
         """
         table = self.header.tables[block.table]
-        columns = self._checked(block, table, ("pattern", *_PLACES))
-        times = np.ones(block.rows, np.int64)
-        if "pattern" in columns:
-            ids, times = np.unique(columns["pattern"], return_counts=True)
-            columns = self._joined(block, table.name, {"pattern": ids})
+        ids, times = np.unique(self._checked(block, table, ("pattern",))["pattern"], return_counts=True)
+        columns = self._joined(block, table.name, {"pattern": ids})
         return {name: columns[name] for name in _PLACES}, times
 
     def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
@@ -290,7 +215,7 @@ class Process:
         table = self.header.tables.get(block.table)
         if table is None:
             raise self.container.corrupt(block, "belongs to no table that the header declares")
-        if table.name not in self.header.read:
+        if table.name not in known_tables():
             return
         if table.name not in _LATER:
             columns = self._checked(block, table)
@@ -311,18 +236,16 @@ class Process:
     def _checked(self, block: Block, table: Table, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
-            columns = table.decode(self.container.decode(block), block.rows, only)
+            decoded = table.decode(self.container.decode(block), block.rows, only)
             columns = {
-                name: _widened(table.name, name, columns[name])
-                if name in columns
-                else np.zeros(block.rows, _kept_type(name))
-                for name in self.header.read[table.name]
+                name: _kept(table.name, column, decoded[name]) if name in decoded else np.zeros(block.rows, column.kept)
+                for name, column in known_columns(table.name).items()
                 if only is None or name in only
             }
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
-        self._check_ids(block, table.name, columns)
-        self._check_codes(block, table.name, columns)
+        self._check_ids(block, table, columns)
+        self._check_codes(block, table, columns)
         return columns
 
     def _read_patterns(self, number: int) -> Columns:
@@ -336,8 +259,6 @@ class Process:
 
     def _joined(self, block: Block, table: str, columns: Columns) -> Columns:
         """The columns of a block of records, with those of its patterns in the place of the ids of these."""
-        if "pattern" not in columns:
-            return columns
         ids = columns.pop("pattern").astype(np.int64)
         lowest, highest = int(ids.min(initial=1)), int(ids.max(initial=0))
         if lowest < 1 or highest > self._pattern_ids[-1]:
@@ -359,78 +280,50 @@ class Process:
             rows = ids + (starts - before - 1)[places]
         return columns | {name: values[rows] for name, values in patterns.items()}
 
-    def _check_ids(self, block: Block, table: str, columns: Columns) -> None:
-        if "id" in columns and table not in _LATER and not self._ids.setdefault(table, _Ids()).add(columns["id"]):
-            raise self.container.corrupt(block, f"holds an id of {table} that is 0, too large or not the only one")
-        for name, target in self._references.get(table, {}).items():
-            if name not in columns:
+    def _check_ids(self, block: Block, table: Table, columns: Columns) -> None:
+        # Those of patterns are checked where these are read, and where records are joined with them.
+        if (
+            "id" in columns
+            and table.name not in _LATER
+            and not self._ids.setdefault(table.name, _Ids()).add(columns["id"])
+        ):
+            raise self.container.corrupt(block, f"holds an id of {table.name} that is 0, too large or not the only one")
+        for name, column in table.columns.items():
+            role = column.role
+            if name not in columns or role.name not in REFERENCES or role.ref == "patterns":
                 continue
-            known = self._ids.setdefault(target, _Ids())
-            if not known.contain(columns[name], zero=name not in _MUST.get(table, ())):
-                raise self.container.corrupt(block, f"refers in {table}.{name} to {target} that no earlier row has")
-        if table == "lines" and not _acyclic(columns["id"], columns["inlined_at"]):
-            raise self.container.corrupt(block, "holds lines that are inlined at each other in a circle")
-        if table == "stacks" and not _acyclic(columns["id"], columns["caller"]):
-            raise self.container.corrupt(block, "holds stacks that call each other in a circle")
+            known = self._ids.setdefault(role.ref, _Ids())
+            if not known.contain(columns[name], zero=REFERENCES[role.name]):
+                raise self.container.corrupt(
+                    block, f"refers in {table.name}.{name} to {role.ref} that no earlier row has"
+                )
+            if role.ref == table.name and not _acyclic(columns["id"], columns[name]):
+                raise self.container.corrupt(block, f"holds {table.name} whose {name} lead in a circle")
 
-    def _check_codes(self, block: Block, table: str, columns: Columns) -> None:
-        for name, what in self._codes.get(table, {}).items():
-            if name in columns and not self._known(columns[name], what).all():
-                raise self.container.corrupt(block, f"has a value in {table}.{name} that means nothing")
-        if table == "sampling" and not (columns["measured"] <= columns["launches"]).all():
+    def _check_codes(self, block: Block, table: Table, columns: Columns) -> None:
+        for name, column in table.columns.items():
+            if name in columns and not self.header.codes.mean_something(column.role, columns[name]):
+                raise self.container.corrupt(block, f"has a value in {table.name}.{name} that means nothing")
+        if table.name == "sampling" and not (columns["measured"] <= columns["launches"]).all():
             raise self.container.corrupt(block, "has a value in sampling.measured above that of sampling.launches")
 
-    def _known(self, values: Ints, what: str) -> NDArray[np.bool_]:
-        header = self.header
-        gpus = _within(values, len(header.gpus))
-        unknown: NDArray[np.bool_] = values == header.unknown_owner
-        host: NDArray[np.bool_] = values == header.host_owner
-        sets = _within(values, header.host_owner) & ~_within(values, header.first_set)
-        match what:
-            case "gpu":
-                return gpus
-            case "gpu or unknown":
-                return gpus | unknown
-            case "set":
-                return sets & ~unknown
-            case "owner":
-                return gpus | sets | unknown | host
-        limits = {
-            "operation": len(header.operations),
-            "copy kind": len(header.copy_kinds),
-            "object kind": len(header.object_kinds),
-            "direction": max(len(header.directions), 1),
-            "log2": 64,
-            "freed by": 2,
-            "u4": 1 << 32,
-            "amount": (1 << 63) - 1,
-        }
-        return _within(values, limits[what])
 
-
-def _within(values: Ints, limit: int) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (values >= 0) & (values < limit)
-    return inside
-
-
-def _kept_type(name: str) -> type[Any]:
-    if name == "text":
-        return object
-    return np.uint64 if name in _UNSIGNED else np.int64
-
-
-def _widened(table: str, name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Integers as int64, addresses and handles as uint64. Raises ValueError where a number does not fit.
+def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
+    """Values as they are kept in memory. Raises ValueError where a number is none of the type that the column has here.
 
     A warp, of which there can be many in memory, stays as it was written.
     """
-    kind = _kept_type(name)
-    if kind is object or name in _AS_WRITTEN:
+    kind = column.kept
+    if kind is object or column.stored.dtype is None:
         return values
-    if kind is np.int64 and values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 63:
-        raise ValueError(f"has a value in {table}.{name} of 2^63 or more")
-    if kind is np.uint64 and values.dtype.kind == "i" and len(values) and int(values.min()) < 0:
-        raise ValueError(f"has a value in {table}.{name} below 0")
+    kept, declared, stored = np.iinfo(kind), np.iinfo(column.stored.dtype), np.iinfo(values.dtype)
+    low, high = max(int(kept.min), int(declared.min)), min(int(kept.max), int(declared.max))
+    if high < int(stored.max) and values.size and int(values.max()) > high:
+        raise ValueError(f"has a value in {table}.{column.name} of 2^{high.bit_length()} or more")
+    if low > int(stored.min) and values.size and int(values.min()) < low:
+        raise ValueError(f"has a value in {table}.{column.name} below {low}")
+    if column.name in _AS_WRITTEN:
+        return values
     # Of the same size, they are the same bits.
     return values.view(kind) if values.dtype.itemsize == 8 else values.astype(kind)
 

@@ -10,8 +10,6 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -22,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from snoopie.errors import SnoopieError
 from snoopie.trace.container import FOOTER, HEADER
-from snoopie.trace.schema import OPERATIONS, VERSIONS
+from snoopie.trace.declaration import declaration
+from snoopie.trace.schema import OPERATIONS, VERSION
 
 # The names that the collector gives to copies, objects and directions; a trace may have more of its own.
 COPY_KINDS = ("linear", "2d", "3d", "batch", "graph", "prefetch")
@@ -38,12 +37,6 @@ _BLOCK = 1 << 20
 # Bytes of a string; names that are longer are cut.
 _LONGEST = 1 << 16
 _ENTRY = struct.Struct("<4sIIIQQQI")
-
-
-@cache
-def declaration() -> tuple[dict[str, Any], ...]:
-    """The tables, as a header declares them."""
-    return tuple(json.loads(files("snoopie.trace").joinpath("schema.json").read_text("utf-8")))
 
 
 def header(
@@ -62,7 +55,7 @@ def header(
         raise ValueError(f"{len(gpus)} GPUs are more than a trace can name")
     return {
         "format": "snoopie",
-        "version": VERSIONS[-1],
+        "version": VERSION,
         "tool": dict(tool),
         "settings": dict(settings or {}),
         "process": {"directory": "", "environment": {}, "ranks": {}, **process},

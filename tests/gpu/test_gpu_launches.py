@@ -9,7 +9,7 @@ import pytest
 from gpu_runs import Runner, build, start, traced_environment
 from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
 
-from snoopie.joined.merge import UNKNOWN
+from snoopie.joined.gpus import UNKNOWN
 
 
 @pytest.mark.parametrize("variant", ["", "-per-thread"], ids=["legacy", "per_thread"])

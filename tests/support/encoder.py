@@ -15,9 +15,7 @@ from typing import Any
 
 import zstandard
 
-from tests.support.schema import stored
-
-SCHEMA = stored()
+SCHEMA: list[dict[str, Any]] = json.loads((Path(__file__).parents[2] / "snoopie/trace/schema.json").read_text("utf-8"))
 OPERATIONS = ["load", "store", "atomic", "reduction"]
 COPY_KINDS = ["linear", "2d", "3d", "batch", "graph", "prefetch"]
 OBJECT_KINDS = [
@@ -35,52 +33,12 @@ _PACK = {"u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4":
 Row = Mapping[str, Any]
 
 
-def _columns(text: str) -> list[dict[str, Any]]:
-    """Columns declared as "name:type …"."""
-    pairs = (word.split(":") for word in text.split())
-    return [{"name": name, "type": kind, "unit": "", "ref": "", "doc": ""} for name, kind in pairs]
-
-
-# Of the record tables before format 3, in which each row has all of its access.
-_ACCESS_2 = "launch:u4 site:u4 issuer:u1 owner:u1 time:u8 block:u8 warp:u1 mask:u4 "
-_RECORDS_2 = {
-    "records": _columns(_ACCESS_2 + "base:u8 stride:i8"),
-    "scattered": _columns(_ACCESS_2 + "addresses:u8[32]"),
-    "bulk": _columns(_ACCESS_2 + "base:u8 bytes:u8"),
-}
-_SINCE_3 = (
-    *("patterns", "sampling", "modules", "frames", "stacks", "symbols", "spans"),
-    *("call_totals", "call_times", "call_errors", "calls", "memory_use"),
-)
-_COLUMNS_SINCE_3 = {
-    "launches": ("stack",),
-    "counts": ("object",),
-    "copies": ("stack",),
-    "objects": ("thread", "call", "stack", "inside"),
-    "frees": ("thread",),
-}
 _PATTERN = ("launch", "site", "issuer", "owner", "mask", "stride")
 
 
-def format_2() -> list[dict[str, Any]]:
-    """The tables as format 2 declared them."""
-    tables = [dict(table) for table in SCHEMA if table["name"] not in _SINCE_3]
-    for table in tables:
-        columns = [
-            column for column in table["columns"] if column["name"] not in _COLUMNS_SINCE_3.get(table["name"], ())
-        ]
-        table["columns"] = _RECORDS_2.get(table["name"], columns)
-    return tables
-
-
-def format_1() -> list[dict[str, Any]]:
-    """The tables as format 1 declared them."""
-    later = ("bulk", "copies", "collectives", "sets")
-    tables = [table for table in format_2() if table["name"] not in later]
-    for table in tables:
-        if table["name"] == "launches":
-            table["columns"] = [column for column in table["columns"] if column["name"] != "group"]
-    return tables
+def without(*tables: str) -> list[dict[str, Any]]:
+    """The declaration of all tables but some."""
+    return [table for table in SCHEMA if table["name"] not in tables]
 
 
 def compress(raw: bytes) -> bytes:
@@ -174,16 +132,13 @@ class TraceBuilder:
         host: str = "node1",
         ranks: Mapping[str, str] | None = None,
         settings: Mapping[str, Any] | None = None,
-        schema: Sequence[Mapping[str, Any]] | None = None,
-        version: int = 3,
+        schema: Sequence[Mapping[str, Any]] = SCHEMA,
     ) -> None:
-        if schema is None:
-            schema = {1: format_1, 2: format_2}.get(version, lambda: SCHEMA)()
         numbers = list(range(gpus)) if isinstance(gpus, int) else list(gpus)
         self.schema = {table["name"]: table for table in schema}
         self.header: dict[str, Any] = {
             "format": "snoopie",
-            "version": version,
+            "version": 3,
             "tool": {"version": "0.1.0", "nvbit": "1.7.7.1", "cuda": "13.0", "driver": "13.0"},
             "settings": {"kernels": "all", "sample_size": 1, "code_attribution": True, "output": "trace.zst"}
             | dict(settings or {}),
@@ -211,8 +166,6 @@ class TraceBuilder:
             "directions": DIRECTIONS,
             "schema": list(schema),
         }
-        if version == 1:
-            del self.header["owners"]["first_set"], self.header["copy_kinds"]
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.schema}
         self.totals: dict[str, int] = {}
         self.exit_ns: int | None = None
@@ -361,13 +314,11 @@ class TraceBuilder:
         time = START_NS + 500_000 + 10 * (sum(map(self._next, RECORDS)))
         access = {"launch": launch, "site": site, "issuer": issuer, "owner": owner, "time": time, "mask": 0xFFFF_FFFF}
         access |= row
-        if "patterns" in self.rows:
-            pattern = {name: access.pop(name, 0) for name in _PATTERN}
-            key = tuple(pattern.values())
-            if key not in self._patterns:
-                self._patterns[key] = self.add("patterns", **pattern)
-            access["pattern"] = self._patterns[key]
-        self.add(table, **access)
+        pattern = {name: access.pop(name, 0) for name in _PATTERN}
+        key = tuple(pattern.values())
+        if key not in self._patterns:
+            self._patterns[key] = self.add("patterns", **pattern)
+        self.add(table, pattern=self._patterns[key], **access)
 
     def _next(self, table: str) -> int:
         return len(self.rows.get(table, ())) + 1

@@ -80,11 +80,10 @@ def ring_builder(
     *,
     pid: int = 4711,
     rank: int | None = None,
-    version: int = 3,
 ) -> TraceBuilder:
     """One process that sees the GPUs in the order of ``ordinals`` and launches on ``run_on`` (default: all)."""
     ranks = {} if rank is None else {"OMPI_COMM_WORLD_RANK": str(rank)}
-    trace = TraceBuilder(ordinals, pid=pid, ranks=ranks, version=version)
+    trace = TraceBuilder(ordinals, pid=pid, ranks=ranks)
     place = {number: ordinal for ordinal, number in enumerate(ordinals)}
     put, get, bump = trace.function(PUT), trace.function(GET), trace.function(BUMP)
     stored = trace.site(put, "STG.E.128", "store", 16, line=trace.line(RING_CU, 6), sass="STG.E.128 [R2.64], R4")

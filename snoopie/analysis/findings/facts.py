@@ -15,7 +15,7 @@ from snoopie.analysis.host import copies as _copies
 from snoopie.analysis.objects.lookup import ObjectLookups
 from snoopie.analysis.objects.reuse import Touched
 from snoopie.analysis.traffic import counts
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
 # One row of the source, or, where lines are unknown, one instruction of a function.

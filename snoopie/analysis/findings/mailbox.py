@@ -11,7 +11,7 @@ from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.repeated import covered
 from snoopie.analysis.findings.thresholds import LEAST_MOVED_SHARE, LEAST_WIRE
 from snoopie.analysis.traffic import counts
-from snoopie.joined.merge import HOST
+from snoopie.joined.gpus import HOST
 from snoopie.words import units
 
 _KEYS = ["object", "gpu"]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis.findings.facts import PLACE, Facts
-from snoopie.joined.merge import SECTOR
+from snoopie.joined.counts import SECTOR
 from snoopie.words import units
 
 _GROUP = ["group", "issuer"]

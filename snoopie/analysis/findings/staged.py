@@ -10,7 +10,7 @@ import pandas as pd
 from snoopie.analysis.findings.facts import Facts, rows
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_COPIED, LEAST_COPIED_SHARE
-from snoopie.joined.merge import HOST
+from snoopie.joined.gpus import HOST
 from snoopie.words import units
 
 

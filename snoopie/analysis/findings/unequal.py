@@ -10,7 +10,7 @@ from snoopie.analysis.findings.facts import Facts
 from snoopie.analysis.findings.finding import Evidence, Finding, Rule
 from snoopie.analysis.findings.thresholds import LEAST_CROSSED, UNEQUAL, in_words
 from snoopie.analysis.traffic import counts
-from snoopie.joined.merge import HOST, UNKNOWN
+from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.words import units
 
 _NOT_A_GPU = (HOST, UNKNOWN)

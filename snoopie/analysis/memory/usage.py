@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from snoopie.analysis.memory import curve
 from snoopie.errors import UsageError
-from snoopie.joined.merge import HOST, UNKNOWN
+from snoopie.joined.gpus import HOST, UNKNOWN
 
 # Kinds of module variables, which imported traces have as objects.
 STATICS = ("device static", "managed static")

@@ -16,7 +16,8 @@ from snoopie.analysis.objects.lookup import NOTHING, Addresses, Lookup, Lookups,
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses
 from snoopie.analysis.traffic import counts as _counts
-from snoopie.joined.merge import RecordBlock, Tables, lowest_lane
+from snoopie.joined.records import RecordBlock, lowest_lane
+from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 from snoopie.trace.tables import Ints
 

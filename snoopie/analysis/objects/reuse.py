@@ -18,7 +18,8 @@ from snoopie.analysis.objects.by_object import extent, of_block
 from snoopie.analysis.objects.coverage import Pieces
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses
-from snoopie.joined.merge import RecordBlock, Tables
+from snoopie.joined.records import RecordBlock
+from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 from snoopie.trace.tables import Ints
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from snoopie.analysis.objects import by_object
 from snoopie.analysis.objects.lookup import Lookup
-from snoopie.joined.merge import UNKNOWN
+from snoopie.joined.gpus import UNKNOWN
 
 
 def lookups(tensors: pd.DataFrame) -> dict[int, Lookup]:

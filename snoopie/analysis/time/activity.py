@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from snoopie.analysis.time.timeline import moments
 from snoopie.errors import UsageError
-from snoopie.joined.merge import HOST
+from snoopie.joined.gpus import HOST
 from snoopie.trace.tables import Ints
 
 # In the order of the lanes of a place. Kernels and copies have times on the GPU, all others those of the host's calls.

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from snoopie.joined.merge import HOST, UNKNOWN
+from snoopie.joined.gpus import HOST, UNKNOWN
 
 COPIES = "DATA"
 # Gaps by their length: the first class is below the first limit, in µs.

@@ -10,7 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.analysis.selection import Selection
-from snoopie.joined.merge import RecordBlock, Tables, lowest_lane
+from snoopie.joined.records import RecordBlock, lowest_lane
+from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 from snoopie.trace.tables import Ints
 
@@ -100,7 +101,7 @@ def _parts(tables: Tables, block: RecordBlock) -> Iterator[tuple[RecordBlock, In
 
 def selected_block(tables: Tables, selected: Selection | None, process: int, block: Block) -> RecordBlock | None:
     """The selected rows of a block."""
-    decoded = tables.record_block(process, block)
+    decoded = tables.records.block(process, block)
     if selected is None:
         return decoded
     kept = selected.rows(tables, decoded.table)
@@ -121,7 +122,7 @@ def lanes(tables: Tables, selected: Selection | None, process: int, block: Block
 
 def counted(tables: Tables, selected: Selection | None, process: int, block: Block) -> pd.DataFrame:
     """launch site owner records: how many the whole block has of each."""
-    counts = tables.record_places(process, block)
+    counts = tables.records.places(process, block)
     # Rows of patterns are few already; adding up takes longer than decoding.
     return counts if 4 * len(counts) < block.rows else merged([counts])
 
@@ -134,7 +135,7 @@ def merged(counts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def none(tables: Tables) -> pd.DataFrame:
     """No lane access, with the columns and types of all others."""
-    return expand(tables.no_records(), np.empty(0, np.int64))
+    return expand(tables.records.none(), np.empty(0, np.int64))
 
 
 def whole(empty: pd.DataFrame, pieces: Iterable[pd.DataFrame], rows: int) -> pd.DataFrame:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from snoopie.analysis.traffic.reading import Reading, ends
-from snoopie.joined.merge import Tables, label
+from snoopie.joined.gpus import label
+from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
 Value = Literal["accesses", "lanes", "bytes", "sectors", "wire_bytes"]

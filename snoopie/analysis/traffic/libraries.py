@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import UsageError
-from snoopie.joined.merge import Tables
+from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 from snoopie.words.names import bare_name
 

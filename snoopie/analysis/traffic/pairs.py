@@ -13,7 +13,8 @@ from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, checked, ends
 from snoopie.errors import UsageError
-from snoopie.joined.merge import HOST, UNKNOWN, Tables
+from snoopie.joined.gpus import HOST, UNKNOWN
+from snoopie.joined.tables import Tables
 
 Label = Callable[[int], str]
 # What a cell of a matrix can be: a sum, or the share of wire bytes that was asked for.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from snoopie.errors import UsageError
-from snoopie.joined.merge import HOST, UNKNOWN, Tables
+from snoopie.joined.gpus import HOST, UNKNOWN
+from snoopie.joined.tables import Tables
 
 
 def places(tables: Tables) -> pd.DataFrame:

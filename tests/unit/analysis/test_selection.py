@@ -284,7 +284,7 @@ def test_memory_of_an_owner_or_a_process(memory: snoopie.Trace, two_process_fold
 def test_records_are_read_once_for_all_views(ringed: snoopie.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ringed.by_object()
     ringed.count_records()
-    monkeypatch.setattr(ringed._tables, "over_records", None)
+    monkeypatch.setattr(ringed._tables.records, "each", None)
     view = ringed.select(operations="load", between=(at(3), at(9)))
     assert view.by_object()["accesses"].sum() == view.summary()["records"] == 32
     assert view.by_object()["accesses"].sum() < whole["accesses"].sum()

@@ -152,7 +152,7 @@ def test_records_are_counted_once_for_all_views(trace: snoopie.Trace, monkeypatc
     def read_again(*_: object) -> None:
         pytest.fail("the records were read again")
 
-    monkeypatch.setattr(type(trace._tables), "over_records", read_again)
+    monkeypatch.setattr(trace._tables.records, "each", read_again)
     assert sums(trace.select(operations="atomic")) == (11, 48, 192)
     assert sums(trace.select(kernels=ring.PUT).select(issuers=1)) == (1, 16, 8192)
 

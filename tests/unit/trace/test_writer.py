@@ -16,7 +16,6 @@ import snoopie
 from snoopie.errors import SnoopieError, TruncatedError
 from snoopie.trace import writer
 from snoopie.trace.container import Container
-from snoopie.trace.schema import NEEDED
 from snoopie.trace.tables import Process
 from snoopie.trace.writer import HOST, UNKNOWN, TraceWriter, header
 from tests.support.encoder import SCHEMA, encode_rows
@@ -42,10 +41,6 @@ def test_the_names_are_those_of_the_collector() -> None:
     assert names_in(text, "kObjectKindNames") == writer.OBJECT_KINDS
     assert names_in(text, "kCopyKindNames") == writer.COPY_KINDS
     assert names_in(text, "kDirectionNames") == writer.DIRECTIONS
-
-
-def test_every_table_can_be_written() -> None:
-    assert set(NEEDED) <= {table["name"] for table in writer.declaration()}
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

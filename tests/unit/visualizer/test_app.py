@@ -12,7 +12,7 @@ from snoopie.cli.import_ import KINDS
 from snoopie.figures import colours
 from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
-from tests.support.encoder import TraceBuilder
+from tests.support.encoder import TraceBuilder, without
 from tests.support.nsys_export import Export
 from visualizer import pages
 from visualizer.look import theme
@@ -171,8 +171,8 @@ def test_copies_are_of_no_kernel(monkeypatch: pytest.MonkeyPatch, mixed_folder: 
 
 
 @pytest.mark.parametrize("name", ["copies", "collectives"])
-def test_format_1_knows_of_no_such_thing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
-    app = view(monkeypatch, name, TraceBuilder(2, version=1).write(tmp_path / "t.zst"))
+def test_a_trace_that_knows_of_no_such_thing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    app = view(monkeypatch, name, TraceBuilder(2, schema=without(name)).write(tmp_path / "t.zst"))
     assert not app.exception
     assert "Record it again" in said(app)
 

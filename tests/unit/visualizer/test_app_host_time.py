@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from snoopie.importers.nsys import import_nsys
 from tests.support import busy
 from tests.support.busy import AT, MIB, MS, START, US
-from tests.support.encoder import TraceBuilder
+from tests.support.encoder import SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
 from tests.unit.visualizer.test_app import metrics, said, view
 from visualizer.look import theme
@@ -242,17 +242,17 @@ def test_sums_of_calls_alone(monkeypatch: Patch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "version", "sentence"),
+    ("settings", "schema", "sentence"),
     [
-        ({"calls": "off"}, 3, "Driver calls were not recorded: CALLS=off"),
-        ({}, 2, "did not see driver calls"),
-        ({"calls": "summary"}, 3, "No driver call was recorded"),
+        ({"calls": "off"}, SCHEMA, "Driver calls were not recorded: CALLS=off"),
+        ({}, without("call_totals"), "did not see driver calls"),
+        ({"calls": "summary"}, SCHEMA, "No driver call was recorded"),
     ],
 )
 def test_why_there_are_no_calls(
-    monkeypatch: Patch, tmp_path: Path, settings: dict[str, str], version: int, sentence: str
+    monkeypatch: Patch, tmp_path: Path, settings: dict[str, str], schema: list[dict[str, Any]], sentence: str
 ) -> None:
-    path = TraceBuilder(2, settings=settings, version=version).write(tmp_path / "t.zst")
+    path = TraceBuilder(2, settings=settings, schema=schema).write(tmp_path / "t.zst")
     assert sentence in said(view(monkeypatch, "calls", path))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 import snoopie
 from tests.support import ring
@@ -108,8 +107,7 @@ def test_launches_that_stand_for_others(tmp_path: Path) -> None:
     assert rows(loaded.line_kernels(FILE, 3), "launches", "measured", "bytes") == [[8, 2, 1024]]
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_formats_without_stacks(tmp_path: Path, version: int) -> None:
-    trace = snoopie.load(ring.ring_builder(version=version).write(tmp_path / "t.zst"))
+def test_a_trace_without_stacks(tmp_path: Path) -> None:
+    trace = snoopie.load(ring.ring_builder().write(tmp_path / "t.zst"))
     assert rows(trace.line_stacks(ring.RING_CU, 6), "stack", "source", "launches", "bytes") == [[0, "", 4, 32768]]
     assert trace.line_objects(ring.RING_CU, 6)["bytes"].sum() == 32768
