@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from snoopie.analysis import selection
-from snoopie.analysis.selection import Names, Places
+from snoopie.analysis.selection import Names, PlaceNames
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.api.figures import FigureMethods
 from snoopie.api.findings import FindingMethods
@@ -29,8 +29,8 @@ class Trace(HostMethods, LossMethods, FindingMethods, FigureMethods):
         self,
         kernels: Names = None,
         operations: Names = None,
-        issuers: Places = None,
-        owners: Places = None,
+        issuers: PlaceNames = None,
+        owners: PlaceNames = None,
         launches: int | Iterable[int] | None = None,
         files: Names = None,
         processes: int | Iterable[int] | None = None,

@@ -43,11 +43,11 @@ class Sentences:
 
 
 @dataclass(frozen=True)
-class Facts:
+class KeyNumbers:
     """Numbers with their names, and in a few words what they mean."""
 
-    kind: ClassVar[str] = "facts"
-    facts: list[tuple[str, str, str]]
+    kind: ClassVar[str] = "numbers"
+    numbers: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FindingCard:
     severity: str
     title: str
     where: str
@@ -97,7 +97,7 @@ class Findings:
     """What rules found, each with its numbers and what to do."""
 
     kind: ClassVar[str] = "findings"
-    findings: list[Finding]
+    findings: list[FindingCard]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Listing:
     lines: list[SourceLine]
 
 
-Part = Text | Sentences | Facts | Table | Drawing | Findings | Listing
+Part = Text | Sentences | KeyNumbers | Table | Drawing | Findings | Listing
 
 
 @dataclass(frozen=True)
