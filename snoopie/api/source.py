@@ -9,7 +9,7 @@ from snoopie.analysis.source import lines as _lines
 from snoopie.analysis.source import tree
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic import pairs
-from snoopie.analysis.traffic.counts import Value
+from snoopie.analysis.traffic.pairs import Cell
 from snoopie.analysis.traffic.reading import Reading
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
@@ -51,7 +51,7 @@ class SourceMethods(TrafficMethods, ObjectMethods):
         """The rows of `by_site` of one line"""
         return _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
 
-    def line_matrix(self, file: str, line: int, value: Value = "bytes", reading: Reading = "issued") -> pd.DataFrame:
+    def line_matrix(self, file: str, line: int, value: Cell = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""
         of_line = _lines.of_line(self._sums(*_LINE, *PAIR), file, line)
         table = pairs.matrix(_counts.directed(of_line, reading), self._nodes("device"), value, self.label)

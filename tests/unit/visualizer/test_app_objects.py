@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,7 +15,7 @@ from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
 from tests.unit.visualizer.test_app import metrics, said, view
 from visualizer.session import background
-from visualizer.session.worker import Question
+from visualizer.session.question import Question
 
 
 def captions(app: AppTest) -> str:
@@ -64,7 +65,7 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
 def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     released, answer = threading.Event(), background._Worker.answer
 
-    def held(self: background._Worker, question: Question) -> object:
+    def held(self: background._Worker, question: Question[Any]) -> object:
         assert released.wait(30)
         return answer(self, question)
 
@@ -106,8 +107,8 @@ def test_the_first_look_was_made_ahead(monkeypatch: pytest.MonkeyPatch, ring_pat
     asked: list[str] = []
     answer = background._Worker.answer
 
-    def told(self: background._Worker, question: Question) -> object:
-        asked.append(question[3])
+    def told(self: background._Worker, question: Question[Any]) -> object:
+        asked.append(question.method.__name__)
         if len(asked) > 6:
             raise AssertionError(question)
         return answer(self, question)
