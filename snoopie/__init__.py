@@ -6,8 +6,7 @@
 >>> trace.by_line()
 """
 
-from snoopie.api.comparison import Comparison, compare
-from snoopie.api.trace import Trace, load
+from snoopie.api import Comparison, Trace, compare, load
 from snoopie.errors import (
     CorruptError,
     EmptyError,

@@ -33,8 +33,6 @@ _Result = TypeVar("_Result")
 # What is done with a block of records: a function of a module, which workers can import. None is left out.
 Work: TypeAlias = Callable[[Tables, Selection | None, int, Block], _Result | None]
 
-# Seconds until a cluster without any worker is given up.
-PATIENCE = 20
 # Blocks of a task: enough to be worth the way, few enough to spread.
 _BLOCKS = 8
 
@@ -136,6 +134,8 @@ class Cluster:
 def _connect(scheduler: Any) -> Client:
     try:
         import distributed
+        from dask import config
+        from dask.utils import parse_timedelta
     except ImportError:
         raise UsageError(
             "a scheduler needs the package distributed, which is not installed", "pip install 'snoopie[dask]'"
@@ -160,7 +160,8 @@ def _connect(scheduler: Any) -> Client:
             "give an address, the path of a scheduler's file or a Client",
         )
     try:
-        client.wait_for_workers(1, timeout=PATIENCE)
+        # As long as Dask itself waits for a scheduler that does not answer.
+        client.wait_for_workers(1, timeout=parse_timedelta(config.get("distributed.comm.timeouts.connect")))
     except TimeoutError:
         raise UsageError(
             f"the Dask scheduler at {client.scheduler.address} has no workers", "start some: dask worker ADDRESS"

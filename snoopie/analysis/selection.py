@@ -17,7 +17,7 @@ from snoopie.trace.tables import Ints
 
 Mask = NDArray[np.bool_]
 Names = str | Iterable[str] | None
-Places = int | str | Iterable[int | str] | None
+PlaceNames = int | str | Iterable[int | str] | None
 # From the first moment to before the second, host ns.
 Between = tuple[int, int]
 # By which arguments of `narrow` a trace divides what is no traffic; by others it cannot.
@@ -112,8 +112,8 @@ def narrow(
     *,
     kernels: Names = None,
     operations: Names = None,
-    issuers: Places = None,
-    owners: Places = None,
+    issuers: PlaceNames = None,
+    owners: PlaceNames = None,
     launches: int | Iterable[int] | None = None,
     files: Names = None,
     processes: int | Iterable[int] | None = None,
@@ -253,7 +253,7 @@ def _by_label(tables: Tables) -> dict[str, int]:
     return {tables.label(place): place for place in places}
 
 
-def _places(tables: Tables, wanted: Places) -> frozenset[int]:
+def _places(tables: Tables, wanted: PlaceNames) -> frozenset[int]:
     if wanted is None:
         return frozenset()
     values = [wanted] if isinstance(wanted, (int, str, np.integer)) else list(wanted)

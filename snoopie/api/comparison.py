@@ -14,8 +14,9 @@ from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
 from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
+from snoopie.api.loading import Source, load
 from snoopie.api.notebook import rows_html
-from snoopie.api.trace import Source, Trace, load
+from snoopie.api.trace import Trace
 from snoopie.words import units
 
 _OBJECT = ["name", "source", "owner", "kind"]

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 import snoopie
-from snoopie.api.trace import Source
+from snoopie.api.loading import Source
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:

@@ -41,11 +41,11 @@ class Sentences:
 
 
 @dataclass(frozen=True)
-class Facts:
+class KeyNumbers:
     """Numbers with their names, and in a few words what they mean."""
 
-    kind: ClassVar[str] = "facts"
-    facts: list[tuple[str, str, str]]
+    kind: ClassVar[str] = "numbers"
+    numbers: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FindingCard:
     severity: str
     title: str
     where: str
@@ -95,7 +95,7 @@ class Findings:
     """What rules found, each with its numbers and what to do."""
 
     kind: ClassVar[str] = "findings"
-    findings: list[Finding]
+    findings: list[FindingCard]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Listing:
     lines: list[SourceLine]
 
 
-Part = Text | Sentences | Facts | Table | Drawing | Findings | Listing
+Part = Text | Sentences | KeyNumbers | Table | Drawing | Findings | Listing
 
 
 @dataclass(frozen=True)

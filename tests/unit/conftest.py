@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 
@@ -9,6 +11,11 @@ import pytest
 def checked_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests of the app's pages Plotly looks at every value that is drawn."""
     if request.path.name.startswith("test_app"):
-        from visualizer.pictures import picture
+        import plotly.graph_objects as go
 
-        monkeypatch.setattr(picture, "CHECKED", True)
+        made = go.Figure.__init__
+
+        def checked(self: go.Figure, data: Any, _validate: bool = True, **options: Any) -> None:
+            made(self, data, **options)
+
+        monkeypatch.setattr(go.Figure, "__init__", checked)

@@ -1,6 +1,6 @@
 """The filters: what is chosen in the sidebar, or by a view, holds on every page and stands in the URL.
 
-`session.selection.Selection` says what they mean; here are their names, their widgets, and `choose` for views.
+`session.filters` says what they mean; here are their names, their widgets, and `choose` for views.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.words import names, units
 from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.pictures import time_axis
 from visualizer.session import address, state
-from visualizer.session.selection import FILTERS, Identity
+from visualizer.session.filters import FILTERS
+from visualizer.session.question import Identity
 
 Option = TypeVar("Option", bound=Hashable)
 
@@ -48,7 +50,7 @@ _STEPS = 1000
 def choose(**filters: Sequence[Any] | None) -> None:
     """Sets filters from code, as a click in a picture does; those not named stay as they are.
 
-    Names and values are those of `selection.Selection`: ``choose(issuers=["GPU 0"], owners=["GPU 1"])`` for a pair,
+    Names and values are those of `Filters`: ``choose(issuers=["GPU 0"], owners=["GPU 1"])`` for a pair,
     ``between=(start, end)`` in host ns, ``launches=(first, last)``; None or an empty sequence takes a filter away.
     What the trace does not have is left out.
 
@@ -70,7 +72,7 @@ def sidebar() -> None:
     _keep()
     with st.sidebar:
         _widgets()
-        if remarks := len(state.ask("losses", whole=True)):
+        if remarks := len(state.ask_whole(Trace.losses)):
             st.warning(f"{remarks} remark{'s' if remarks > 1 else ''} on what this trace lacks: see Overview.")
         st.caption(theme.plain(state.names()))
         st.button("Open another trace", key="open_another", on_click=state.open_paths, args=((),))
@@ -187,7 +189,7 @@ def _header() -> None:
     """How much the filters let through; what they leave open has its place there too, so that nothing below moves."""
     with st.container(horizontal=True, vertical_alignment="center", height=40, border=False, gap="small"):
         st.markdown("**Filters**", width="stretch")
-        if state.selection().active:
+        if state.filters().active:
             st.button(
                 "Clear filters", key="clear_filters", icon=":material/filter_alt_off:", type="tertiary", on_click=clear
             )
@@ -261,7 +263,8 @@ def _numbered(limits: tuple[int, int], changed: str) -> None:
 
 def _selected() -> str:
     """How much of the trace the filters let through, in a line for each kind of thing."""
-    part, whole = (int(state.ask("by_operation", whole=every)["bytes"].sum()) for every in (False, True))
+    tables = state.ask(Trace.by_operation), state.ask_whole(Trace.by_operation)
+    part, whole = (int(table["bytes"].sum()) for table in tables)
     view, trace = state.view(), state.trace()
     lines = [f"{_of(part, whole, units.bytes)} by kernels"]
     for name, some, every in (("launches", view.launches, trace.launches), ("copies", view.copies, trace.copies)):

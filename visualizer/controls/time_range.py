@@ -17,7 +17,7 @@ Time = tuple[int, int]
 
 def whole() -> Time:
     """All the time there is to look at: of the filter of times, else of the trace. At least one nanosecond."""
-    first, last = state.selection().between or state.trace().period
+    first, last = state.filters().between or state.trace().period
     return first, max(last, first + 1)
 
 

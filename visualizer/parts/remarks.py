@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.selection import COPIES_BY
 from visualizer.controls.choices import Shown
 from visualizer.controls.filters import TITLES
@@ -20,7 +21,7 @@ def not_filtered(what: str, by: Collection[str] = ()) -> None:
     ``by`` alone (one of `snoopie.analysis.selection`, such as CALLS_BY); nothing where all apply. ``what`` ends a
     sentence: "driver calls".
     """
-    left = [f"“{TITLES[name]}”" for name in state.selection().active if name not in by]
+    left = [f"“{TITLES[name]}”" for name in state.filters().active if name not in by]
     if left:
         *others, last = left
         which = f"filters {', '.join(others)} and {last} do" if others else f"filter {last} does"
@@ -50,7 +51,7 @@ def no_traffic(shown: Shown) -> None:
         nothing(f"There is no traffic of {name} here.", "Choose All to see that of others.")
     elif shown.initiated == "host":
         no_copies()
-    elif shown.initiated == "device" and state.ask("summary")["copies"]:
+    elif shown.initiated == "device" and state.ask(Trace.summary)["copies"]:
         nothing("No kernel reached memory outside its GPU.", "There are copies that the host started: choose Host.")
     else:
         nothing("There is no traffic to show.")
@@ -60,7 +61,7 @@ def no_copies() -> None:
     """Why there are no copies, and what to do."""
     trace = state.trace()
     if len(trace.copies):
-        excluding = [TITLES[name] for name in state.selection().active if name not in COPIES_BY]
+        excluding = [TITLES[name] for name in state.filters().active if name not in COPIES_BY]
         nothing(
             f"Copies belong to no kernel, so a choice of {' or '.join(excluding).lower()} excludes them all."
             if excluding

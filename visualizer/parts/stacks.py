@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from visualizer import pages
 from visualizer.look import theme
 from visualizer.parts import remarks, tables
@@ -22,9 +22,9 @@ def show(stack: int, what: str, key: str) -> None:
     if stack == 0:
         _none(what)
         return
-    frames: pd.DataFrame = state.ask("stack", stack, whole=True)
+    frames = state.ask_whole(Trace.stack, stack)
     tables.grid(frames, COLUMNS, f"{key}_{stack}", height=320)
-    traffic = set(state.ask("by_line")["file"])
+    traffic = set(state.ask(Trace.by_line)["file"])
     places = frames[frames["file"].isin(traffic) & (frames["file"] != "")].drop_duplicates(["file", "line"])
     for file, line in places[["file", "line"]].head(_LINKS).itertuples(index=False):
         source_line(file, int(line))

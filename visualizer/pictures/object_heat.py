@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.words import units
 from visualizer.look import theme
 from visualizer.parts import remarks
@@ -104,14 +105,16 @@ def keep(object: int) -> None:
 
 def ahead(object: int, size: int) -> None:
     """Has made what its first picture needs."""
-    background.ahead("object_heat", object, 1)
-    background.ahead("object_heat", object, _ACROSS, 0, min(size, _MOST), width=_WIDTH, operations=())
+    trace, stop = state.whole(), min(size, _MOST)
+    background.ahead(trace.question(Trace.object_heat, object, 1))
+    background.ahead(trace.question(Trace.object_heat, object, _ACROSS, 0, stop, width=_WIDTH, operations=()))
 
 
 def show(object: int, size: int) -> None:
     """The controls and the picture of an object of so many bytes."""
     size = min(size, _MOST)
-    whole: pd.DataFrame | None = background.answer("object_heat", object, 1)
+    part = state.selected()
+    whole = background.answer(part.question(Trace.object_heat, object, 1))
     if whole is None:
         return
     issuers = list(whole.index)
@@ -125,7 +128,7 @@ def show(object: int, size: int) -> None:
             "Element, bytes", WIDTHS, key="object_width", help="Cells are whole elements of so many bytes."
         )
     width = width or _WIDTH
-    operations = [ALL, *state.ask("by_operation")["operation"]]
+    operations = [ALL, *state.ask(Trace.by_operation)["operation"]]
     address.keep_one("object_issuer", [ALL, *issuers])
     address.keep_one("object_operation", operations)
     with st.container(horizontal=True, gap="large"):
@@ -147,8 +150,8 @@ def show(object: int, size: int) -> None:
     _range(Axis("object_from", "object_to", size, width), "byte", of_picture=mode == "bytes")
     start, stop = st.session_state["object_from"], st.session_state["object_to"]
     if mode == "bytes":
-        heat: pd.DataFrame | None = background.answer(
-            "object_heat", object, _ACROSS, start, stop, width=width, operations=chosen
+        heat = background.answer(
+            part.question(Trace.object_heat, object, _ACROSS, start, stop, width=width, operations=chosen)
         )
         if heat is None:
             return
@@ -160,18 +163,20 @@ def show(object: int, size: int) -> None:
     across = Axis("object_left", "object_right", min(row, stop - start), width)
     for axis, name in ((down, "row"), (across, "byte of a row")):
         _range(axis, name, of_picture=True)
-    table: pd.DataFrame | None = background.answer(
-        "object_rows",
-        object,
-        row,
-        start,
-        stop,
-        rows=down.range,
-        columns=across.range,
-        width=width,
-        issuer=None if issuer == ALL else issuer,
-        operations=chosen,
-        cells=(_DOWN, _ACROSS),
+    table = background.answer(
+        part.question(
+            Trace.object_rows,
+            object,
+            row,
+            start,
+            stop,
+            rows=down.range,
+            columns=across.range,
+            width=width,
+            issuer=None if issuer == ALL else issuer,
+            operations=chosen,
+            cells=(_DOWN, _ACROSS),
+        )
     )
     if table is None:
         return
@@ -393,7 +398,7 @@ def _ends(side: list[Any]) -> tuple[float, float]:
 
 
 def _nothing() -> None:
-    if not state.ask("summary", whole=True)["records"]:
+    if not state.ask_whole(Trace.summary)["records"]:
         remarks.nothing(
             "This trace has no recorded accesses, so where objects were touched is not known.",
             "Record it with addresses: snoopie run without -s 0 (SAMPLE_SIZE).",

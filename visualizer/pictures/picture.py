@@ -15,13 +15,12 @@ NEVER_PALE: dict[str, Any] = {"selected": {}, "unselected": {"marker": {"opacity
 # the picture, and Plotly draws it again for each.
 BY_CLICK = {"clickmode": "event+select", "dragmode": "pan", "hovermode": "closest"}
 BY_BOX = {"clickmode": "event", "dragmode": "select", "hovermode": "closest"}
-# Plotly looks at every value, which takes longer than all else that makes a picture: the tests have it do so.
-CHECKED = False
 
 
 def figure(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> go.Figure:
     """What to draw. Made at once: each later change of a figure takes Plotly as long as making it."""
-    return go.Figure({"data": data, "layout": layout}, _validate=CHECKED)
+    # To look at every value takes Plotly longer than all else that makes a picture.
+    return go.Figure({"data": data, "layout": layout}, _validate=False)
 
 
 def show(

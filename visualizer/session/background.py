@@ -13,13 +13,16 @@ import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
 
 import streamlit as st
 
+from snoopie import Trace
 from visualizer.session import state
-from visualizer.session.selection import Selection
-from visualizer.session.worker import Question, answered
+from visualizer.session.question import Question, full_name
+
+_Answer = TypeVar("_Answer")
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Of so many records all is there at once.
@@ -30,24 +33,16 @@ _WAIT = 0.5
 _GOING = "Going through the recorded accesses …"
 
 
-def answer(
-    method: str,
-    *args: Any,
-    prompt: float = _PROMPT,
-    wait: str = _GOING,
-    chosen: Selection | None = None,
-    **options: Any,
-) -> Any | None:
-    """The answer of a method of the selected part (or of what ``chosen`` selects); it is kept for the next time.
+def answer(question: Question[_Answer], prompt: float = _PROMPT, wait: str = _GOING) -> _Answer | None:
+    """The answer, which is kept for the next time.
 
     None while it is being made, if that takes longer than ``prompt`` seconds: then a line says what for (``wait``), and
     the page is drawn anew once it is there.
     """
-    part = state.selection() if chosen is None else chosen
     if not is_large():
         with st.spinner(wait):
-            return state.ask_part(part, method, *args, **options)
-    future = _ask(part, method, args, options)
+            return state.answer(question)
+    future = _future(question)
     try:
         return future.result(prompt)
     except TimeoutError:
@@ -55,35 +50,35 @@ def answer(
         return None
 
 
-def ahead(method: str, *args: Any, **options: Any) -> Any | None:
-    """Has the answer for the whole trace made before a page asks for it; returns it as soon as it is there.
+def ahead(question: Question[_Answer]) -> _Answer | None:
+    """Has the answer made before a page asks for it; returns it as soon as it is there.
 
     Only where the trace `is_large`. What went wrong is told to the page that asks.
     """
-    future = _ask(Selection(), method, args, options)
+    future = _future(question)
     return future.result() if future.done() and not future.exception() else None
 
 
 def is_large() -> bool:
     """Whether answers are made beside the pages."""
     # The workers of a cluster are others' too, and its traces larger: it is asked when somebody looks.
-    return state.arguments().scheduler is None and state.ask("summary", whole=True)["records"] > _FEW
+    return state.arguments().scheduler is None and state.ask_whole(Trace.summary)["records"] > _FEW
 
 
-def _ask(part: Selection, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> Future[Any]:
-    identity, allow_truncated = st.session_state["identity"], st.session_state["allow"]
-    return _asked((identity, allow_truncated, part, method, args, tuple(options.items())))
+def _future(question: Question[_Answer]) -> Future[_Answer]:
+    future: Future[_Answer] = _asked(question)
+    return future
 
 
 @st.fragment(run_every=_WAIT)
-def _wait(future: Future[Any], why: str) -> None:
+def _wait(future: Future[_Answer], why: str) -> None:
     if future.done():
         st.rerun()
     st.caption(f":material/hourglass_empty: {why}")
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _asked(question: Question) -> Future[Any]:
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={FunctionType: full_name})
+def _asked(question: Question[Any]) -> Future[Any]:
     pool, other = _one()
     return pool.submit(other.answer, question)
 
@@ -91,33 +86,37 @@ def _asked(question: Question) -> Future[Any]:
 @st.cache_resource(show_spinner=False)
 def _one() -> tuple[ThreadPoolExecutor, _Worker]:
     """One at a time: each goes through all records, and would slow the other down."""
-    return ThreadPoolExecutor(1, "background"), _Worker()
+    # The first page is drawn first.
+    return ThreadPoolExecutor(1, "background"), _Worker(state.AHEAD)
 
 
 class _Worker:
-    """The other process, seen from here. It ends when this process does, and is started anew if it ended before."""
+    """The other process, seen from here. It ends when this process does, and is started anew if it ended before.
 
-    def __init__(self) -> None:
+    ``delay``: seconds until it is first started.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
         self._process: subprocess.Popen[bytes] | None = None
 
-    def answer(self, question: Question) -> Any:
+    def answer(self, question: Question[_Answer]) -> _Answer:
         try:
             process = self._running()
             assert process.stdin is not None and process.stdout is not None
-            pickle.dump(question, process.stdin)
+            process.stdin.write(pickle.dumps(question))
             process.stdin.flush()
-            known, value = pickle.load(process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
+            value: _Answer | Exception = pickle.load(process.stdout)
+        except (OSError, EOFError, pickle.PickleError):
             # Where there is no room for another process, this one has to do.
-            return answered(question, state.part)
-        if not known:
+            return question.answer(state.read)
+        if isinstance(value, Exception):
             raise value
         return value
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            # The first page is drawn first.
-            time.sleep(state.AHEAD if self._process is None else 0)
+            time.sleep(self._delay if self._process is None else 0)
             path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "visualizer.session.worker"],

@@ -6,15 +6,21 @@ what was opened in this session.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from glob import escape
-from typing import Any
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
 import snoopie
 from visualizer.session import address, state
-from visualizer.session.selection import FILTERS, Identity, Selection
+from visualizer.session.filters import FILTERS, Filters
+from visualizer.session.question import Scope, full_name
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
 _BY_NAME = frozenset({"kernels", "operations", "issuers", "owners"})
@@ -66,38 +72,43 @@ def read(name: str) -> None:
     st.session_state["other"] = (state.read_other([name], allow), allow)
 
 
-def applied() -> Selection:
+def applied() -> Filters:
     """The filters that hold for both traces."""
-    chosen = state.selection()
+    chosen = state.filters()
     return replace(chosen, **{name: () for name in FILTERS if name not in _BY_NAME})
 
 
 def left_out() -> bool:
     """Whether there are filters that cannot hold for both."""
-    return applied() != state.selection()
+    return applied() != state.filters()
 
 
-def ask(method: str, *args: Any) -> Any:
-    """The answer of a method, or a property, of the `snoopie.Comparison` of the two, kept for the next time."""
-    return _answer(*_both(), applied(), method, args)
+def ask(
+    method: Callable[Concatenate[snoopie.Comparison, _Arguments], _Answer],
+    *args: _Arguments.args,
+    **options: _Arguments.kwargs,
+) -> _Answer:
+    """The answer of a method of the `snoopie.Comparison` of the two, kept for the next time."""
+    known: _Answer = _answer(*_both(), method, args, options)
+    return known
 
 
-def _both() -> tuple[Identity, bool, Identity, bool]:
+def _both() -> tuple[Scope, Scope]:
     identity, allow = st.session_state["other"]
-    return st.session_state["identity"], st.session_state["allow"], identity, allow
+    chosen = applied()
+    present = set(state.read(Scope(identity, allow)).launches["kernel"])
+    # What B does not have is no pattern, as a name that holds a * would be.
+    kernels = tuple(name if name in present else escape(name) for name in chosen.kernels)
+    return state.scope(chosen), Scope(identity, allow, replace(chosen, kernels=kernels))
 
 
-@st.cache_data(max_entries=256, show_spinner="Comparing …")
+@st.cache_data(max_entries=256, show_spinner="Comparing …", hash_funcs={FunctionType: full_name})
 def _answer(
-    a: Identity, allow_a: bool, b: Identity, allow_b: bool, chosen: Selection, method: str, args: tuple[Any, ...]
+    a: Scope, b: Scope, method: Callable[..., Any], args: tuple[object, ...], options: dict[str, object]
 ) -> Any:
-    found = getattr(_comparison(a, allow_a, b, allow_b, chosen), method)
-    return found(*args) if callable(found) else found
+    return method(_comparison(a, b), *args, **options)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _comparison(a: Identity, allow_a: bool, b: Identity, allow_b: bool, chosen: Selection) -> snoopie.Comparison:
-    present = set(state.part(b, allow_b, Selection()).launches["kernel"])
-    # What B does not have is no pattern, as a name that holds a * would be.
-    kernels = tuple(name if name in present else escape(name) for name in chosen.kernels)
-    return snoopie.compare(state.part(a, allow_a, chosen), state.part(b, allow_b, replace(chosen, kernels=kernels)))
+def _comparison(a: Scope, b: Scope) -> snoopie.Comparison:
+    return snoopie.compare(state.read(a), state.read(b))

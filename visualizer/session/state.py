@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from types import FunctionType
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -20,7 +21,11 @@ import snoopie
 from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.session import address
-from visualizer.session.selection import FILTERS, Identity, Selection
+from visualizer.session.filters import FILTERS, Filters
+from visualizer.session.question import Identity, Question, Scope, full_name
+
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
 
 # When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
 AHEAD = 3.0
@@ -155,44 +160,47 @@ def read_other(names: Sequence[str], allow_truncated: bool) -> Identity:
     return identity
 
 
-def part(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
-    """The part that filters select of any trace that was read."""
-    return _view(identity, allow_truncated, chosen)
+@st.cache_resource(max_entries=8, show_spinner=False)
+def read(scope: Scope) -> snoopie.Trace:
+    """A part of any trace that was read."""
+    return scope.filters.of(_load(scope.identity, scope.allow_truncated))
 
 
 def view() -> snoopie.Trace:
     """The part of the trace that the filters select."""
-    return _view(st.session_state["identity"], st.session_state["allow"], selection())
+    return read(selected())
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _view(identity: Identity, allow_truncated: bool, chosen: Selection) -> snoopie.Trace:
-    return chosen.of(_load(identity, allow_truncated))
+# --- what is asked of it ---
 
 
-def ask(method: str, *args: Any, whole: bool = False, without: Sequence[str] = ()) -> Any:
-    """The answer of a method of the selected part (or of the whole trace), kept for the next time.
-
-    ``without`` names filters that are not to be heeded: those that the picture of the answer sets.
-    """
-    return ask_part(Selection() if whole else replace(selection(), **dict.fromkeys(without, ())), method, *args)
-
-
-def ask_part(chosen: Selection, method: str, *args: Any, **options: Any) -> Any:
-    """The same of what ``chosen`` selects; ``options`` are further arguments of the method."""
-    return _answer(st.session_state["identity"], st.session_state["allow"], chosen, method, args, options)
+def ask(
+    method: Callable[Concatenate[snoopie.Trace, _Arguments], _Answer],
+    *args: _Arguments.args,
+    **options: _Arguments.kwargs,
+) -> _Answer:
+    """The answer of a method of the selected part, kept for the next time."""
+    return answer(selected().question(method, *args, **options))
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
-def _answer(
-    identity: Identity,
-    allow_truncated: bool,
-    chosen: Selection,
-    method: str,
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-) -> Any:
-    return getattr(_view(identity, allow_truncated, chosen), method)(*args, **options)
+def ask_whole(
+    method: Callable[Concatenate[snoopie.Trace, _Arguments], _Answer],
+    *args: _Arguments.args,
+    **options: _Arguments.kwargs,
+) -> _Answer:
+    """The same of the whole trace."""
+    return answer(whole().question(method, *args, **options))
+
+
+def answer(question: Question[_Answer]) -> _Answer:
+    """The answer to any question, kept for the next time."""
+    known: _Answer = _answer(question)
+    return known
+
+
+@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={FunctionType: full_name})
+def _answer(question: Question[Any]) -> Any:
+    return question.answer(read)
 
 
 def has_trace() -> bool:
@@ -229,6 +237,21 @@ def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
 # --- which part of it ---
 
 
-def selection() -> Selection:
+def filters() -> Filters:
     """What the filters say, in this run of the page."""
-    return Selection(**{name: tuple(st.session_state.get(name, ())) for name in FILTERS})
+    return Filters(**{name: tuple(st.session_state.get(name, ())) for name in FILTERS})
+
+
+def scope(chosen: Filters) -> Scope:
+    """What filters let through of the trace that is open."""
+    return Scope(st.session_state["identity"], st.session_state["allow"], chosen)
+
+
+def selected() -> Scope:
+    """What the filters, as they are set, let through."""
+    return scope(filters())
+
+
+def whole() -> Scope:
+    """All of the trace that is open."""
+    return scope(Filters())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.host.copies import Order
 from snoopie.analysis.selection import CALLS_BY, SINGLE_CALLS_BY
 from snoopie.words import units
@@ -25,7 +26,7 @@ SINGLE = ["began", "host_ns", "kernel", "direction", "bytes", "returned", "gpu",
 
 def show() -> None:
     st.header("Calls")
-    calls: pd.DataFrame = state.ask("by_call")
+    calls = state.ask(Trace.by_call)
     if calls.empty:
         remarks.no_calls()
         return
@@ -41,7 +42,7 @@ def show() -> None:
             ("Host time", units.duration(int(calls["host_ns"].sum()))),
         ):
             st.metric(label, value, border=True, width="content")
-    _errors(state.ask("by_error"))
+    _errors(state.ask(Trace.by_error))
     st.subheader("By call")
     chosen = _limited(calls, CALLS, "calls_by_call")
     tables.click("call", None if chosen is None else str(chosen["call"]))
@@ -77,10 +78,13 @@ def _single() -> None:
     address.keep_one("calls_order", list(ORDERS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         call = st.selectbox("Call", names, key="call", width=340, help="Or choose a row above.")
-        order = st.segmented_control(
-            "First", list(ORDERS), format_func=ORDERS.__getitem__, key="calls_order", required=True
+        order: Order = (
+            st.segmented_control(
+                "First", list(ORDERS), format_func=ORDERS.__getitem__, key="calls_order", required=True
+            )
+            or "host_ns"
         )
-    table: pd.DataFrame = state.ask("single_calls", call, order, LIMIT)
+    table = state.ask(Trace.single_calls, call, order, LIMIT)
     remarks.not_filtered("single driver calls", SINGLE_CALLS_BY)
     number = int(recorded[call])
     if number > len(table):
@@ -95,12 +99,12 @@ def _single() -> None:
 
 
 def _others() -> None:
-    launched: pd.DataFrame = state.ask("by_launched_kernel")
+    launched = state.ask(Trace.by_launched_kernel)
     if len(launched):
         st.subheader("Launches by kernel")
         st.caption("Every kernel that the host launched by itself, measured or not.")
         _limited(launched, LAUNCHES, "calls_kernels")
-    copied: pd.DataFrame = state.ask("by_direction")
+    copied = state.ask(Trace.by_direction)
     if len(copied):
         st.subheader("Copies by direction")
         st.caption(
@@ -109,4 +113,5 @@ def _others() -> None:
         _limited(copied, COPIES, "calls_directions", 300)
         pages.link("copies", "Copies between memories, one by one")
     st.subheader("By thread")
-    _limited(state.ask("by_thread"), THREADS if len(state.trace().processes) > 1 else THREADS[1:], "calls_threads", 300)
+    columns = THREADS if len(state.trace().processes) > 1 else THREADS[1:]
+    _limited(state.ask(Trace.by_thread), columns, "calls_threads", 300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.selection import COLLECTIVES_BY
 from visualizer.look import theme
 from visualizer.parts import remarks, tables
@@ -19,7 +20,7 @@ UNNAMED = "(calls not in the trace)"
 
 def show() -> None:
     st.header("Collectives")
-    table: pd.DataFrame = state.ask("by_collective")
+    table = state.ask(Trace.by_collective)
     if table.empty:
         remarks.no_collectives()
         return
@@ -47,7 +48,8 @@ def _calls(row: pd.Series[str]) -> None:
         )
         return
     st.subheader(theme.plain(" ".join(filter(None, (row["operation"], row["reduction"], row["type"])))))
-    calls: pd.DataFrame = state.ask("calls_behind", *(str(row[name]) for name in SIGNATURE), LIMIT)
+    operation, reduction, type, communicator = (str(row[name]) for name in SIGNATURE)
+    calls = state.ask(Trace.calls_behind, operation, reduction, type, communicator, LIMIT)
     number = int(row["calls"])
     st.caption(
         (f"{len(calls):,} of {number:,} calls, the earliest first" if number > len(calls) else "The earliest first")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
+from snoopie.analysis.time.bandwidth import Over
 from snoopie.words import units
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import Shown
 from visualizer.parts import places, remarks, tables
 from visualizer.pictures import heatmap, network, topology
 from visualizer.session import address, state
-from visualizer.session.selection import Selection
+from visualizer.session.filters import Filters
 
 # The filters that a choice here sets: the pictures show all, and what the filters let through stands out.
-OWN = ("issuers", "owners")
 # Beside the two ends.
 COLUMNS = {"host": ["bytes", "copies", "host_ns"], "both": ["bytes", "device_bytes", "host_bytes"]}
 OF_DEVICE = ["bytes", "wire_bytes", "accesses", "lanes", "wire_efficiency"]
@@ -95,8 +96,9 @@ _SENTENCES: dict[Kind, str] = {
 def show() -> None:
     st.header("Communication")
     shown = choices.of_all()
-    asked = (shown.reading, shown.initiated, shown.library)
-    matrix: pd.DataFrame = state.ask("matrix", shown.value, *asked, without=OWN)
+    # But for the filters that a click sets: all pairs stay there to be clicked.
+    all_pairs = state.scope(replace(state.filters(), issuers=(), owners=()))
+    matrix = state.answer(all_pairs.question(Trace.matrix, shown.value, shown.reading, shown.initiated, shown.library))
     order = [place.label for place in places.by_host(matrix.index)]
     matrix = matrix.loc[order, order]
     if not matrix.fillna(0).to_numpy().any():
@@ -109,7 +111,7 @@ def show() -> None:
     marked = _marked(matrix, shown)
 
     def click(*labels: str) -> None:
-        choose(clicked(labels, shown, state.selection()))
+        choose(clicked(labels, shown, state.filters()))
 
     graph, cells = st.columns(2, gap="medium")
     with graph:
@@ -130,7 +132,7 @@ def show() -> None:
 # --- choosing ---
 
 
-def clicked(labels: Sequence[str], shown: Shown, selected: Selection) -> Choice:
+def clicked(labels: Sequence[str], shown: Shown, selected: Filters) -> Choice:
     """The choice that a click on these places means: what was chosen already gives way to everything."""
     if len(labels) == 1:
         kind: Kind = "issued" if places.by_label()[labels[0]].kind == "gpu" else "owned"
@@ -145,7 +147,7 @@ def choose(choice: Choice) -> None:
     filters.choose(issuers=choice.issuers, owners=choice.owners)
 
 
-def chosen(selected: Selection) -> Choice:
+def chosen(selected: Filters) -> Choice:
     """The choice that the filters say."""
     issuers, owners = selected.issuers, selected.owners
     if not issuers and not owners:
@@ -175,7 +177,7 @@ def _topology(matrix: pd.DataFrame, click: Callable[..., None]) -> None:
 def _chooser(matrix: pd.DataFrame, shown: Shown) -> str:
     """The same as clicks, by keyboard; it shows what is chosen. Beside it which picture is wanted."""
     address.keep_one("picture", [*PICTURES])
-    now = chosen(state.selection())
+    now = chosen(state.filters())
     options = _options(matrix, shown)
     options += [now] * (now not in options)
     st.session_state["communication_choice"] = now
@@ -210,7 +212,7 @@ def _options(matrix: pd.DataFrame, shown: Shown) -> list[Choice]:
 
 def _marked(matrix: pd.DataFrame, shown: Shown) -> pd.DataFrame:
     """Which cells the filters of places let through."""
-    selected = state.selection()
+    selected = state.filters()
     rows, columns = list(matrix.index), list(matrix.columns)
 
     def within(issuers: Iterable[str], owners: Iterable[str]) -> pd.DataFrame:
@@ -233,7 +235,7 @@ def _marked(matrix: pd.DataFrame, shown: Shown) -> pd.DataFrame:
 
 def _pairs(shown: Shown) -> None:
     """The pairs that the filters let through, library by library."""
-    pairs: pd.DataFrame = state.ask("by_library", shown.reading, shown.initiated)
+    pairs = state.ask(Trace.by_library, shown.reading, shown.initiated)
     if shown.library is not None:
         pairs = pairs[pairs["library"] == shown.library]
     if pairs.empty:
@@ -252,13 +254,13 @@ def _pairs(shown: Shown) -> None:
 def _links(shown: Shown) -> None:
     """How fast data flowed, and how much of the links' capacity that is."""
     st.subheader("Over the links")
-    rates: pd.DataFrame = _rates("pair", shown)
-    left_out = state.ask("without_device_times")
+    rates = _rates("pair", shown)
+    left_out = state.ask(Trace.without_device_times)
     if rates.empty:
         st.caption(NO_RATE_NOTE)
         return
     st.caption(LINKS_NOTE + " ".join(left_out))
-    by_gpu: pd.DataFrame = _rates("gpu", shown)
+    by_gpu = _rates("gpu", shown)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Each GPU, with all others**")
@@ -270,6 +272,5 @@ def _links(shown: Shown) -> None:
         st.caption(NO_CAPACITY_NOTE)
 
 
-def _rates(over: str, shown: Shown) -> pd.DataFrame:
-    table: pd.DataFrame = state.ask("bandwidth", over, shown.initiated)
-    return table
+def _rates(over: Over, shown: Shown) -> pd.DataFrame:
+    return state.ask(Trace.bandwidth, over, shown.initiated)

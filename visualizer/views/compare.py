@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 import snoopie
+from snoopie import Comparison
 from snoopie.words import columns
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import VALUES
@@ -17,11 +19,11 @@ from visualizer.parts import changes, remarks, tables
 from visualizer.session import address, other, state
 
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
-_TABLES: Mapping[str, tuple[str, list[str]]] = {
-    "Kernels": ("by_kernel", ["kernel"]),
-    "Lines": ("by_line", ["file", "line", "kernel"]),
-    "Objects": ("by_object", ["name", "source", "owner", "kind"]),
-    "Pairs": ("by_pair", ["issuer", "owner"]),
+_TABLES: Mapping[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
+    "Kernels": (Comparison.by_kernel, ["kernel"]),
+    "Lines": (Comparison.by_line, ["file", "line", "kernel"]),
+    "Objects": (Comparison.by_object, ["name", "source", "owner", "kind"]),
+    "Pairs": (Comparison.by_pair, ["issuer", "owner"]),
 }
 _MATCHED = {
     "Kernels": "Kernels are the same where their whole name is, with template arguments.",
@@ -105,13 +107,13 @@ def _chosen(name: str) -> None:
 
 def _compared() -> None:
     _filters()
-    if not other.ask("different"):
+    if not other.ask(_different):
         st.success(
             "No difference: every amount of the two traces, of each pair of places, kernel and line, is the same.",
             icon=":material/check_circle:",
         )
     _totals()
-    if told := other.ask("remarks"):
+    if told := other.ask(Comparison.remarks):
         with st.expander(
             f"{len(told)} remark{'' if len(told) == 1 else 's'} on the two recordings", icon=":material/info:"
         ):
@@ -119,7 +121,12 @@ def _compared() -> None:
 
     st.subheader("Who reached whose memory")
     shown = choices.of_all()
-    a, b, change = other.ask("matrices", shown.value, shown.reading, shown.initiated)
+    value = shown.value
+    if value == "wire_efficiency":
+        st.caption("Efficiencies are no sums and have no difference here: bytes are compared.")
+        value = "bytes"
+        shown = replace(shown, value=value)
+    a, b, change = other.ask(Comparison.matrices, value, shown.reading, shown.initiated)
     if not (a.to_numpy().any() or b.to_numpy().any()):
         remarks.nothing("Neither of the two has such traffic.")
     else:
@@ -133,6 +140,10 @@ def _compared() -> None:
     _table(by, shown)
 
 
+def _different(comparison: Comparison) -> bool:
+    return comparison.different
+
+
 def _filters() -> None:
     applied = other.applied()
     chosen = [f"{filters.TITLES[name]}: {', '.join(getattr(applied, name))}" for name in applied.active]
@@ -143,8 +154,8 @@ def _filters() -> None:
 
 
 def _totals() -> None:
-    summary: pd.DataFrame = other.ask("summary")
-    words: pd.DataFrame = other.ask("summary_in_words")
+    summary = other.ask(Comparison.summary)
+    words = other.ask(Comparison.summary_in_words)
     with st.container(horizontal=True):
         for metric in _METRICS:
             a, b, change, ratio = words.loc[metric]
@@ -177,7 +188,7 @@ def _table(by: str, shown: choices.Shown) -> None:
     method, keys = _TABLES[by]
     value, name = shown.value, VALUES[shown.value].lower()
     if by == "Pairs":
-        table = other.ask(method, value, shown.reading, shown.initiated)
+        table = other.ask(Comparison.by_pair, value, shown.reading, shown.initiated)
         keys = list(table.columns[:2])
         st.caption(_MATCHED[by])
     else:

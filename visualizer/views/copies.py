@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.host.copies import Order
 from snoopie.words import units
 from visualizer.parts import remarks, tables
@@ -17,7 +17,7 @@ COLUMNS = ["began", "host_ns", "bytes", "from", "to", "call", "kind", "issuer", 
 
 def show() -> None:
     st.header("Copies")
-    calls: pd.DataFrame = state.ask("by_copy")
+    calls = state.ask(Trace.by_copy)
     if calls.empty:
         remarks.no_copies()
         return
@@ -32,7 +32,7 @@ def show() -> None:
         st.metric("Bytes copied", units.bytes(int(calls["bytes"].sum())), border=True, width="content")
         st.metric("Host time", units.duration(int(calls["host_ns"].sum())), border=True, width="content")
     st.subheader("By pair")
-    pairs: pd.DataFrame = state.ask("by_pair", "flow", "host")
+    pairs = state.ask(Trace.by_pair, "flow", "host")
     tables.grid(pairs, ["from", "to", "bytes", "copies", "host_ns"], "copies_pairs", height=300)
     st.subheader("By call")
     columns = ["call", "kind", "from", "to", "bytes", "copies", "host_ns"]
@@ -53,7 +53,7 @@ def _single(number: int) -> None:
         )
         or "bytes"
     )
-    table: pd.DataFrame = state.ask("single_copies", order, LIMIT)
+    table = state.ask(Trace.single_copies, order, LIMIT)
     if number > len(table):
         st.caption(f"{len(table):,} of {number:,}; `trace.copies` has them all.")
     shown = table.assign(stream=[hex(stream) for stream in table["stream"]])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 
 import snoopie
+from snoopie import Trace
 from snoopie.words import names, units
 from visualizer import pages
 from visualizer.controls import choices
@@ -34,7 +34,7 @@ _BINS = 200
 
 def show() -> None:
     st.header("Kernels")
-    table: pd.DataFrame = state.ask("by_kernel")
+    table = state.ask(Trace.by_kernel)
     if table.empty:
         remarks.nothing("No kernel reached memory outside its GPU.")
         return
@@ -140,8 +140,8 @@ def _lines(part: snoopie.Trace, kernel: str) -> None:
 
 
 def _objects(kernel: str) -> None:
-    own = replace(state.selection(), kernels=(kernel,))
-    table: pd.DataFrame | None = background.answer("by_object", chosen=own)
+    own = replace(state.filters(), kernels=(kernel,))
+    table = background.answer(state.scope(own).question(Trace.by_object))
     if table is None:
         return
     known = table[table["object"] > 0].head(LIMIT)

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.host.launches import Order
 from snoopie.words import names, units
 from visualizer import pages
@@ -35,7 +36,7 @@ def show() -> None:
     order: Order = (
         st.segmented_control("First", list(ORDERS), format_func=ORDERS.__getitem__, key="launch_order") or "bytes"
     )
-    table: pd.DataFrame = state.ask("single_launches", order, LIMIT)
+    table = state.ask(Trace.single_launches, order, LIMIT)
     if len(every) > LIMIT:
         st.caption(f"{LIMIT:,} of {len(every):,} measured launches; `trace.launches` has them all.")
     if state.view().estimated:

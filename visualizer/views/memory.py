@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.memory import usage
 from snoopie.analysis.selection import MEMORY_BY
 from snoopie.figures import colours
@@ -31,8 +32,8 @@ _HEIGHT = 210
 
 def show() -> None:
     st.header("Memory")
-    kinds: pd.DataFrame = state.ask("memory_by_kind")
-    agreement: pd.DataFrame = state.ask("memory_agreement", None, None, _MOST)
+    kinds = state.ask(Trace.memory_by_kind)
+    agreement = state.ask(Trace.memory_agreement, None, None, _MOST)
     if kinds.empty and not (agreement["used"] >= 0).any():
         remarks.no_memory()
         return
@@ -89,7 +90,7 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
     part = 1 / len(devices)
     for number, device in enumerate(devices):
         axis = "y" if number == 0 else f"y{number + 1}"
-        curve: pd.DataFrame = state.ask("memory_curve", device, None, points)
+        curve = state.ask(Trace.memory_curve, device, None, points)
         sampled = agreement[(agreement["device"] == device) & (agreement["used"] >= 0)]
         top = 1 - number * part
         curves = [*_areas(curve, axis, origin), *_reported(sampled, axis, origin)]
@@ -193,7 +194,7 @@ def _kinds(kinds: pd.DataFrame) -> None:
 
 def _peaks(device: str | None) -> None:
     st.subheader("At the peak")
-    table: pd.DataFrame = state.ask("memory_watermark", device)
+    table = state.ask(Trace.memory_watermark, device)
     if table.empty:
         st.caption("The program allocated nothing here.")
         return
@@ -203,7 +204,7 @@ def _peaks(device: str | None) -> None:
 
 def _leaks(device: str | None) -> None:
     st.subheader("Not freed")
-    table: pd.DataFrame = state.ask("leaks", device)
+    table = state.ask(Trace.leaks, device)
     if not state.trace().complete:
         st.caption("The trace is incomplete: of what it shows as not freed nothing can be said.")
     elif not (table["state"] == usage.NEVER_FREED).any():

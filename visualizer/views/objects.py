@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.errors import NotATraceError
 from snoopie.figures import colours
 from snoopie.words import units
@@ -37,7 +38,7 @@ def show() -> None:
     if by == "tensor":
         _tensors()
         return
-    table: pd.DataFrame | None = background.answer("by_object")
+    table = background.answer(state.selected().question(Trace.by_object))
     if table is None:
         return
     known = table[table["object"] > 0]
@@ -57,15 +58,16 @@ def ahead() -> None:
     """Has made what the first look at the objects of a large trace needs, while a user looks at other views."""
     if not state.has_trace() or not background.is_large():
         return
-    table = background.ahead("by_object")
-    background.ahead("reuse")
+    trace = state.whole()
+    table = background.ahead(trace.question(Trace.by_object))
+    background.ahead(trace.question(Trace.reuse))
     known = table[table["object"] > 0] if table is not None else pd.DataFrame()
     if known.empty:
         return
     object = _first(known)
     object_heat.ahead(object, int(state.trace().objects["bytes"].loc[object]))
-    background.ahead("object_reuse", object)
-    background.ahead("reuse", "site")
+    background.ahead(trace.question(Trace.object_reuse, object))
+    background.ahead(trace.question(Trace.reuse, "site"))
 
 
 def _first(known: pd.DataFrame) -> int:
@@ -124,7 +126,7 @@ def _object(object: int, row: dict[str, Any], own: dict[str, Any]) -> None:
         st.metric("Bytes moved", about + units.bytes(moved), border=True, width="content")
         st.metric("Accesses", about + units.count(accesses), border=True, width="content")
     st.markdown("**Who touched which part**")
-    reuse: pd.DataFrame | None = background.answer("reuse")
+    reuse = background.answer(state.selected().question(Trace.reuse))
     if reuse is not None:
         reused = _row(reuse, object)
         _recorded(accesses, reused.get("accesses", 0))
@@ -154,16 +156,16 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
         )
     else:
         st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")
-    often: pd.DataFrame | None = background.answer("object_reuse", object)
+    often = background.answer(state.selected().question(Trace.object_reuse, object))
     if often is None:
         return
     if len(often) > 1:
         _bars(often)
-    sites: pd.DataFrame | None = background.answer("reuse", "site")
+    sites = background.answer(state.selected().question(Trace.reuse, "site"))
     if sites is None:
         return
     sites = sites[sites["object"] == object]
-    facts = state.ask("by_site").set_index("site")[["kernel", "file", "line", "operation"]]
+    facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation"]]
     sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
     st.markdown("**By which instructions**")
     tables.grid(sites, SITE_COLUMNS, f"object_sites_{object}", height=240)
@@ -215,7 +217,7 @@ def _life(own: dict[str, Any]) -> str:
 
 def _tensors() -> None:
     try:
-        table: pd.DataFrame | None = background.answer("by_tensor")
+        table = background.answer(state.selected().question(Trace.by_tensor))
     except NotATraceError as error:
         remarks.nothing(theme.plain(str(error)), "`snoopie run --tensors` records tensors of PyTorch beside the trace.")
         return

@@ -7,6 +7,7 @@ import datetime
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis import losses
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.analysis.traffic import links
@@ -27,25 +28,25 @@ LOOKING = "Looking through the accesses for what was read again and again …"
 
 def show() -> None:
     st.header("Overview")
-    between = state.ask("link_matrix", whole=True)
+    between = state.ask_whole(Trace.link_matrix)
     _what_ran(state.trace().processes)
     st.markdown(theme.plain(" ".join(links.in_words(state.trace().gpus, between))))
-    summary = state.ask("summary")
+    summary = state.ask(Trace.summary)
     _totals(summary)
     remarks.estimated()
-    _losses(state.ask("losses", whole=True))
+    _losses(state.ask_whole(Trace.losses))
     looked_at = st.container(gap="small")
 
     left, right = st.columns(2, gap="large")
     with left:
         st.subheader("Who reached whose memory")
-        _pairs(state.ask("by_pair"))
+        _pairs(state.ask(Trace.by_pair))
     with right:
         st.subheader("By operation")
         st.caption(OPERATION_NOTE)
-        _operations(state.ask("by_operation"))
-    _routes(state.ask("by_route"))
-    _not_measured(state.ask("not_measured"))
+        _operations(state.ask(Trace.by_operation))
+    _routes(state.ask(Trace.by_route))
+    _not_measured(state.ask(Trace.not_measured))
 
     st.subheader("GPUs")
     remarks.not_filtered("the lists of GPUs and processes")
@@ -148,16 +149,16 @@ def _losses(sentences: list[str]) -> None:
 def _findings() -> None:
     """What the counts say at once, what the records say as soon as they were gone through."""
     st.subheader("What to look at first")
-    if state.selection().active:
+    if state.filters().active:
         st.caption("Of what the filters let through; GPUs and ranks are not compared, as filters make them unequal.")
-    found: pd.DataFrame = state.ask("findings", "counts")
+    found = state.ask(Trace.findings, "counts")
     if state.arguments().scheduler is not None:
         # The workers of a cluster are others' too, and its traces larger.
         _listed([found])
         st.caption("Without what only single accesses tell: snoopie findings has the cluster go through them.")
         return
     cards = st.container(gap="small")
-    rest = background.answer("findings", "records", prompt=0, wait=LOOKING)
+    rest = background.answer(state.selected().question(Trace.findings, "records"), prompt=0, wait=LOOKING)
     with cards:
         if rest is None:
             findings.show(found, "counts")

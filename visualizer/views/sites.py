@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.selection import UNMEASURED_BY
 from visualizer.parts import remarks, tables
 from visualizer.session import state
@@ -15,14 +15,14 @@ NOT_MEASURED = ["kernel", "file", "line", "sass", "operation", "accesses", "lane
 
 def show() -> None:
     st.header("Sites")
-    table: pd.DataFrame = state.ask("by_site")
+    table = state.ask(Trace.by_site)
     if table.empty:
         remarks.nothing("No instruction reached memory outside its GPU.")
     else:
         st.caption("A site is one instruction in a kernel's code; several belong to one source line.")
         remarks.estimated()
         tables.grid(table, COLUMNS, "sites_table", height=640)
-    unmeasured: pd.DataFrame = state.ask("not_measured")
+    unmeasured = state.ask(Trace.not_measured)
     if len(unmeasured):
         st.subheader("Not measured")
         st.caption(

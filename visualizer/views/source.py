@@ -8,6 +8,7 @@ from pathlib import PurePath
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from visualizer.components import file_tree, listing
 from visualizer.controls import choices
 from visualizer.look import theme
@@ -35,7 +36,7 @@ DETAILS = {
 
 def show() -> None:
     st.header("Source")
-    files: pd.DataFrame = state.ask("by_file")
+    files = state.ask(Trace.by_file)
     if files.empty:
         remarks.nothing("No line reached memory outside its GPU.")
         return
@@ -44,7 +45,7 @@ def show() -> None:
     left, right = st.columns([3, 8], gap="small")
     with left:
         file_tree.show(
-            "source_tree", state.ask("file_tree"), file, NO_FILE, about=remarks.about(), on_choose=_choose_file
+            "source_tree", state.ask(Trace.file_tree), file, NO_FILE, about=remarks.about(), on_choose=_choose_file
         )
     with right:
         line = _lines(file)
@@ -80,7 +81,7 @@ def _choose_line(line: int) -> None:
 
 def _lines(file: str) -> int:
     """The listing of a file, and the line that is chosen in it; 0 for what has no line."""
-    traffic: pd.DataFrame = state.ask("file_lines", file)
+    traffic = state.ask(Trace.file_lines, file)
     if file == "":
         remarks.nothing(
             "These instructions have no source line.", "Compile with nvcc -lineinfo to see them in the source."
@@ -162,7 +163,7 @@ def _window_lines(file: str, text: list[str], first: int, total: int) -> list[Li
 
 
 def _line(file: str, line: int) -> None:
-    sites: pd.DataFrame = state.ask("line_sites", file, line)
+    sites = state.ask(Trace.line_sites, file, line)
     st.subheader(theme.plain(f"{PurePath(file).name}:{line}") if file else NO_FILE)
     if sites.empty:
         remarks.nothing("This line reached no memory outside its GPU.", "Lines with a bar did.")
@@ -182,20 +183,20 @@ def _line(file: str, line: int) -> None:
 
 
 def _sites(file: str, line: int) -> None:
-    tables.grid(state.ask("line_sites", file, line), SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
+    tables.grid(state.ask(Trace.line_sites, file, line), SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
 
 
 def _pairs(file: str, line: int) -> None:
     shown = choices.of_kernels()
-    heatmap.show(state.ask("line_matrix", file, line, shown.value, shown.reading), shown, "line_heatmap")
+    heatmap.show(state.ask(Trace.line_matrix, file, line, shown.value, shown.reading), shown, "line_heatmap")
 
 
 def _kernels(file: str, line: int) -> None:
-    tables.grid(state.ask("line_kernels", file, line), KERNEL_COLUMNS, f"line_kernels_{file}_{line}", height=320)
+    tables.grid(state.ask(Trace.line_kernels, file, line), KERNEL_COLUMNS, f"line_kernels_{file}_{line}", height=320)
 
 
 def _objects(file: str, line: int) -> None:
-    table: pd.DataFrame | None = background.answer("line_objects", file, line)
+    table = background.answer(state.selected().question(Trace.line_objects, file, line))
     if table is None:
         return
     if (table["object"] == 0).all():
@@ -213,7 +214,7 @@ def _objects(file: str, line: int) -> None:
 
 
 def _stacks(file: str, line: int) -> None:
-    table: pd.DataFrame = state.ask("line_stacks", file, line)
+    table = state.ask(Trace.line_stacks, file, line)
     if (table["stack"] == 0).all():
         st.caption("This trace has no call stacks of these launches: record it with stacks to see what launched them.")
         return
@@ -221,7 +222,7 @@ def _stacks(file: str, line: int) -> None:
     table = table.rename(columns={"source": "launched_by"})
     chosen = tables.grid(table, STACK_COLUMNS, f"line_stacks_{file}_{line}", height=190)
     stack = int(table["stack"].iloc[0]) if chosen is None else int(chosen["stack"])
-    frames: pd.DataFrame = state.ask("stack", stack, whole=True)
+    frames = state.ask_whole(Trace.stack, stack)
     if len(frames):
         tables.grid(frames, FRAME_COLUMNS, f"line_frames_{stack}", height=240)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from snoopie import Trace
 from snoopie.analysis.time import activity
 from snoopie.words import names, units
 from visualizer import pages
@@ -49,7 +50,7 @@ def show() -> None:
     whole = time_range.whole()
     shown = time_range.keep(whole)
     streams = _streams(every)
-    lanes = every if streams else state.ask("activity_lanes", False)
+    lanes = every if streams else state.ask(Trace.activity_lanes, False)
     _notes(lanes)
     time_range.controls(shown, whole)
     with st.container(horizontal=True, gap="medium"):
@@ -68,12 +69,12 @@ def show() -> None:
 
 
 def _lanes() -> pd.DataFrame:
-    lanes: pd.DataFrame = state.ask("activity_lanes", True)
+    lanes = state.ask(Trace.activity_lanes, True)
     return lanes
 
 
 def _why_empty() -> None:
-    if state.selection().active:
+    if state.filters().active:
         remarks.nothing("The filters let nothing through that has a time.", "Clear some of them.")
     else:
         remarks.nothing("Nothing in this trace has a time.")
@@ -138,8 +139,10 @@ def _traffic_controls() -> None:
 
 def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> None:
     most = max(_BLOCKS // (2 * len(lanes)), _FEWEST)
-    blocks = state.ask("activity_blocks", *shown, most, streams, tuple(lanes.index.tolist()))
-    traffic = state.ask("traffic_over_time", _BINS, st.session_state["reading"], st.session_state["initiated"], *shown)
+    blocks = state.ask(Trace.activity_blocks, *shown, most, streams, tuple(lanes.index.tolist()))
+    traffic = state.ask(
+        Trace.traffic_over_time, _BINS, st.session_state["reading"], st.session_state["initiated"], *shown
+    )
     origin = state.trace().period[0]
     # A part that was dragged over belongs to the time that was shown: each has a picture of its own.
     by_drag = st.session_state["mouse"] == "zoom"
@@ -191,7 +194,7 @@ def _chosen(whole: Time) -> None:
     what, _, number = chosen.partition(":")
     if what not in TITLES or not (number.isascii() and number.isdigit() and len(number) < 19):
         return
-    found = state.ask("activity_of", what, int(number))
+    found = state.ask(Trace.activity_of, what, int(number))
     if found.empty:
         return
     row = found.iloc[0]
@@ -234,7 +237,7 @@ def _chosen(whole: Time) -> None:
 def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
     """What is in the time that is looked at, to choose from by keyboard."""
     st.subheader("In this time")
-    table = state.ask("activity_within", *shown, LIMIT, streams, tuple(lanes.index.tolist()))
+    table = state.ask(Trace.activity_within, *shown, LIMIT, streams, tuple(lanes.index.tolist()))
     if table.empty:
         st.caption("Nothing.")
         return
@@ -261,15 +264,15 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
 def _busy() -> None:
     """How busy each GPU and the copies were, with what, and idle gaps by length."""
     st.subheader("Busy and idle")
-    busy = state.ask("resources")
+    busy = state.ask(Trace.resources)
     if busy.empty:
         st.caption("The trace has no times on GPUs.")
     else:
         tables.grid(busy, BUSY, "timeline_resources", height=300)
         st.caption("With what. Shares are of the time from the first of all to the last.")
-        rows = state.ask("by_resource")
+        rows = state.ask(Trace.by_resource)
         if len(rows) > _ROWS:
             st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; `snoopie summary --top 0` has all.")
         tables.grid(rows.head(_ROWS), BY_RESOURCE, "timeline_by_resource", height=420)
-    for sentence in state.ask("without_device_times"):
+    for sentence in state.ask(Trace.without_device_times):
         st.caption(theme.plain(sentence))

@@ -16,7 +16,7 @@ from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
-from snoopie.importers.snoopie_log.places import Places, read_places
+from snoopie.importers.snoopie_log.side_files import SideFiles, read_side_files
 from snoopie.importers.snoopie_log.tables import OBJECT_KINDS, write_tables
 from snoopie.importers.text import TextFile
 from snoopie.trace.writer import TraceWriter, header
@@ -71,8 +71,8 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
             f"{source} has no line of a log of Snoopie", "give a snoopie_log_<pid>.zst, or the folder that has them"
         )
     check_sums(source, [np.concatenate([np.zeros(1), *(part["bytes"] for part in log.copies)])])
-    places, cut = read_places(source.parent, pid, allow_truncated)
-    devices = max([log.devices, *(place.device + 1 for place in places.ranges if 0 <= place.device < GPUS)])
+    files, cut = read_side_files(source.parent, pid, allow_truncated)
+    devices = max([log.devices, *(place.device + 1 for place in files.ranges if 0 <= place.device < GPUS)])
     about = {
         "host": "",
         "pid": int(pid) if pid.isdigit() and len(pid) < 10 else 0,
@@ -89,14 +89,14 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         settings={"imported from": source.name},
     )
     with TraceWriter(path, head) as writer:
-        totals, ambiguous = write_tables(writer, log, places)
-        notices = [*cut, *_lacks(log, places), *_oddities(log, places, ambiguous)]
+        totals, ambiguous = write_tables(writer, log, files)
+        notices = [*cut, *_lacks(log, files), *_oddities(log, files, ambiguous)]
         writer.write("notices", time=0, text=np.array(notices, object))
         writer.finish(0, totals)
     return notices
 
 
-def _lacks(log: Log, places: Places) -> list[str]:
+def _lacks(log: Log, files: SideFiles) -> list[str]:
     sentences = [
         "Such a log does not say how many accesses were sampled: if SAMPLE_SIZE was N, about N times as many were made "
         "as are shown.",
@@ -106,23 +106,23 @@ def _lacks(log: Log, places: Places) -> list[str]:
         "place in the program are one launch, and times are 0.",
         "Such a log tells GPUs by the number that the process gave them: they are not recognised in other traces.",
     ]
-    if "codeline_log" in places.absent:
+    if "codeline_log" in files.absent:
         sentences.append("There is no codeline_log beside the log: files of source lines are unknown.")
-    if places.ranges:
+    if files.ranges:
         sentences.append(
             "Such a log does not say when memory was allocated or freed: objects are shown as never freed."
         )
-    if "address_range_log" in places.absent:
+    if "address_range_log" in files.absent:
         sentences.append("There is no address_range_log beside the log: objects are unknown.")
     if min(log.generations, default=11) < 10 and log.copies:
         sentences.append("The log is of a version that did not store the sizes of copies: they are 0.")
     return sentences
 
 
-def _oddities(log: Log, places: Places, ambiguous: int) -> list[str]:
+def _oddities(log: Log, files: SideFiles, ambiguous: int) -> list[str]:
     sentences = [log.cut] if log.cut else []
     for what, number in (
-        ("Lines that make no sense and are left out", log.wrong + places.wrong),
+        ("Lines that make no sense and are left out", log.wrong + files.wrong),
         ("Lane accesses of GPUs to their own memory, left out because they cross nothing", log.local),
         ("Copies within one memory, left out because they cross nothing", log.local_copies),
         ("Addresses that were allocated more than once, shown as what was allocated there last", ambiguous),

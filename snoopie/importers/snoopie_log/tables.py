@@ -10,7 +10,7 @@ import pandas as pd
 from snoopie.importers.snoopie_log.fields import Ints
 from snoopie.importers.snoopie_log.log import Accesses, Log, owners
 from snoopie.importers.snoopie_log.opcode import decode
-from snoopie.importers.snoopie_log.places import Frame, Places, Stack
+from snoopie.importers.snoopie_log.side_files import Frame, SideFiles, Stack
 from snoopie.trace.writer import HOST, UNKNOWN, TraceWriter
 
 OBJECT_KINDS = ("device", "host", "unknown")
@@ -21,13 +21,13 @@ _PATTERN = ["launch", "site", "issuer", "owner", "lanes", "stride"]
 _SUMS = ["accesses", "lanes", "sectors"]
 
 
-def write_tables(writer: TraceWriter, log: Log, places: Places) -> tuple[dict[str, int], int]:
+def write_tables(writer: TraceWriter, log: Log, files: SideFiles) -> tuple[dict[str, int], int]:
     """Writes all tables but notices; returns the footer's totals, and how many addresses have several objects."""
     stacks = _Stacks(writer)
-    allocated = stacks.write(places.allocated, lambda pc: places.allocators.get(pc, Frame(pc)))
-    contexts = stacks.write(places.contexts, lambda site: places.callers.get(site, Frame(site)))
-    sites = _write_sites(writer, log, places)
-    objects, ambiguous = _write_objects(writer, log, places, allocated)
+    allocated = stacks.write(files.allocated, lambda pc: files.allocators.get(pc, Frame(pc)))
+    contexts = stacks.write(files.contexts, lambda site: files.callers.get(site, Frame(site)))
+    sites = _write_sites(writer, log, files)
+    objects, ambiguous = _write_objects(writer, log, files, allocated)
     writer.write(
         "launches", id=np.arange(1, len(log.launches) + 1), function=1,
         gpu=np.array([issuer for issuer, _ in log.launches], np.int64),
@@ -81,7 +81,7 @@ class _Stacks:
         )  # fmt: skip
 
 
-def _write_sites(writer: TraceWriter, log: Log, places: Places) -> Ints:
+def _write_sites(writer: TraceWriter, log: Log, files: SideFiles) -> Ints:
     """Writes lines and sites: one for each opcode and source line, whatever index the line has on each device.
 
     Returns the id for each of the log's sites.
@@ -90,7 +90,7 @@ def _write_sites(writer: TraceWriter, log: Log, places: Places) -> Ints:
     keys: dict[tuple[str, str, int], int] = {}
     lines: dict[tuple[str, int], int] = {}
     for site in log.sites:
-        file, line = places.lines.get(site.index, ("", 0))
+        file, line = files.lines.get(site.index, ("", 0))
         line = site.line if site.line > 0 else line
         if line:
             lines.setdefault((file, line), len(lines) + 1)
@@ -113,9 +113,9 @@ def _write_sites(writer: TraceWriter, log: Log, places: Places) -> Ints:
     return np.array(ids, np.int64)
 
 
-def _write_objects(writer: TraceWriter, log: Log, places: Places, stacks: Mapping[int, int]) -> tuple[Ints, int]:
+def _write_objects(writer: TraceWriter, log: Log, files: SideFiles, stacks: Mapping[int, int]) -> tuple[Ints, int]:
     """Writes objects; returns the id for each of the log's bases, 0 for none, and how many could be several."""
-    ranges = places.ranges
+    ranges = files.ranges
     owner = owners(np.array([place.device for place in ranges], np.int64))
     kind = np.where(owner == HOST, OBJECT_KINDS.index("host"), OBJECT_KINDS.index("device"))
     kind[owner == UNKNOWN] = OBJECT_KINDS.index("unknown")
@@ -123,8 +123,8 @@ def _write_objects(writer: TraceWriter, log: Log, places: Places, stacks: Mappin
         "objects", id=np.arange(1, len(ranges) + 1), address=np.array([place.base for place in ranges], np.uint64),
         bytes=np.array([place.bytes for place in ranges], np.int64), owner=owner, kind=kind,
         stack=np.array([stacks.get(place.site, 0) for place in ranges], np.int64),
-        call=writer.intern_all(_call(places, place.site) for place in ranges),
-        name=writer.intern_all(places.names.get(place.site, "") for place in ranges),
+        call=writer.intern_all(_call(files, place.site) for place in ranges),
+        name=writer.intern_all(files.names.get(place.site, "") for place in ranges),
     )  # fmt: skip
     found: dict[tuple[int, int], list[int]] = {}
     for number, (place, code) in enumerate(zip(ranges, owner.tolist(), strict=True), start=1):
@@ -134,10 +134,10 @@ def _write_objects(writer: TraceWriter, log: Log, places: Places, stacks: Mappin
     return np.array([numbers[-1] for numbers in held], np.int64), sum(len(numbers) > 1 for numbers in held)
 
 
-def _call(places: Places, site: int) -> str:
+def _call(files: SideFiles, site: int) -> str:
     """The innermost frame of an allocation, if it is a call of CUDA."""
-    stack = places.allocated.get(site, ())
-    function = places.allocators.get(stack[0], Frame(0)).function if stack else ""
+    stack = files.allocated.get(site, ())
+    function = files.allocators.get(stack[0], Frame(0)).function if stack else ""
     return function.partition("(")[0] if function.startswith("cu") else ""
 
 

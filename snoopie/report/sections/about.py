@@ -7,7 +7,7 @@ from pathlib import Path
 
 from snoopie.analysis.losses import in_shell_words
 from snoopie.api.trace import Trace
-from snoopie.report.parts import Facts, Part, Section, Sentences, Text, cut, table
+from snoopie.report.parts import KeyNumbers, Part, Section, Sentences, Text, cut, table
 from snoopie.words import columns, units
 
 # Sentences on what a trace lacks, and letters of each: a hostile one can have as many as it likes.
@@ -17,7 +17,7 @@ _MOST, _LONGEST = 40, 400
 def totals(trace: Trace, _: Sequence[Path]) -> Section:
     amounts = trace.summary()
     about = "≈ " if trace.estimated else ""
-    facts = [
+    numbers = [
         *(
             (columns.heading(name), about + columns.say(name, amounts[name]), columns.meaning(name))
             for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
@@ -32,8 +32,8 @@ def totals(trace: Trace, _: Sequence[Path]) -> Section:
     ]
     if amounts["copies"]:
         copies = f"by {units.count(amounts['copies'])} {'copy' if amounts['copies'] == 1 else 'copies'} of the host"
-        facts.append(("Copied", units.bytes(amounts["copy_bytes"]), copies))
-    parts: list[Part] = [Facts(facts)]
+        numbers.append(("Copied", units.bytes(amounts["copy_bytes"]), copies))
+    parts: list[Part] = [KeyNumbers(numbers)]
     if trace.estimated:
         parts.append(Text("≈ Estimates: only some launches were measured, and each stands for others of its kernel."))
     return Section("totals", "What crossed between GPUs", parts)

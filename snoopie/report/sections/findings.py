@@ -8,7 +8,7 @@ from typing import Any
 
 from snoopie.analysis.findings.numbers import said
 from snoopie.api.trace import Trace
-from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, Finding, Findings, Part, Section, Text, cut
+from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, FindingCard, Findings, Part, Section, Text, cut
 from snoopie.words import units
 
 TITLE = "Findings"
@@ -24,13 +24,13 @@ def findings(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("findings", TITLE, parts)
 
 
-def _finding(row: dict[Any, Any]) -> Finding:
+def _finding(row: dict[Any, Any]) -> FindingCard:
     about = "≈ " if row["estimated"] else ""
     places = " → ".join(end for end in (row["issuer"], row["owner"]) if end)
     line = f"{row['file']}:{row['line']}" if row["line"] else ""
     moved = f"{about}{units.bytes(row['bytes'])}"
     where = [cut(line, keep_end=True), cut(row["kernel"]), cut(places), moved]
-    return Finding(
+    return FindingCard(
         severity=row["severity"],
         title=cut(about + row["title"], 2 * MOST_LETTERS),
         where="; ".join(part for part in where if part),

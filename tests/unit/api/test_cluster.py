@@ -230,9 +230,9 @@ def test_a_scheduler_that_is_none(ring_path: Path, scheduler: Any, problem: str)
     assert error.value.problem.startswith(problem)
 
 
-def test_a_cluster_without_workers(ring_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoopie.cluster.PATIENCE", 1)
+def test_a_cluster_without_workers(ring_path: Path) -> None:
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None) as local,
         pytest.raises(snoopie.SnoopieError, match="has no workers; start some: dask worker ADDRESS"),
     ):

@@ -13,7 +13,7 @@ from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.unit.visualizer.test_app import metrics, said, view
 from visualizer.parts.places import Place
 from visualizer.pictures import network
-from visualizer.session.selection import Selection
+from visualizer.session.filters import Filters
 from visualizer.views import communication
 from visualizer.views.communication import Choice
 
@@ -179,10 +179,10 @@ def test_what_a_click_chooses(
     }
     monkeypatch.setattr(communication.places, "by_label", lambda: known)
     shown = communication.Shown("bytes", reading)
-    choice = communication.clicked(labels, shown, Selection())
+    choice = communication.clicked(labels, shown, Filters())
     assert choice == expected
     # A second click on the same takes it back.
-    selected = Selection(issuers=tuple(choice.issuers), owners=tuple(choice.owners))
+    selected = Filters(issuers=tuple(choice.issuers), owners=tuple(choice.owners))
     assert communication.clicked(labels, shown, selected) == Choice()
 
 

@@ -117,6 +117,15 @@ def test_every_table(
     assert len(app.get("component_instance")) == 1
 
 
+def test_efficiencies_are_not_compared(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
+    """They are no sums: bytes are compared."""
+    query = {"value": "wire_efficiency"}
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", **query)
+    assert not app.exception
+    assert any("bytes are compared" in caption.value for caption in app.caption)
+    assert charts(app)[2][0][2] == 1024
+
+
 def test_filters_hold_for_both(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
     query = {"kernels": ring.BUMP}
     app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", **query)

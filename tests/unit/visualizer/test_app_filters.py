@@ -14,7 +14,7 @@ from tests.support import mixed, ring
 from tests.support.encoder import START_NS
 from tests.unit.visualizer.test_app import APP, VIEWS, metrics, start, view
 from visualizer.controls import filters
-from visualizer.session.selection import FILTERS
+from visualizer.session.filters import FILTERS
 
 # Each filter: its words in the address, and what it selects of the mixed run.
 EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -154,9 +154,10 @@ def chooser(monkeypatch: pytest.MonkeyPatch, path: Path) -> AppTest:
     monkeypatch.setattr("sys.argv", [str(APP), str(path)])
     script = f"""
 import streamlit as st
+from snoopie import Trace
 from visualizer.controls import filters
 from visualizer.session import state
-from visualizer.session.selection import FILTERS
+from visualizer.session.filters import FILTERS
 if state.is_open():
     filters.sidebar()
     pair = {{"issuers": ["GPU 0"], "owners": ["GPU 1", "GPU 9"]}}
@@ -166,7 +167,7 @@ if state.is_open():
         st.rerun()
     if st.button("Wrong", key="wrong"):
         filters.choose(gpu=1)
-    st.metric("Accesses", state.ask("summary")["accesses"])
+    st.metric("Accesses", state.ask(Trace.summary)["accesses"])
 """
     return AppTest.from_string(script, default_timeout=60).run()
 

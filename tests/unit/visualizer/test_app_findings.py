@@ -18,8 +18,9 @@ from tests.support.encoder import TraceBuilder
 from tests.unit.analysis.findings.test_findings import ACCESSES, FILE, MIB, SECTORS, App, reads
 from tests.unit.visualizer.test_app import ROOT, start
 from visualizer import pages
-from visualizer.session import background, state
-from visualizer.session.selection import Selection
+from visualizer.session import background
+from visualizer.session.filters import Filters
+from visualizer.session.question import Scope
 
 LOADS = next(rule for rule in RULES if rule.name == "repeated-loads")
 
@@ -65,18 +66,16 @@ def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: 
     assert not any("Looking through" in caption.value for caption in app.caption)
 
 
-def key(trace: Path, method: str, *args: object, **options: object) -> tuple[object, ...]:
-    """What the other process is asked, of the loads of a trace."""
+def loads(trace: Path) -> Scope:
+    """What the other process is asked about: the loads of a trace."""
     status = trace.stat()
-    identity = ((str(trace), status.st_size, status.st_mtime_ns),)
-    return identity, False, Selection(operations=("load",)), method, args, tuple(options.items())
+    return Scope(((str(trace), status.st_size, status.st_mtime_ns),), False, Filters(operations=("load",)))
 
 
 def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
-    monkeypatch.setattr(state, "AHEAD", 0)
-    part = snoopie.load(trace).select(operations=["load"])
-    worker = background._Worker()
-    found = worker.answer(key(trace, "findings", "records"))
+    asked, part = loads(trace), snoopie.load(trace).select(operations=["load"])
+    worker = background._Worker(0)
+    found = worker.answer(asked.question(snoopie.Trace.findings, "records"))
     assert len(found) == 1
     pd.testing.assert_frame_equal(found, part.findings("records"))
     process = worker._process
@@ -87,25 +86,25 @@ def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace
     if (group := Path(f"/proc/{process.pid}/autogroup")).exists():
         assert group.read_text().split()[-1] == "19"
     with pytest.raises(snoopie.UsageError, match="there is no object 99"):
-        worker.answer(key(trace, "object_heat", 99, 8, width=4))
-    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+        worker.answer(asked.question(snoopie.Trace.object_heat, 99, 8, width=4))
+    pd.testing.assert_frame_equal(worker.answer(asked.question(snoopie.Trace.by_object)), part.by_object())
     assert worker._process is process
     # One that was ended is started anew for the next answer.
     process.kill()
     process.wait()
-    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+    pd.testing.assert_frame_equal(worker.answer(asked.question(snoopie.Trace.by_object)), part.by_object())
     assert worker._process is not process
     # And without any, this process answers.
     monkeypatch.setattr(sys, "executable", "/does/not/exist")
     assert worker._process is not None
     worker._process.kill()
     worker._process.wait()
-    pd.testing.assert_frame_equal(worker.answer(key(trace, "by_object")), part.by_object())
+    pd.testing.assert_frame_equal(worker.answer(asked.question(snoopie.Trace.by_object)), part.by_object())
 
 
 def test_no_process_stays_behind(tmp_path: Path) -> None:
     script = (
-        "from visualizer.session import background, state; state.AHEAD = 0; worker = background._Worker();"
+        "from visualizer.session import background; worker = background._Worker(0);"
         "print(worker._running().pid, flush=True)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What is looked at: the files of a trace, and what of it, in the words of the filters."""
+"""What of a trace is looked at, in the words of the filters."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from dataclasses import dataclass, fields
 
 import snoopie
 
-# Files as they were when they were read: path, size, time of the last change.
-Identity = tuple[tuple[str, int, int], ...]
-
 
 @dataclass(frozen=True)
-class Selection:
-    """The filters, which `controls.filters` sets, in the words of `Trace.select`; what is empty keeps everything."""
+class Filters:
+    """What they are set to, which `controls.filters` does, in the words of `Trace.select`; what is empty keeps all."""
 
     processes: tuple[int, ...] = ()
     issuers: tuple[str, ...] = ()
@@ -43,4 +40,4 @@ class Selection:
         )
 
 
-FILTERS = tuple(field.name for field in fields(Selection))
+FILTERS = tuple(field.name for field in fields(Filters))

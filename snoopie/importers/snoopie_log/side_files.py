@@ -38,7 +38,7 @@ Stack = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Places:
+class SideFiles:
     """What the files of one process say. Stacks are ids of frames, innermost first; ``wrong`` is lines that make no
     sense, ``absent`` the files that are not there.
     """
@@ -54,14 +54,14 @@ class Places:
     absent: list[str] = field(default_factory=list)
 
 
-def read_places(folder: Path, pid: str, allow_truncated: bool) -> tuple[Places, list[str]]:
+def read_side_files(folder: Path, pid: str, allow_truncated: bool) -> tuple[SideFiles, list[str]]:
     """The files of a process in a folder, and sentences on those that end too early."""
-    places = Places()
+    files = SideFiles()
     cut: list[str] = []
     for name, take in _FILES.items():
         path = _find(folder, f"{name}_{pid}")
         if path is None:
-            places.absent.append(name)
+            files.absent.append(name)
             continue
         text = TextFile(path, allow_truncated)
         legacy = False
@@ -73,58 +73,58 @@ def read_places(folder: Path, pid: str, allow_truncated: bool) -> tuple[Places, 
             if not line.strip():
                 continue
             try:
-                take(places, line, legacy)
+                take(files, line, legacy)
             except ValueError:
-                places.wrong += 1
+                files.wrong += 1
         cut += [text.cut] if text.cut else []
-    return places, cut
+    return files, cut
 
 
 def _find(folder: Path, stem: str) -> Path | None:
     return next((path for path in sorted(folder.glob(f"{stem}.*")) if path.is_file()), None)
 
 
-def _range(places: Places, line: str, _: bool) -> None:
+def _range(files: SideFiles, line: str, _: bool) -> None:
     base, size, site, device = line.split(",")
-    places.ranges.append(Range(_number(base, 16, _U64), _number(size, 10, LIMIT), _device(device), _number(site)))
+    files.ranges.append(Range(_number(base, 16, _U64), _number(size, 10, LIMIT), _device(device), _number(site)))
 
 
-def _object(places: Places, line: str, _: bool) -> None:
+def _object(files: SideFiles, line: str, _: bool) -> None:
     number, rest = line.split(",", 1)
     name, stack = rest.rsplit(",", 1)
     site = _number(number)
-    places.allocated[site] = _stack(stack)
-    places.names[site] = _unquoted(name)
+    files.allocated[site] = _stack(stack)
+    files.names[site] = _unquoted(name)
 
 
-def _allocator(places: Places, line: str, _: bool) -> None:
+def _allocator(files: SideFiles, line: str, _: bool) -> None:
     address, rest = line.split(",", 1)
     function, file, number = rest.rsplit(",", 2)
     pc = _number(address, 10, _U64)
-    places.allocators[pc] = Frame(pc, _unquoted(function), _unquoted(file), _line_number(number))
+    files.allocators[pc] = Frame(pc, _unquoted(function), _unquoted(file), _line_number(number))
 
 
-def _code_line(places: Places, line: str, legacy: bool) -> None:
+def _code_line(files: SideFiles, line: str, legacy: bool) -> None:
     index, rest = line.split(",", 1)
     fields = rest.rsplit(",", 2 if legacy else 3)
     folder, file, number = (_unquoted(text) for text in fields[:3])
     path = file if not folder or file.startswith("/") or not file else f"{folder.rstrip('/')}/{file}"
-    places.lines[_number(index)] = path, _line_number(number)
+    files.lines[_number(index)] = path, _line_number(number)
 
 
-def _caller(places: Places, line: str, _: bool) -> None:
+def _caller(files: SideFiles, line: str, _: bool) -> None:
     site, rest = line.split(",", 1)
     file, number = rest.rsplit(",", 1)
     place = _number(site, 10, _U64)
-    places.callers[place] = Frame(place, "", _unquoted(file), _line_number(number))
+    files.callers[place] = Frame(place, "", _unquoted(file), _line_number(number))
 
 
-def _context(places: Places, line: str, _: bool) -> None:
+def _context(files: SideFiles, line: str, _: bool) -> None:
     number, stack = line.split(",", 1)
-    places.contexts[_number(number)] = _stack(stack)
+    files.contexts[_number(number)] = _stack(stack)
 
 
-_FILES: dict[str, Callable[[Places, str, bool], None]] = {
+_FILES: dict[str, Callable[[SideFiles, str, bool], None]] = {
     "codeline_log": _code_line,
     "address_range_log": _range,
     "data_object_log": _object,

@@ -1,0 +1,253 @@
+"""What was recorded: the attributes of a trace, most of them tables."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from snoopie.analysis import losses
+from snoopie.analysis.time import timeline
+from snoopie.analysis.traffic import counts as _counts
+from snoopie.analysis.traffic import places
+from snoopie.api.core import TraceCore
+
+
+class TraceAttributes(TraceCore):
+    """What was recorded."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files read, one a process."""
+        return [process.path for process in self._tables.sources]
+
+    @property
+    def complete(self) -> bool:
+        """True if every file was whole, from header to footer."""
+        return all(process.complete for process in self._tables.sources)
+
+    @property
+    def estimated(self) -> bool:
+        """True if amounts are estimates, because of some kernel not every launch was measured.
+
+        What the measured launches of a kernel on a GPU moved is scaled by the number of its launches there, everywhere
+        but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
+        """
+        return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The totals of the footers, summed. Processes without a footer add nothing."""
+        return losses.sum_totals(self._tables)
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """The collector's settings, one a process."""
+        return [dict(process.header.settings) for process in self._tables.sources]
+
+    @property
+    def schema(self) -> dict[str, dict[str, Any]]:
+        """The declaration of each table, as the (first) header has it: name → id, doc, columns."""
+        return self._tables.sources[0].header.schema
+
+    @property
+    def processes(self) -> pd.DataFrame:
+        """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
+        version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
+        recording it is, or "")"""
+        return self._tables.processes
+
+    @property
+    def gpus(self) -> pd.DataFrame:
+        """gpu | uuid name pci memory (bytes) sm nvlinks (-1 unknown) host label visible (to any of the processes).
+
+        Merged by UUID, in the order of first appearance.
+        """
+        return self._tables.gpus
+
+    @property
+    def sets(self) -> pd.DataFrame:
+        """owner (-3, -4, …) | process gpus (labels) others (GPUs that other processes added: bool) label.
+
+        Multicast objects: a write to one reaches the memory of all its GPUs. One a process, even if others share it.
+        """
+        return self._tables.sets
+
+    @cached_property
+    def places(self) -> pd.DataFrame:
+        """place | kind (gpu, host, unknown, multicast) label uuid processes ranks: all that can be issuer or owner.
+
+        ``processes`` and ``ranks`` (those known) are tuples: who worked on the GPU, or made the multicast object.
+        """
+        return places.places(self._tables)
+
+    @cached_property
+    def period(self) -> tuple[int, int]:
+        """From the first moment that the trace tells of to after its last, host ns, also for a view: of launches,
+        copies, collectives, single driver calls, allocations and the driver's reports of memory. (0, 0) without any.
+        """
+        if self._whole is not self:
+            return self._whole.period
+        when, use = self._when, self.memory_use["time"]
+        spans = [(when["called"], when["end"]), (when["start"], when["end"]), (use, use)]
+        spans += [(table["start"], table["end"]) for table in (self.copies, self.collectives, self.calls)]
+        spans.append((self.objects["allocated"], self.objects["freed"]))
+        return timeline.period(spans)
+
+    @property
+    def links(self) -> pd.DataFrame:
+        """issuer owner access native_atomics rank"""
+        return self._tables.links
+
+    @property
+    def functions(self) -> pd.DataFrame:
+        """function | process name mangled kernel has_lines"""
+        return self._tables.functions
+
+    @property
+    def lines(self) -> pd.DataFrame:
+        """line_id | file line function inlined_at"""
+        return self._tables.lines
+
+    @property
+    def sites(self) -> pd.DataFrame:
+        """site | process function offset sass opcode operation width (bytes) measured line_id file line kernel
+
+        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, or 0.
+        """
+        return self._tables.sites
+
+    @property
+    def objects(self) -> pd.DataFrame:
+        """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads)
+        with_context (its context ended, no call freed it) call stack inside (the object it is a part of) name (of the
+        variable that it is or that holds it).
+
+        ``kind``: device, pool, array, mapping (of physical memory), import (memory of another process), managed, host,
+        registered, graph, multicast, physical (memory without an address of its own), symmetric (of NVSHMEM's heap).
+        """
+        return self._tables.objects
+
+    @property
+    def stacks(self) -> pd.DataFrame:
+        """stack | frame (the innermost) caller (the stack without it, 0 = none)"""
+        return self._tables.stacks
+
+    @property
+    def frames(self) -> pd.DataFrame:
+        """frame | module (0 = Python) address (in the module's file): where calls were made"""
+        return self._tables.frames
+
+    @property
+    def modules(self) -> pd.DataFrame:
+        """module | process path build_id: files that code was loaded from"""
+        return self._tables.modules
+
+    @property
+    def symbols(self) -> pd.DataFrame:
+        """frame level (0 = innermost, further ones have it inlined) function file line code ("" and 0 = unknown)"""
+        return self._tables.symbols
+
+    @property
+    def spans(self) -> pd.DataFrame:
+        """launch start end (host ns): when measured launches ran on their GPUs, instrumented unless imported"""
+        return self._tables.spans
+
+    @property
+    def call_totals(self) -> pd.DataFrame:
+        """process time call kernel thread gpu direction calls errors total least most (ns) bytes: driver calls.
+
+        Rows of one call are to be added up: each is of the time since the one before it, until ``time``.
+        """
+        return self._called(self._tables.call_totals)
+
+    @property
+    def call_times(self) -> pd.DataFrame:
+        """process call thread gpu log2 calls: how many took at least 2^log2 ns and less than twice that; add up."""
+        return self._called(self._tables.call_times)
+
+    @property
+    def call_errors(self) -> pd.DataFrame:
+        """process call thread gpu code name calls: what driver calls returned that failed; to be summed"""
+        return self._called(self._tables.call_errors)
+
+    @property
+    def calls(self) -> pd.DataFrame:
+        """event | process call kernel thread gpu direction start end (host ns) code bytes: with CALLS=all, each call"""
+        return self._called(self._tables.calls)
+
+    @property
+    def memory_use(self) -> pd.DataFrame:
+        """process time gpu used own pool_reserved pool_used (bytes, -1 unknown): as the driver reports it.
+
+        ``used`` is by everybody, ``own`` by this process.
+        """
+        use = self._tables.memory_use
+        return use if self._selected is None else self._selected.at_times(self._selected.of_memory(use, "gpu"), "time")
+
+    @property
+    def notices(self) -> pd.DataFrame:
+        """process time (ns) text: what the collector wanted a reader to know"""
+        return self._tables.notices
+
+    @cached_property
+    def launches(self) -> pd.DataFrame:
+        """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group
+        stack.
+
+        ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
+        """
+        launches = self._tables.launches
+        return launches if self._selected is None else launches[self._selected.launches]
+
+    @property
+    def sampling(self) -> pd.DataFrame:
+        """process function kernel gpu launches measured (of these): kernels of which only some launches were measured.
+
+        ``counts`` are of the measured launches alone, see ``estimated``. Without rows, all were measured.
+        """
+        return self._tables.sampling
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        """launch site issuer owner process accesses lanes sectors bytes wire_bytes object: exact totals, of measured
+        sites; ``object`` is 0 where it was not told from others of the owner.
+        """
+        return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """copy | process kind call source destination source_address destination_address bytes issuer stream thread
+        start end (host ns) stack.
+
+        Copies that the host started, between different GPUs or host and GPU. ``issuer`` carries it out; an
+        asynchronous one may go on after ``end``, when the call returned.
+        """
+        copies = self._tables.copies
+        return copies if self._selected is None else copies[self._selected.copies]
+
+    @cached_property
+    def collectives(self) -> pd.DataFrame:
+        """collective | process operation reduction type count (elements) bytes (of the larger buffer) peer (-1 none)
+        communicator (hexadecimal) rank ranks issuer stream thread start end (host ns) group.
+
+        Calls of NCCL, one a rank. Those between ncclGroupStart and ncclGroupEnd share a ``group``.
+        """
+        collectives = self._tables.collectives
+        return collectives if self._selected is None else collectives[self._selected.collectives]
+
+    @cached_property
+    def _weighted_launches(self) -> pd.DataFrame:
+        """``launches``, with the column weight where they were sampled."""
+        if not self._tables.sampled:
+            return self.launches
+        launches = _counts.weighted(self._tables, self._tables.launches.reset_index())
+        if self._selected is not None:
+            launches = self._selected.of_launches(self._tables, launches)
+        return launches.set_index("launch")
+
+    @cached_property
+    def _when(self) -> pd.DataFrame:
+        return timeline.timeline(self.launches, self.spans)

@@ -1,0 +1,113 @@
+"""What the host did: launches, copies, collectives and driver calls."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from snoopie.analysis.host import calls, copies, launches
+from snoopie.analysis.host.copies import Order
+from snoopie.analysis.host.launches import Order as LaunchOrder
+from snoopie.analysis.traffic import collectives
+from snoopie.analysis.traffic import counts as _counts
+from snoopie.api.notebook import Rows
+from snoopie.api.stacks import StackMethods
+from snoopie.api.time import TimeMethods
+
+
+class HostMethods(TimeMethods, StackMethods):
+    """What the host did."""
+
+    def by_launch(self) -> pd.DataFrame:
+        """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
+        return _counts.by_launch(self._sums("launch"), self._tables.launches)
+
+    def single_launches(self, order: LaunchOrder = "bytes", limit: int = 1000) -> pd.DataFrame:
+        """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) began (ns
+        after the earliest of all) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack: the
+        ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``. Never
+        scaled, and also those without traffic. UsageError for another order.
+        """
+        ranks = self.processes["rank"]
+        return launches.single(self.launches, self.timeline(), self._sums("launch"), ranks, self.label, order, limit)
+
+    def by_launch_stack(self) -> pd.DataFrame:
+        """stack source launches bytes accesses: of the measured launches by the call stack that made them, most bytes
+        first; never scaled. ``source`` is the `stack_label`.
+        """
+        table = launches.by_stack(self.launches, self._sums("launch"))
+        table.insert(1, "source", self.stack_label(table["stack"]))
+        return table
+
+    def by_copy(self) -> pd.DataFrame:
+        """from to (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
+        return Rows(copies.by_copy(self.copies, self.label))
+
+    def single_copies(self, order: Order = "bytes", limit: int = 1000) -> pd.DataFrame:
+        """copy process from to issuer (labels) kind call bytes stream thread began (ns after the earliest of
+        all) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
+        earliest ``start``. UsageError for another order.
+        """
+        return copies.single(self.copies, self.label, order, limit)
+
+    def by_collective(self) -> pd.DataFrame:
+        """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
+
+        What a kernel carries out at once is one row, "2 × AllReduce" or "Recv + Send": its traffic is never divided.
+        Launches whose calls the trace does not have are in a row with the operation "".
+        """
+        return Rows(collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives))
+
+    def calls_behind(
+        self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
+    ) -> pd.DataFrame:
+        """collective process issuer (label) operation reduction type count bytes peer communicator rank ranks stream
+        thread began (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
+        in the row of `by_collective` that begins with these four.
+        """
+        return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
+
+    def by_call(self, *keys: str) -> pd.DataFrame:
+        """``keys`` (some of process, thread, gpu) call calls errors host_ns (in the calls) mean_ns min_ns max_ns p50_ns
+        p90_ns p99_ns bytes (copied, set or allocated), longest in the calls first.
+
+        Driver calls; of a view those of its processes and GPUs (``issuers``), at any time. A percentile is a bound:
+        that share of the calls took less, and it is less than twice too high. Errors: cuEventQuery and the like answer
+        "not ready", which is none.
+        """
+        keys = (*calls.checked_keys(keys), "call")
+        return calls.by_call(self.call_totals, self.call_times, self.label, keys)
+
+    def by_thread(self) -> pd.DataFrame:
+        """process thread, and the values of `by_call`, of all its driver calls"""
+        return calls.by_call(self.call_totals, self.call_times, self.label, ("process", "thread"))
+
+    def by_launched_kernel(self, *keys: str) -> pd.DataFrame:
+        """kernel, ``keys`` (some of process, thread, gpu), launches (calls that succeeded) errors host_ns (in the
+        calls) mean_ns min_ns max_ns, longest in the calls first.
+
+        Every kernel that the host launched by itself, measured or not; a view divides them as `by_call`. A launch
+        while a graph is captured is such a call; the launch of a graph is none of its kernels.
+        """
+        return calls.by_kernel(self.call_totals, self.label, calls.checked_keys(keys))
+
+    def by_direction(self, *keys: str) -> pd.DataFrame:
+        """direction, ``keys`` (some of process, thread, gpu), call asynchronous (bool) calls errors bytes host_ns (in
+        the calls) bandwidth (bytes a second), most bytes first.
+
+        All copy calls, also within one memory; a view divides them as `by_call`. ``bandwidth`` is NaN where the call
+        does not wait for the transfer: asynchronous ones, and all between GPUs or within one.
+        """
+        return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
+
+    def single_calls(self, call: str, order: Order = "host_ns", limit: int = 1000) -> pd.DataFrame:
+        """event process thread gpu (label) kernel direction began (ns after the earliest of all) host_ns (in the call)
+        bytes returned (a code, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
+        ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
+        """
+        return calls.single(self.calls, call, self.label, order, limit)
+
+    def by_error(self, *keys: str) -> pd.DataFrame:
+        """call, ``keys`` (some of process, thread, gpu), returned (a code) name (of it) calls: failed driver calls,
+        which a view divides as `by_call`
+        """
+        return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))

@@ -1,0 +1,86 @@
+"""Traffic by source file, line and instruction."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from snoopie.analysis.objects import by_object as _by_object
+from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source import tree
+from snoopie.analysis.traffic import counts as _counts
+from snoopie.analysis.traffic import pairs
+from snoopie.analysis.traffic.pairs import Cell
+from snoopie.analysis.traffic.reading import Reading
+from snoopie.api.core import PAIR
+from snoopie.api.notebook import Matrix, Rows
+from snoopie.api.objects import ObjectMethods
+from snoopie.api.traffic import TrafficMethods
+
+# Keys of sums.
+_LINE = ("file", "line")
+
+
+class SourceMethods(TrafficMethods, ObjectMethods):
+    """Traffic by the code that caused it."""
+
+    def by_line(self) -> pd.DataFrame:
+        """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""
+        return Rows(_counts.by_line(self._sums("file", "line", "kernel")))
+
+    def by_site(self) -> pd.DataFrame:
+        """site kernel function file line offset opcode operation width sass, values"""
+        return Rows(_counts.by_site(self._sums("site", "kernel"), self.sites))
+
+    def by_file(self) -> pd.DataFrame:
+        """file lines (with traffic), values; file "" for what has no line"""
+        return _counts.by_file(self._sums(*_LINE))
+
+    def file_tree(self) -> pd.DataFrame:
+        """path name depth folder (bool) bytes share: the files of `by_file` in their folders, most bytes first.
+
+        A folder (its path ends in "/") is followed by what it holds, one deeper; folders on the way to a single one are
+        part of its name.
+        """
+        return tree.tree(self.by_file())
+
+    def file_lines(self, file: str) -> pd.DataFrame:
+        """line kernel, values, for the lines of one file in its order"""
+        return Rows(_lines.file_lines(self._sums("file", "line", "kernel"), file))
+
+    def line_sites(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_site` of one line"""
+        return _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
+
+    def line_matrix(self, file: str, line: int, value: Cell = "bytes", reading: Reading = "issued") -> pd.DataFrame:
+        """The `matrix` of one line"""
+        of_line = _lines.of_line(self._sums(*_LINE, *PAIR), file, line)
+        table = pairs.matrix(_counts.directed(of_line, reading), self._nodes("device"), value, self.label)
+        return Matrix.of(table, value)
+
+    def line_kernels(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_kernel` of one line"""
+        return _counts.by_kernel(_lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line))
+
+    def line_objects(self, file: str, line: int) -> pd.DataFrame:
+        """The rows of `by_object` of one line, without copies: the allocations that it touched. Object 0 is memory of
+        no known object, or of objects that neither counts nor records tell apart.
+
+        Goes through the records, once a trace, where counts alone do not tell all.
+        """
+        counts = _lines.of_line(self._sums(*_LINE, "launch", "site", "owner", "object"), file, line)
+        recorded = self._touched if (counts["object"] == 0).any() else _by_object.merged([])
+        return self._named(_by_object.by_object_alone(_by_object.divided(counts, recorded), self.objects, self.label))
+
+    def line_stacks(self, file: str, line: int) -> pd.DataFrame:
+        """stack source kernel launches (with traffic) measured (of these), values: the calls that launched the kernels
+        which executed a line. ``source`` is the `stack_label` of the stack, 0 and "" where it is not known.
+        """
+        own = _lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line)
+        stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
+        table = _counts.by_stack(own.assign(stack=stack))
+        table.insert(1, "source", self.stack_label(table["stack"]))
+        return table
+
+    def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
+        """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
+        return _lines.line_chain(self.lines, line_id)

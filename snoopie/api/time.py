@@ -1,0 +1,179 @@
+"""What ran and what flowed when, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis.time import activity, bandwidth, resources, timeline
+from snoopie.analysis.time.bandwidth import Over
+from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.api.attributes import TraceAttributes
+from snoopie.api.core import PAIR
+from snoopie.errors import UsageError
+
+
+class TimeMethods(TraceAttributes):
+    """What ran and what flowed when."""
+
+    def timeline(self) -> pd.DataFrame:
+        """launch | process kernel gpu stream thread called start end (host ns) spanned.
+
+        ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
+        trace was imported. Else both are ``called``, the time of the call.
+        """
+        return self._when.copy() if self._selected is None else self._whole._when[self._selected.launches]
+
+    def pairs_by_launch(self, reading: Reading = "issued") -> pd.DataFrame:
+        """launch, issuer owner (``flow``: from to) as labels, values; of measured launches, never scaled"""
+        return self._labelled(timeline.by_launch(self._sums("launch", *PAIR), reading), reading)
+
+    def traffic_over_time(
+        self,
+        bins: int = 1000,
+        reading: Reading = "issued",
+        initiated: Initiated = "device",
+        first: int | None = None,
+        last: int | None = None,
+    ) -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, start end (of a bin, host ns) bytes; bins with traffic only.
+
+        The bins are equally wide, at most so many, over the time from ``first`` until before ``last`` (default: all).
+        Bytes of measured launches are spread evenly over the time they ran, and of copies over their calls; they are
+        exact, and never scaled.
+        """
+        if (reading, initiated) not in self._moves:
+            moved = self._sums("launch", *PAIR)
+            self._moves[reading, initiated] = timeline.moves(moved, self.copies, self.timeline(), reading, initiated)
+        return self._labelled(timeline.over_time(self._moves[reading, initiated], bins, first, last), reading)
+
+    def activity_lanes(self, streams: bool = True) -> pd.DataFrame:
+        """lane | what place (label) process line events start end (host ns): what there is to see over time.
+
+        ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
+        the host's calls. Driver calls are there with CALLS=all. ``line`` is a stream, or the thread of driver calls.
+        Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
+        where there can be several.
+        """
+        ran = self._activity(streams)
+        times = ran.events.groupby("lane").agg(start=("start", "min"), end=("end", "max"))
+        places = {place: self.label(place) for place in ran.lanes["place"].unique().tolist()}
+        return ran.lanes.assign(place=ran.lanes["place"].map(places).astype("str"), **times)
+
+    def activity_blocks(
+        self, first: int, last: int, most: int = 500, streams: bool = True, lanes: Iterable[int] | None = None
+    ) -> pd.DataFrame:
+        """lane start end (host ns) count busy (ns) id name (of a single one): what to draw of ``lanes`` (default: all)
+        from ``first`` until before ``last``, at most about 2 × ``most`` blocks a lane.
+
+        Neighbours that are shorter than 1/``most`` of that time are one block; it has an ``id``, that of the launch,
+        copy, collective or call, only if it is of one. UsageError for a number of blocks that cannot be.
+        """
+        ran = self._activity(streams)
+        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
+        table = activity.blocks(events, first, last, most)
+        one = table[table["id"] > 0]
+        return table.assign(name=self._described(one, ran)["name"].reindex(table.index, fill_value=""))
+
+    def activity_within(
+        self, first: int, last: int, limit: int = 200, streams: bool = True, lanes: Iterable[int] | None = None
+    ) -> pd.DataFrame:
+        """what id name place (label) process stream thread start end (host ns) duration bytes (-1 unknown): of
+        ``lanes`` (default: all) the ``limit`` ones that fill most of the time from ``first`` until before ``last``.
+        """
+        ran = self._activity(streams)
+        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
+        return self._described(activity.longest(events, first, last, limit), ran)
+
+    def activity_of(self, what: str, id: int) -> pd.DataFrame:
+        """The row of `activity_within` of one launch (as "kernel" or "launch"), copy, collective or call; none for what
+        is not there."""
+        ran = self._activity(True)
+        lanes = ran.lanes.index[ran.lanes["what"] == what]
+        return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
+
+    def resources(self) -> pd.DataFrame:
+        """resource records start end (ns) busy (ns) busy_share gaps gap (ns): each GPU with its kernels, and all copies
+        ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the first start
+        of all to the last end.
+        """
+        return resources.resources(self._timed)
+
+    def by_resource(self) -> pd.DataFrame:
+        """resource kind (kernel, copy, gap) name share calls total average least most (ns): what each of `resources`
+        did, most time first, and its idle gaps by their length.
+        """
+        return resources.by_resource(self._timed)
+
+    def without_device_times(self) -> list[str]:
+        """What `resources` cannot have, in plain sentences."""
+        instrumented = bool((self.processes["imported_from"] == "").any())
+        untimed = len(self.copies) - int(self._copies_on_gpu.sum())
+        return resources.left_out(self.launches, self.spans, untimed, instrumented)
+
+    def bandwidth(self, over: Over = "pair", initiated: Initiated = "device") -> pd.DataFrame:
+        """from to (labels; over ``gpu``: gpu, direction out or in) wire_bytes busy (ns) rate capacity (bytes a second)
+        capacity_share, most bytes first: how fast data flowed while what moved it ran.
+
+        Of launches and copies whose times on the GPU are known, see `without_device_times`; never scaled. Copies have
+        all their bytes as wire bytes. ``capacity`` is that of the GPUs' NVLinks in one direction, for a pair that of
+        the GPU with less, as if all its links led to the other or to a switch; NaN where it is not known. Over ``gpu``
+        only what moved between GPUs counts.
+        """
+        if over not in ("pair", "gpu"):
+            raise UsageError(f"there is no bandwidth over {over!r}", "use 'pair' or 'gpu'")
+        if over == "pair":
+            return self._labelled(bandwidth.by_pair(self._moved(initiated), self.gpus, self.links), "flow")
+        table = bandwidth.by_gpu(self._moved(initiated), self.gpus)
+        return table.assign(gpu=pd.Series([self.label(gpu) for gpu in table["gpu"]], dtype="str"))
+
+    @cached_property
+    def _moves(self) -> dict[tuple[Reading, Initiated], pd.DataFrame]:
+        return {}
+
+    @cached_property
+    def _activities(self) -> dict[bool, activity.Activity]:
+        return {}
+
+    def _activity(self, streams: bool) -> activity.Activity:
+        if streams not in self._activities:
+            on_gpu = self._copies_on_gpu.to_numpy()
+            self._activities[streams] = (
+                activity.activity(self.timeline(), self.copies, on_gpu, self.collectives, self.calls)
+                if streams
+                else self._activity(True).together()
+            )
+        return self._activities[streams]
+
+    def _described(self, events: pd.DataFrame, ran: activity.Activity) -> pd.DataFrame:
+        tables = {name: getattr(self, name) for name in activity.TABLES}
+        return activity.described(events, ran.lanes, tables, self._launch_bytes, self.label)
+
+    @cached_property
+    def _launch_bytes(self) -> pd.Series[int]:
+        """launch → the bytes it moved, -1 where another tool recorded it and did not know."""
+        tools = self.processes["imported_from"]
+        unknown = self.launches["process"].map(tools != "")
+        moved = self._sums("launch").groupby("launch")["bytes"].sum().reindex(self.launches.index)
+        return moved.fillna(-unknown.astype(np.int64)).astype(np.int64)
+
+    @cached_property
+    def _timed(self) -> pd.DataFrame:
+        return resources.records(self.spans, self.launches, self.copies[self._copies_on_gpu], self.label)
+
+    @property
+    def _copies_on_gpu(self) -> pd.Series[bool]:
+        """Of which copies the times are those on the GPU, as other tools record them."""
+        on_gpu = [process.header.settings.get("copy_times") == "device" for process in self._tables.sources]
+        return self.copies["process"].isin([number for number, known in enumerate(on_gpu) if known])
+
+    def _moved(self, initiated: Initiated) -> pd.DataFrame:
+        """from to wire_bytes start end: what each launch and copy moved whose time on the GPU is known."""
+        when = self.timeline()
+        when = when[when["spanned"]]
+        sums = self._sums("launch", *PAIR)
+        timed = sums[sums["launch"].isin(when.index)]
+        return bandwidth.moved(timed, self.copies[self._copies_on_gpu], when, initiated)

@@ -1,0 +1,128 @@
+"""Who moved how much to whom: sums of the traffic between places, by kernel and by operation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pandas as pd
+
+from snoopie.analysis.host import copies
+from snoopie.analysis.traffic import counts as _counts
+from snoopie.analysis.traffic import libraries, links, pairs
+from snoopie.analysis.traffic.libraries import Library
+from snoopie.analysis.traffic.pairs import Cell
+from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.api.core import PAIR
+from snoopie.api.notebook import Matrix, Rows
+from snoopie.api.records import RecordMethods
+
+
+class TrafficMethods(RecordMethods):
+    """Sums of the traffic."""
+
+    def summary(self) -> dict[str, int | float]:
+        """accesses lanes bytes sectors wire_bytes wire_efficiency launches measured (of these) kernels gpus records
+        copies copy_bytes.
+
+        ``bytes`` are those of accesses alone.
+        """
+        launches = self._weighted_launches
+        sums = _counts.totals(self._sums("operation"))
+        wire = sums["wire_bytes"]
+        return {
+            **sums,
+            "wire_efficiency": sums["bytes"] / wire if wire else float("nan"),
+            "launches": round(launches["weight"].sum()) if "weight" in launches else len(launches),
+            "measured": len(launches),
+            "kernels": int(self.launches["kernel"].nunique()),
+            "gpus": len(self.gpus),
+            "records": self._record_count,
+            **copies.totals(self.copies),
+        }
+
+    def matrix(
+        self,
+        value: Cell = "bytes",
+        reading: Reading = "issued",
+        initiated: Initiated = "device",
+        library: Library | None = None,
+    ) -> pd.DataFrame:
+        """A square over all GPUs (host, unknown, multicast too where the trace has them), zeros included; int64.
+
+        The value ``wire_efficiency`` is float64, and NaN where nothing went over a wire. ``library`` (NCCL, NVSHMEM,
+        program) leaves what `by_library` says of it alone.
+
+        ``issued``: rows issuer, columns owner. ``flow``: rows from, columns to; an atomic counts once each way.
+
+        ``device``: instructions of kernels. ``host``: copies that the host started, bytes only; as issued, the column
+        is the end that is not the issuer, and a copy between two other ends counts once for each of them. ``both``:
+        the sum. UsageError for other values than bytes.
+        """
+        table = pairs.matrix(self._pairs(reading, initiated, library), self._nodes(initiated), value, self.label)
+        return Matrix.of(table, value)
+
+    def by_pair(
+        self, reading: Reading = "issued", initiated: Initiated = "device", library: Library | None = None
+    ) -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, values; the pairs of `matrix` with traffic, most bytes first.
+
+        ``host`` has the values copies, bytes and host_ns (time in the calls), ``both`` has bytes, device_bytes and
+        host_bytes.
+        """
+        return Rows(pairs.by_pair(self._pairs(reading, initiated, library), self.label))
+
+    def by_library(self, reading: Reading = "issued", initiated: Initiated = "device") -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, library (NCCL, NVSHMEM, program), and the values of `by_pair`.
+
+        NCCL: launches that carry out its calls, and its kernels and functions. NVSHMEM: its kernels and functions, also
+        inlined ones, and what else touches its symmetric heap. Copies are the library's whose frames are in their call
+        stacks; without stacks, the program's.
+        """
+        moved, copied = self._of_libraries
+        table = pairs.directed(
+            self._library_sums.assign(library=moved), self.copies.assign(library=copied), reading, initiated, "library"
+        )
+        return pairs.by_library(table, self.label)
+
+    def by_route(self) -> pd.DataFrame:
+        """from to (GPU, host, multicast, unknown) bytes device_bytes host_bytes: what flowed between these kinds of
+        places, most bytes first"""
+        return pairs.by_route(self._pairs("flow", "both"))
+
+    def link_matrix(self) -> pd.DataFrame:
+        """A square over all GPUs: by what the issuer (row) reaches the owner's memory, as far as the driver says.
+
+        "NVLink" (access with native atomics), "PCIe" (without), "no access", "unknown", and "" for a GPU itself.
+        """
+        return links.matrix(self.gpus, self.links)
+
+    def by_kernel(self) -> pd.DataFrame:
+        """kernel launches (with traffic) measured (of these), values"""
+        return Rows(_counts.by_kernel(self._sums("kernel", "launch")))
+
+    def by_operation(self) -> pd.DataFrame:
+        """operation, values"""
+        return Rows(_counts.by_operation(self._sums("operation")))
+
+    def _pairs(self, reading: Reading, initiated: Initiated, library: Library | None = None) -> pd.DataFrame:
+        if library is None:
+            return pairs.directed(self._sums(*PAIR), self.copies, reading, initiated)
+        moved, copied = self._of_libraries
+        sums = libraries.only(self._library_sums, moved, library)
+        return pairs.directed(sums, libraries.only(self.copies, copied, library), reading, initiated)
+
+    @property
+    def _library_sums(self) -> pd.DataFrame:
+        return self._sums("launch", "site", "object", *PAIR)
+
+    @cached_property
+    def _of_libraries(self) -> tuple[pd.Series[str], pd.Series[str]]:
+        """The library of each row of `_library_sums`, and of each copy."""
+        return (
+            libraries.of_traffic(self._tables, self._library_sums),
+            libraries.of_copies(self._tables, self.copies),
+        )
+
+    def _nodes(self, initiated: Initiated) -> list[int]:
+        # Of the whole trace also for a view: pictures of views can be compared.
+        return pairs.nodes(self._tables, self._whole._sums(*PAIR), initiated)
