@@ -21,8 +21,8 @@ from snoopie.api.trace import Trace
 from snoopie.cli import main
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
-from tests.unit.analysis.findings.test_findings import ACCESSES, SECTORS, App, reads
-from tests.unit.analysis.test_sampling import sampled_builder
+from tests.support.program import ACCESSES, SECTORS, App, reads
+from tests.support.sampled import sampled_builder
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'snoopie[dask]'")
 

@@ -12,7 +12,7 @@ import snoopie
 from snoopie.analysis import selection
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS
-from tests.unit.visualizer.test_app import APP, VIEWS, metrics, start, view
+from tests.support.pages import APP, PATIENCE, VIEWS, metrics, start, view
 from visualizer.controls import filters
 from visualizer.session.selection import FILTERS
 
@@ -168,7 +168,7 @@ if state.is_open():
         filters.choose(gpu=1)
     st.metric("Accesses", state.ask("summary")["accesses"])
 """
-    return AppTest.from_string(script, default_timeout=60).run()
+    return AppTest.from_string(script, default_timeout=PATIENCE).run()
 
 
 def test_a_view_chooses(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
-from tests.unit.visualizer.test_app import metrics, said, view
+from tests.support.pages import PATIENCE, metrics, said, until, view
 from visualizer.session import background
 from visualizer.session.worker import Question
 
@@ -65,7 +64,7 @@ def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path:
     released, answer = threading.Event(), background._Worker.answer
 
     def held(self: background._Worker, question: Question) -> object:
-        assert released.wait(30)
+        assert released.wait(PATIENCE)
         return answer(self, question)
 
     monkeypatch.setattr(background._Worker, "answer", held)
@@ -75,18 +74,13 @@ def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path:
     assert "Going through the recorded accesses" in captions(app)
     assert metrics(app) == {}
     released.set()
-    end = time.monotonic() + 60
-    while "Each cell is" not in captions(app) and time.monotonic() < end:
-        time.sleep(0.2)
-        app.run()
-        assert not app.exception
+    until(app, lambda: "Each cell is" in captions(app))
     assert metrics(app) == {"Size": "2 MiB", "Owner": "GPU 0", "Bytes moved": "22.2 KiB", "Accesses": "128"}
-    # What comes after the picture is there as well, at the latest the next time.
-    app.run()
-    assert "By which instructions" in texts(app)
-    # The other process has its sums by now: a part of the object is there at once, the same as here.
+    # What comes after the picture is there as well.
+    until(app, lambda: "By which instructions" in texts(app))
+    # A part of the object is the same as here.
     app.button(key="object_from_Zoom in").click().run()
-    assert "Going through" not in captions(app)
+    until(app, lambda: "Going through" not in captions(app))
     later = captions(app)
     monkeypatch.setattr(background, "_FEW", 1 << 30)
     assert captions(app.run()) == later
@@ -115,19 +109,13 @@ def test_the_first_look_was_made_ahead(monkeypatch: pytest.MonkeyPatch, ring_pat
     monkeypatch.setattr(background._Worker, "answer", told)
     monkeypatch.setattr(background, "_FEW", 0)
     monkeypatch.setattr(sys, "argv", ["app.py", str(ring_path)])
-    app = AppTest.from_string(AHEAD, default_timeout=60).run()
-    end = time.monotonic() + 60
-    while len(asked) < 6 and time.monotonic() < end:
-        time.sleep(0.2)
-        assert not app.run().exception
+    app = AppTest.from_string(AHEAD, default_timeout=PATIENCE).run()
+    until(app, lambda: len(asked) >= 6)
     assert asked == ["by_object", "reuse", "object_heat", "object_heat", "object_reuse", "reuse"]
     app.session_state["look"] = True
-    app.run()
     # The last answer may be under way.
-    app.run()
-    assert not app.exception
+    until(app, lambda: "By which instructions" in texts(app))
     assert "Each cell is 4 KiB" in captions(app)
-    assert "By which instructions" in texts(app)
     bars = " ".join(element.proto.body for element in app.get("html"))
     assert all(words in bars for words in ("1 ×", "KiB", "width: max(2px"))
 
