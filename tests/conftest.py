@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import mixed, ring
+
+# An example may take as long as a busy machine makes it.
+settings.register_profile("snoopie", deadline=None)
+settings.load_profile("snoopie")
 
 
 @pytest.fixture

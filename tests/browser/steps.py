@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import FrameLocator, Locator, Page, TimeoutError, expect
 
-from tests.browser.conftest import PATIENCE, settled
+from tests.browser.conftest import PATIENCE, at_rest, drawn, settled
 from visualizer.pages import VIEWS as PAGES
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -37,10 +37,8 @@ def over_a_point(page: Page, chart: int, point: int = 0) -> Locator:
     """Moves the mouse to a point of a chart that can be chosen; the points of the chart."""
     points = page.locator(".js-plotly-plot").nth(chart).locator(".scatterlayer .point")
     points.first.wait_for()
-    page.wait_for_timeout(500)  # they move into place
-    box = points.nth(point).bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    left, top, width, height = at_rest(points.nth(point))
+    page.mouse.move(left + width / 2, top + height / 2)
     return points
 
 
@@ -72,7 +70,7 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
     settled(page)
     chooser.click()
     try:
-        entry.click(timeout=PATIENCE / 4)
+        entry.click(timeout=PATIENCE / 24)
     except TimeoutError:
         chooser.click()
         entry.click()
@@ -84,7 +82,7 @@ def over_the_first_place(page: Page) -> Locator:
     """Moves the mouse to the leftmost place of the picture of links, which is GPU 0 of two; its tooltip."""
     frame = page.frame_locator("iframe").first
     frame.locator("canvas").wait_for()
-    page.wait_for_timeout(1000)  # it moves into place
+    drawn(page)  # it moves into place
     box = page.locator("iframe").first.bounding_box()
     assert box is not None
     tooltip = frame.locator(".vis-tooltip")

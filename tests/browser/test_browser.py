@@ -219,7 +219,7 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
         page = open_page(address)
         for view in VIEWS:
             go_to(page, view)
-            page.wait_for_timeout(1500)
+            page.wait_for_load_state("networkidle")
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
                 over_a_point(page, 0, over_a_point(page, 0).count() - 3)

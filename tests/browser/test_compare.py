@@ -89,7 +89,7 @@ def test_named_when_the_app_was_started(paths: tuple[Path, Path], open_page: Ope
     with running_app(str(paths[0]), "--", f"--compare={paths[0]}", f"--compare={paths[1]}") as address:
         page = open_page(f"{address}/compare")
         # The first page of an app that has just been started, and two traces to read.
-        page.get_by_test_id("stMetric").first.wait_for(timeout=60_000)
+        page.get_by_test_id("stMetric").first.wait_for()
         expect(page.get_by_text("No difference: every amount")).to_be_visible()
         settled(page)
         picture(page, "compare_same")

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import picture, running_app, settled
 from tests.browser.steps import in_address
-from tests.unit.analysis.findings.test_findings import FILE, MIB, SECTORS, App
+from tests.support.program import FILE, MIB, SECTORS, App
 
 OpenPage = Callable[[str], Page]
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import running_app, settled
+from tests.browser.conftest import drawn, running_app, settled
 from tests.browser.steps import SAMPLES
 from visualizer.pages import VIEWS
 
@@ -64,8 +64,7 @@ def test_picture(name: str, app_of: Callable[[str], str], open_page: Callable[[s
     settled(page)
     # Tables and charts load their scripts.
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
-    page.wait_for_timeout(3000)
-    taken = Image.open(io.BytesIO(page.screenshot()))
+    taken = Image.open(io.BytesIO(drawn(page)))
     # Not a blank page.
     assert len(taken.getcolors(1 << 24) or []) > 100
     if os.environ.get("SNOOPIE_UPDATE_DOCS"):

@@ -17,16 +17,10 @@ from snoopie.cli import output, view
 from snoopie.errors import UsageError
 from snoopie.words.names import choose_kernels
 from tests.support import ring
+from tests.support.command import run
 from tests.support.encoder import TraceBuilder
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    """Status, stdout, stderr of one command."""
-    status = cli.main([str(word) for word in words])
-    done = capsys.readouterr()
-    return status, done.out, done.err
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from snoopie import cli
 from tests.support import compared, ring
-from tests.unit.cli.test_cli import run
+from tests.support.command import run
 
 
 @pytest.fixture

@@ -14,44 +14,8 @@ from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder, without
 from tests.support.nsys_export import Export
-from visualizer import pages
+from tests.support.pages import APP, PATIENCE, ROOT, VIEWS, metrics, said, start, view
 from visualizer.look import theme
-
-ROOT = Path(__file__).resolve().parents[3]
-APP = ROOT / "visualizer" / "app.py"
-VIEWS = [view.name for view in pages.VIEWS]
-PATIENCE = 60
-
-
-def start(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> AppTest:
-    """The app as `streamlit run` starts it, on its first page."""
-    monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
-    return AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
-
-
-def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path, **query: str) -> AppTest:
-    """One page alone, with the sidebar, as the address's ``query`` asks for it."""
-    monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
-    script = f"""
-from visualizer.controls import filters
-from visualizer.session import state
-from visualizer.views import {name}
-if state.is_open():
-    filters.sidebar()
-    {name}.show()
-"""
-    app = AppTest.from_string(script, default_timeout=PATIENCE)
-    for key, value in query.items():
-        app.query_params[key] = value
-    return app.run()
-
-
-def metrics(app: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
-
-
-def said(app: AppTest) -> str:
-    return " ".join(element.value for element in [*app.error, *app.warning, *app.info, *app.success])
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from snoopie.figures import colours
 from tests.support.encoder import HOST, START_NS, TraceBuilder
-from tests.unit.visualizer.test_app import metrics, said, view
+from tests.support.pages import metrics, said, view
 from visualizer.parts.places import Place
 from visualizer.pictures import network
 from visualizer.session.filters import Filters

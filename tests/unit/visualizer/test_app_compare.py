@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import compared, mixed, ring
 from tests.support.encoder import TraceBuilder
-from tests.unit.visualizer.test_app import metrics, said, view
+from tests.support.pages import metrics, said, view
 
 
 @pytest.fixture

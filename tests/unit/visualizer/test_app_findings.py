@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 import snoopie
 from snoopie.analysis.findings import RULES
 from tests.support.encoder import TraceBuilder
-from tests.unit.analysis.findings.test_findings import ACCESSES, FILE, MIB, SECTORS, App, reads
-from tests.unit.visualizer.test_app import ROOT, start
+from tests.support.pages import PATIENCE, ROOT, start, until
+from tests.support.program import ACCESSES, FILE, MIB, SECTORS, App, reads
 from visualizer import pages
 from visualizer.session import background
 from visualizer.session.filters import Filters
@@ -54,15 +54,16 @@ def test_cards(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
 def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
     monkeypatch.setattr(background, "_FEW", 0)
     app = start(monkeypatch, trace)
-    end = time.monotonic() + 30
-    while len(titles(app)) < 2 and time.monotonic() < end:
-        assert not app.exception
+
+    def come() -> bool:
+        if len(titles(app)) == 2:
+            return True
         # What the counts say is there meanwhile.
         assert len(titles(app)) == 1
         assert any("Looking through the accesses" in caption.value for caption in app.caption)
-        time.sleep(0.2)
-        app.run()
-    assert len(titles(app)) == 2
+        return False
+
+    until(app, come)
     assert not any("Looking through" in caption.value for caption in app.caption)
 
 
@@ -108,7 +109,7 @@ def test_no_process_stays_behind(tmp_path: Path) -> None:
         "print(worker._running().pid, flush=True)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while alive(int(done.stdout)) and time.monotonic() < end:
         time.sleep(0.1)
     assert not alive(int(done.stdout))

@@ -14,7 +14,7 @@ from tests.support import busy
 from tests.support.busy import AT, MIB, MS, START, US
 from tests.support.encoder import SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
-from tests.unit.visualizer.test_app import metrics, said, view
+from tests.support.pages import metrics, said, view
 from visualizer.look import theme
 from visualizer.pictures import time_axis
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
-from tests.unit.visualizer.test_app import metrics, said, view
+from tests.support.pages import PATIENCE, metrics, said, until, view
 from visualizer.session import background
 from visualizer.session.question import Question
 
@@ -67,7 +65,7 @@ def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path:
     released, answer = threading.Event(), background._Worker.answer
 
     def held(self: background._Worker, question: Question[Any]) -> object:
-        assert released.wait(30)
+        assert released.wait(PATIENCE)
         return answer(self, question)
 
     monkeypatch.setattr(background._Worker, "answer", held)
@@ -77,25 +75,16 @@ def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path:
     assert "Going through the recorded accesses" in captions(app)
     assert metrics(app) == {}
     released.set()
-    wait_until(app, lambda: "Each cell is" in captions(app))
+    until(app, lambda: "Each cell is" in captions(app))
     assert metrics(app) == {"Size": "2 MiB", "Owner": "GPU 0", "Bytes moved": "22.2 KiB", "Accesses": "128"}
-    # What comes after the picture follows.
-    wait_until(app, lambda: "By which instructions" in texts(app))
+    # What comes after the picture is there as well.
+    until(app, lambda: "By which instructions" in texts(app))
     # A part of the object is the same as here.
     app.button(key="object_from_Zoom in").click().run()
-    wait_until(app, lambda: "Going through" not in captions(app))
+    until(app, lambda: "Going through" not in captions(app))
     later = captions(app)
     monkeypatch.setattr(background, "_FEW", 1 << 30)
     assert captions(app.run()) == later
-
-
-def wait_until(app: AppTest, there: Callable[[], bool]) -> None:
-    """Runs the page again and again, as a browser does that waits for an answer."""
-    end = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.2)
-        assert not app.run().exception
 
 
 AHEAD = """
@@ -121,12 +110,12 @@ def test_the_first_look_was_made_ahead(monkeypatch: pytest.MonkeyPatch, ring_pat
     monkeypatch.setattr(background._Worker, "answer", told)
     monkeypatch.setattr(background, "_FEW", 0)
     monkeypatch.setattr(sys, "argv", ["app.py", str(ring_path)])
-    app = AppTest.from_string(AHEAD, default_timeout=60).run()
-    wait_until(app, lambda: len(asked) == 6)
+    app = AppTest.from_string(AHEAD, default_timeout=PATIENCE).run()
+    until(app, lambda: len(asked) >= 6)
     assert asked == ["by_object", "reuse", "object_heat", "object_heat", "object_reuse", "reuse"]
     app.session_state["look"] = True
     # The last answer may be under way.
-    wait_until(app.run(), lambda: "By which instructions" in texts(app))
+    until(app, lambda: "By which instructions" in texts(app))
     assert "Each cell is 4 KiB" in captions(app)
     bars = " ".join(element.proto.body for element in app.get("html"))
     assert all(words in bars for words in ("1 ×", "KiB", "width: max(2px"))

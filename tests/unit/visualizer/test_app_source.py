@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
-from tests.unit.visualizer.test_app import ROOT, said, view
+from tests.support.pages import ROOT, said, view
 from visualizer.components import file_tree, listing
 from visualizer.look import theme
 

@@ -1,0 +1,58 @@
+"""The app's pages in Streamlit's own test harness, and what they say."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from visualizer import pages
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "visualizer" / "app.py"
+VIEWS = [view.name for view in pages.VIEWS]
+PATIENCE = 600  # seconds, for a machine that is busy with something else
+
+
+def start(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> AppTest:
+    """The app as `streamlit run` starts it, on its first page."""
+    monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
+    return AppTest.from_file(str(APP), default_timeout=PATIENCE).run()
+
+
+def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path, **query: str) -> AppTest:
+    """One page alone, with the sidebar, as the address's ``query`` asks for it."""
+    monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
+    script = f"""
+from visualizer.controls import filters
+from visualizer.session import state
+from visualizer.views import {name}
+if state.is_open():
+    filters.sidebar()
+    {name}.show()
+"""
+    app = AppTest.from_string(script, default_timeout=PATIENCE)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def said(app: AppTest) -> str:
+    return " ".join(element.value for element in [*app.error, *app.warning, *app.info, *app.success])
+
+
+def until(app: AppTest, come: Callable[[], bool]) -> None:
+    """Runs the page again until something has come from elsewhere, which takes no turn of its own."""
+    end = time.monotonic() + PATIENCE
+    while not come():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.02)
+        assert not app.run().exception
