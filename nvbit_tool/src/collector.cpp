@@ -204,10 +204,11 @@ void Collector::contradicted(const Context& context, const Flight& flight, uint3
     const uint64_t without = flight.function->liveness.distrust();
     tally_.harmless -= without;
     tally_.lost += without;
-    notices_.note_once("kernel " + without_arguments(flight.function->name) + ": " + instruction + " left GPU " +
-                       std::to_string(context.gpu()) + ", although the parameters that its address is made from (at" + roots +
-                       ") did not lead out of it; its launches run all probes from now on" +
-                       (without ? ", and " + std::to_string(without) + " that ran without any are counted as lost" : ""));
+    const std::string text = "kernel " + without_arguments(flight.function->name) + ": " + instruction + " left GPU " +
+                             std::to_string(context.gpu()) + ", although the parameters that its address is made from (at" + roots +
+                             ") did not lead out of it; its launches run all probes from now on" +
+                             (without ? ", and " + std::to_string(without) + " that ran without any are counted as lost" : "");
+    if (notices_.note_once(text)) say(text);
 }
 
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {

@@ -195,7 +195,7 @@ class TraceAttributes(TraceCore):
     @cached_property
     def launches(self) -> pd.DataFrame:
         """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group
-        stack.
+        stack bare (1: ran without probes, because no access of it could leave its GPU).
 
         ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
         """

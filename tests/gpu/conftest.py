@@ -12,12 +12,19 @@ from pathlib import Path
 
 import gpu_coverage
 import gpu_machine
+import gpu_runs
 import pytest
 from gpu_runs import Runner
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--probes", choices=("live", "full", "check"), help="what runs that do not say have as PROBES")
     parser.addoption("--coverage", type=Path, metavar="FILE", help="write what was verified: docs/coverage.md")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if probes := config.getoption("--probes", default=None):
+        gpu_runs.DEFAULTS["PROBES"] = probes
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

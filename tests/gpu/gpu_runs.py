@@ -57,6 +57,9 @@ NEEDS = {
 # Variables of the user's shell that would change what the tests see. Where disassembly is kept changes only the time.
 SETTINGS = {*BY_VARIABLE, "LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"} - {"SNOOPIE_CACHE"}
 
+# Settings of the collector in every run that does not say others, by options of pytest.
+DEFAULTS: dict[str, str] = {}
+
 LIBRARIES = {
     # NVLink multicast can put switches that others share out of service: no library may try it.
     "NCCL_NVLS_ENABLE": "0",
@@ -114,7 +117,7 @@ def environment(visible: Sequence[str] | None = None, **settings: str) -> dict[s
 
 def traced_environment(visible: Sequence[str] | None = None, **settings: str) -> dict[str, str]:
     """The environment of a run under the collector."""
-    return environment(visible, **{"LD_PRELOAD": str(gpu_machine.tool())} | settings)
+    return environment(visible, **{"LD_PRELOAD": str(gpu_machine.tool())} | DEFAULTS | settings)
 
 
 @dataclass(frozen=True)
@@ -225,6 +228,11 @@ def start_ranks(
         return Run(failed[0] if failed else 0, "".join(texts[0::2]), "".join(texts[1::2]), folder)
 
 
+def no_contradiction(run: Run) -> None:
+    """Fails where an access left its GPU that was not to, by its launch's parameters."""
+    assert "although the parameters" not in run.stderr, run.stderr
+
+
 class Runner:
     """Runs programs of apps/; equal runs happen once, because every start of NVBit takes seconds."""
 
@@ -261,6 +269,7 @@ class Runner:
         run = self._once(True, program, arguments, visible, variant, settings)
         assert run.stdout == native.stdout, run.stderr
         assert run.status == native.status, run.stderr
+        no_contradiction(run)
         return run
 
     def ranks(self, program: str, *arguments: int, visible: Sequence[str], view: View = "all", **settings: str) -> Run:
@@ -271,6 +280,7 @@ class Runner:
         assert native.status == 0, native.stdout + native.stderr
         run = self._ranks_once(True, program, arguments, visible, view, settings)
         assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
+        no_contradiction(run)
         return run
 
     def _ranks_once(

@@ -18,7 +18,7 @@ void Boarding::without_probes(const Context& context, ContextFunction& function,
     ++tally_->harmless;
     ++function.launches_measured;
     function.liveness.ran_without();
-    write(context, ++last_launch_, function, call);
+    write(context, ++last_launch_, function, call, true);
 }
 
 std::optional<Flight> Boarding::board(Context& context, ContextFunction& function) {
@@ -43,13 +43,13 @@ void Boarding::lose(Context& context, std::optional<Flight>* flight) {
 }
 
 void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
-    write(context, flight.launch, *flight.function, call);
+    write(context, flight.launch, *flight.function, call, false);
 }
 
-void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call) {
+void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, bool bare) {
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              current_collective_group(context.gpu()), stack_()});
+                              current_collective_group(context.gpu()), stack_(), bare});
 }
 
 }  // namespace snoopie

@@ -35,7 +35,7 @@ class Boarding {
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
   private:
-    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call);
+    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, bool bare);
 
     Instrumenter* const instrumenter_;
     TraceWriter* const writer_;

@@ -108,7 +108,8 @@ constexpr int kFormatVersion = 3;
     C(block_z, u4, "threads", {}, "block size in z")                                                        \
     C(shared_memory, u4, "bytes", {}, "dynamic shared memory of a block")                                   \
     C(group, u4, "", role::optional(role::group), "the group of collectives that it carries out, 0 = none") \
-    C(stack, u4, "", role::optional(role::row_or_none("stacks")), "who launched it, 0 = unknown")
+    C(stack, u4, "", role::optional(role::row_or_none("stacks")), "who launched it, 0 = unknown")           \
+    C(bare, u1, "", role::optional(role::flag), "1 = it ran without probes, as no access could leave its GPU; it has no counts")
 
 #define SNOOPIE_COUNTS(C)                                                                                                               \
     C(launch, u4, "", role::row("launches"), "the launch")                                                                              \
@@ -279,34 +280,33 @@ constexpr int kFormatVersion = 3;
 constexpr bool kRequired = true, kOptional = false;
 
 // T(table, Row, COLUMNS, required, doc); a table's id is its place here, from 2 (0 is the header, 1 the footer).
-#define SNOOPIE_TABLES(T)                                                                                                            \
-    T(strings, StringRow, SNOOPIE_STRINGS, kRequired, "interned strings")                                                            \
-    T(lines, LineRow, SNOOPIE_LINES, kRequired, "source lines, each with the line it was inlined at")                                \
-    T(functions, FunctionRow, SNOOPIE_FUNCTIONS, kRequired, "instrumented kernels and the device functions they call")               \
-    T(sites, SiteRow, SNOOPIE_SITES, kRequired, "static memory instructions")                                                        \
-    T(sets, SetRow, SNOOPIE_SETS, kOptional, "GPUs of multicast objects")                                                            \
-    T(modules, ModuleRow, SNOOPIE_MODULES, kOptional, "files that the program's code was loaded from")                               \
-    T(frames, FrameRow, SNOOPIE_FRAMES, kOptional, "places in the program from which calls were made")                               \
-    T(stacks, StackRow, SNOOPIE_STACKS, kOptional, "call stacks: a frame and the stack of its caller")                               \
-    T(symbols, SymbolRow, SNOOPIE_SYMBOLS, kOptional, "functions and source lines of frames")                                        \
-    T(objects, ObjectRow, SNOOPIE_OBJECTS, kOptional, "allocations")                                                                 \
-    T(frees, FreeRow, SNOOPIE_FREES, kOptional, "ends of allocations")                                                               \
-    T(launches, LaunchRow, SNOOPIE_LAUNCHES, kRequired,                                                                              \
-      "instrumented launches; without counts if the call failed or its end was not seen")                                            \
-    T(counts, CountRow, SNOOPIE_COUNTS, kRequired, "exact totals per launch, site, owner and object")                                \
-    T(sampling, SamplingRow, SNOOPIE_SAMPLING, kOptional, "kernels of which only some launches were measured")                       \
-    T(patterns, PatternRow, SNOOPIE_PATTERNS, kOptional, "what many single accesses have in common")                                 \
-    T(records, RecordRow, SNOOPIE_RECORDS, kOptional, "single accesses whose lanes are evenly spaced")                               \
-    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, kOptional, "single accesses whose lanes are not")                                  \
-    T(bulk, BulkRow, SNOOPIE_BULK, kOptional, "single bulk and tensor copies by a kernel")                                           \
-    T(copies, CopyRow, SNOOPIE_COPIES, kOptional, "copies started by the host whose ends lie on different GPUs, or on host and GPU") \
-    T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, kOptional, "NCCL calls")                                                      \
-    T(spans, SpanRow, SNOOPIE_SPANS, kOptional, "when launches ran on their GPUs, instrumented; graphs' nodes have none")            \
-    T(call_totals, CallTotalRow, SNOOPIE_CALL_TOTALS, kOptional, "driver calls, summed")                                             \
-    T(call_times, CallTimeRow, SNOOPIE_CALL_TIMES, kOptional, "driver calls by how long they took")                                  \
-    T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, kOptional, "driver calls that failed")                                         \
-    T(calls, CallRow, SNOOPIE_CALLS, kOptional, "single driver calls, with CALLS=all")                                               \
-    T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, kOptional, "memory in use, as the driver reports it")                            \
+#define SNOOPIE_TABLES(T)                                                                                                               \
+    T(strings, StringRow, SNOOPIE_STRINGS, kRequired, "interned strings")                                                               \
+    T(lines, LineRow, SNOOPIE_LINES, kRequired, "source lines, each with the line it was inlined at")                                   \
+    T(functions, FunctionRow, SNOOPIE_FUNCTIONS, kRequired, "instrumented kernels and the device functions they call")                  \
+    T(sites, SiteRow, SNOOPIE_SITES, kRequired, "static memory instructions")                                                           \
+    T(sets, SetRow, SNOOPIE_SETS, kOptional, "GPUs of multicast objects")                                                               \
+    T(modules, ModuleRow, SNOOPIE_MODULES, kOptional, "files that the program's code was loaded from")                                  \
+    T(frames, FrameRow, SNOOPIE_FRAMES, kOptional, "places in the program from which calls were made")                                  \
+    T(stacks, StackRow, SNOOPIE_STACKS, kOptional, "call stacks: a frame and the stack of its caller")                                  \
+    T(symbols, SymbolRow, SNOOPIE_SYMBOLS, kOptional, "functions and source lines of frames")                                           \
+    T(objects, ObjectRow, SNOOPIE_OBJECTS, kOptional, "allocations")                                                                    \
+    T(frees, FreeRow, SNOOPIE_FREES, kOptional, "ends of allocations")                                                                  \
+    T(launches, LaunchRow, SNOOPIE_LAUNCHES, kRequired, "measured launches; without counts if the call failed or its end was not seen") \
+    T(counts, CountRow, SNOOPIE_COUNTS, kRequired, "exact totals per launch, site, owner and object")                                   \
+    T(sampling, SamplingRow, SNOOPIE_SAMPLING, kOptional, "kernels of which only some launches were measured")                          \
+    T(patterns, PatternRow, SNOOPIE_PATTERNS, kOptional, "what many single accesses have in common")                                    \
+    T(records, RecordRow, SNOOPIE_RECORDS, kOptional, "single accesses whose lanes are evenly spaced")                                  \
+    T(scattered, ScatteredRow, SNOOPIE_SCATTERED, kOptional, "single accesses whose lanes are not")                                     \
+    T(bulk, BulkRow, SNOOPIE_BULK, kOptional, "single bulk and tensor copies by a kernel")                                              \
+    T(copies, CopyRow, SNOOPIE_COPIES, kOptional, "copies started by the host whose ends lie on different GPUs, or on host and GPU")    \
+    T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, kOptional, "NCCL calls")                                                         \
+    T(spans, SpanRow, SNOOPIE_SPANS, kOptional, "when launches ran on their GPUs, instrumented; graphs' nodes have none")               \
+    T(call_totals, CallTotalRow, SNOOPIE_CALL_TOTALS, kOptional, "driver calls, summed")                                                \
+    T(call_times, CallTimeRow, SNOOPIE_CALL_TIMES, kOptional, "driver calls by how long they took")                                     \
+    T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, kOptional, "driver calls that failed")                                            \
+    T(calls, CallRow, SNOOPIE_CALLS, kOptional, "single driver calls, with CALLS=all")                                                  \
+    T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, kOptional, "memory in use, as the driver reports it")                               \
     T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")
 
 enum class Table : uint32_t {

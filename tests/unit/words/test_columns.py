@@ -20,7 +20,7 @@ from snoopie.report import page
 from snoopie.words import columns
 from snoopie.words.columns import COLUMNS, Kind
 from tests.support import busy, mixed, ring
-from tests.unit.visualizer.test_app import view
+from tests.support.pages import view
 from visualizer import pages
 from visualizer.parts import tables
 

@@ -1,0 +1,155 @@
+// pointers: addresses that parameters lead to in all ways. Each kernel is launched `launches` times. Its 1024 threads store 4 bytes each,
+// in the third launch of every four into the memory of GPU 1, in the others into that of GPU 0, which runs it. What differs between these
+// launches, and the line of the store:
+//   direct      the pointer                                       plain: store
+//   in_struct   a pointer in a struct, between two integers       member: store
+//   in_table    one of four pointers in a struct, by its index    entry: store
+//   from_memory a pointer in the GPU's memory                     loaded: store
+//   managed     a pointer in managed memory                       page: store
+//   constant    a pointer in __constant__ memory                  bank: store
+//   shared      a pointer that goes through shared memory         tile: store
+//   distance    a distance in bytes                               bytes: store
+//   elements    a distance in elements, in 64 bits                far: store
+//   number      a distance in elements, in 32 bits                near: store
+//   difference  another pointer, of which the kernel takes the distance      other: store
+//   before      a pointer before its allocation                   behind: store
+//   either      which of two pointers is taken                    chosen: store
+//   shuffled    which of two pointers other lanes hand over       handed: store
+//   function    a pointer that a function through a pointer returns          called: store
+//   swapped     which of two pointers a loop ends with            last: store
+#include <cstdint>
+#include <vector>
+
+#include "arrays.cuh"
+
+constexpr const char* kUsage = "pointers [launches]";
+constexpr int kThreads = 1024;
+constexpr size_t kBytes = 8 << 20;  // four pages each, so that nothing shares a page
+
+__device__ __forceinline__ uint32_t thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+__global__ void direct(uint32_t* to) {
+    to[thread()] = 1;  // remote: plain
+}
+
+struct Pair {
+    int32_t scale;
+    int32_t first;
+    uint32_t* to;
+};
+__global__ void in_struct(Pair pair) {
+    pair.to[thread() * pair.scale + pair.first] = 1;  // remote: member
+}
+
+struct Table {
+    uint32_t* to[4];
+};
+__global__ void in_table(Table table, int which) {
+    table.to[which][thread()] = 1;  // remote: entry
+}
+
+__global__ void from_memory(uint32_t** where) {
+    (*where)[thread()] = 1;  // remote: loaded
+}
+__global__ void managed(uint32_t** where) {
+    (*where)[thread()] = 1;  // remote: page
+}
+
+__constant__ uint32_t* constant_pointer;
+__global__ void constant() {
+    constant_pointer[thread()] = 1;  // remote: bank
+}
+
+__global__ void shared(uint32_t* to) {
+    __shared__ uint32_t* volatile kept[32];
+    if (threadIdx.x < 32) kept[threadIdx.x ^ 1] = to;
+    __syncthreads();
+    kept[threadIdx.x % 32][thread()] = 1;  // remote: tile
+}
+
+__global__ void distance(char* base, int64_t bytes) {
+    *reinterpret_cast<uint32_t*>(base + bytes + 4 * thread()) = 1;  // remote: bytes
+}
+__global__ void elements(uint32_t* base, int64_t count) {
+    base[count + thread()] = 1;  // remote: far
+}
+__global__ void number(uint32_t* base, int32_t count) {
+    base[count + static_cast<int64_t>(thread())] = 1;  // remote: near
+}
+__global__ void difference(uint32_t* base, uint32_t* other) {
+    const int64_t count = other - base;
+    base[count + thread()] = 1;  // remote: other
+}
+__global__ void before(uint32_t* to) {
+    to[4096 + thread()] = 1;  // remote: behind
+}
+__global__ void either(uint32_t* a, uint32_t* b, int second) {
+    (second ? b : a)[thread()] = 1;  // remote: chosen
+}
+__global__ void shuffled(uint32_t* a, uint32_t* b, int second) {
+    const uint64_t mine = reinterpret_cast<uint64_t>(second == static_cast<int>(threadIdx.x & 1) ? b : a);
+    const uint64_t others = __shfl_xor_sync(~0u, second < 2 ? mine : reinterpret_cast<uint64_t>(a), 1);
+    const uint64_t place = second < 2 ? reinterpret_cast<uint64_t>(b) : others;
+    reinterpret_cast<uint32_t*>(place)[thread()] = 1;  // remote: handed
+}
+
+using Step = uint32_t* (*)(uint32_t*);
+__device__ __noinline__ uint32_t* keep(uint32_t* p) { return p; }
+__device__ __noinline__ uint32_t* move_on(uint32_t* p) { return p + 1; }
+__device__ Step steps[] = {keep, move_on};
+__global__ void function(uint32_t* to, int which) {
+    steps[which](to)[thread()] = 1;  // remote: called
+}
+__global__ void swapped(uint32_t* a, uint32_t* b, int turns) {
+    for (int i = 0; i < turns; ++i) {
+        uint32_t* const other = a;
+        a = b;
+        b = other;
+    }
+    a[thread()] = 1;  // remote: last
+}
+
+int main(int argc, char** argv) {
+    const int launches = argc > 1 ? static_cast<int>(argument(argv[1], 4, 100000, kUsage)) : 4;
+    open_gpus("pointers");
+    const Array own(0, kBytes), peer(1, kBytes), slot(0, kBytes), source(0, kBytes);
+    uint32_t* const here = own;
+    uint32_t* const there = peer;
+    CHECK(cudaSetDevice(0));
+    uint32_t** paged = nullptr;
+    CHECK(cudaMallocManaged(&paged, 2 << 20));
+    const dim3 grid(kThreads / 256), block(256);
+    for (int i = 0; i < launches; ++i) {
+        const bool far = i % 4 == 2;
+        uint32_t* const to = far ? there : here;
+        const int64_t bytes = far ? reinterpret_cast<char*>(there) - reinterpret_cast<char*>(here) : 0;
+        direct<<<grid, block>>>(to);
+        in_struct<<<grid, block>>>({1, 5, to});
+        in_table<<<grid, block>>>({here, there, here, here}, far ? 1 : i % 2 ? 0 : 3);
+        CHECK(cudaMemcpy(slot.address, &to, sizeof to, cudaMemcpyHostToDevice));
+        from_memory<<<grid, block>>>(slot);
+        CHECK(cudaDeviceSynchronize());
+        *paged = to;
+        managed<<<grid, block>>>(paged);
+        CHECK(cudaMemcpyToSymbol(constant_pointer, &to, sizeof to));
+        constant<<<grid, block>>>();
+        shared<<<grid, block>>>(to);
+        distance<<<grid, block>>>(reinterpret_cast<char*>(here), bytes);
+        elements<<<grid, block>>>(here, bytes / 4);
+        // Only where the other allocation is near enough; nothing is expected where it is not.
+        const bool near = bytes / 4 == static_cast<int32_t>(bytes / 4);
+        number<<<grid, block>>>(near ? here : to, near ? static_cast<int32_t>(bytes / 4) : 0);
+        difference<<<grid, block>>>(here, to);
+        before<<<grid, block>>>(to - 4096);
+        either<<<grid, block>>>(here, there, far);
+        shuffled<<<grid, block>>>(here, there, far ? 1 : 2);
+        function<<<grid, block>>>(to, i % 2);
+        swapped<<<grid, block>>>(here, there, far ? 3 : 4);
+    }
+    CHECK(cudaDeviceSynchronize());
+    const std::vector<uint32_t> stored = peer.read<uint32_t>();
+    bool right = true;
+    for (int i = 5; i < kThreads; ++i) right &= stored[i] == 1;
+    CHECK(cudaFree(paged));
+    return verdict(right);
+}
