@@ -24,12 +24,15 @@ void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool ne
 
 void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {
     nvbit_set_at_launch(context_->handle(), call.function, value);
-    const std::unique_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     // A function that several kernels call follows the switch of the one that was launched last.
     const bool overruled = function.shares_code && function.shared_writes_seen != shared_writes_;
-    // For a kernel with hundreds of functions this takes 2 ms, also when it changes nothing.
-    if (new_code || overruled || instrumented != function.enabled) {
-        nvbit_enable_instrumented(context_->handle(), call.function, instrumented);
+    const bool switches = new_code || overruled || instrumented != function.enabled;
+    lock.unlock();
+    // The value takes effect with this call only. For a kernel with hundreds of related functions it takes 2 ms if it goes to them, too.
+    nvbit_enable_instrumented(context_->handle(), call.function, instrumented, switches);
+    lock.lock();
+    if (switches) {
         pending_ = true;
         if (function.shares_code) ++shared_writes_;
     }
