@@ -215,7 +215,8 @@ void control() {
     CHECK_EQ(after({a, load, b, "@P0 BRA 0x10", "EXIT"}), "LD [0 1]");
     // Lanes that wait for others go on where these meet.
     CHECK_EQ(after({a, "BSSY B0, 0x60", "@P0 BRA 0x50", b, "BSYNC B0", "BSYNC B0", load}), "LD [0 1]");
-    CHECK_EQ(after({a, "BSSY B0, 0x60", b, "BSYNC B0", "EXIT", "EXIT", load}), "LD [0 1]");
+    CHECK_EQ(after({a, "BSSY B0, 0x60", b, "BSYNC B0", "EXIT", "EXIT", load}), "LD [1]");
+    CHECK_EQ(after({a, "BSSY B0, 0x60", "@P0 BSYNC B0", b, "BSYNC B0", "EXIT", load}), "LD [0 1]");
     // A function of its own, to which it returns from where it was called; and another's.
     CHECK_EQ(after({a, "MOV R8, 0x30", "CALL.REL.NOINC 0x50", load, "EXIT", "IADD3 R2, R2, 0x4, RZ", "RET.REL.NODEC R8 0x0"}), "LD [0]");
     CHECK_EQ(after({a, "CALL.REL.NOINC 0x9000", load, "EXIT"}), "LD ?");
