@@ -120,7 +120,8 @@ class Values {
 // --- Operands ---
 
 constexpr size_t kUniform = 256;  // the first uniform register, behind the general ones
-constexpr size_t kRegisters = 512;
+constexpr size_t kBarrier = 512;  // the first barrier of lanes that wait for each other
+constexpr size_t kRegisters = 528;
 constexpr size_t kZero = kRegisters;  // RZ and URZ
 
 template <size_t N>
@@ -156,6 +157,12 @@ std::optional<size_t> register_of(std::string_view text) {
     const auto found = number<uint32_t>(text.substr(uniform ? 2 : 1), 10);
     if (!found || *found >= kUniform) return std::nullopt;
     return *found + (uniform ? kUniform : 0);
+}
+
+std::optional<size_t> barrier_of(std::string_view text) {
+    const auto found = begins_with(text, "B") ? number<uint32_t>(text.substr(1), 10) : std::nullopt;
+    if (!found || *found >= kRegisters - kBarrier) return std::nullopt;
+    return kBarrier + *found;
 }
 
 // "128" of "128x16".
@@ -240,9 +247,13 @@ struct Write {
     bool joins = false;  // it may not be written: what was there can stay
 };
 
+constexpr int kNoGuard = -1;
+
 struct Step {
     std::vector<Write> writes;
     bool all_unknown = false;  // it may write anything
+    int guard = kNoGuard;      // the predicate under which it runs, twice its number and one more if negated
+    uint8_t predicates = 0;    // that it writes
     bool joins = false;        // the same of all
 };
 
@@ -267,15 +278,15 @@ constexpr std::array<std::string_view, 5> kGoing = {"BRA", "JMP", "CALL", "WARPS
 // Moves of numbers that can be places to return to.
 constexpr std::array<std::string_view, 6> kHolding = {"MOV", "MOV32I", "UMOV", "IMAD", "SEL", "USEL"};
 // No register, general or uniform.
-constexpr std::array<std::string_view, 71> kNoResult = {
-    "ACQBULK", "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR", "DEPBAR",
-    "ERRBAR",  "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP", "NOP",
-    "PREEXIT", "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",       "STL",
-    "STS",     "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",     "FSETP",
-    "DSETP",   "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",    "UPLOP3",
-    "UPSETP",  "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",    "UBLKRED",
-    "UBLKPF",  "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",    "UTCHMMA",
-    "UTCQMMA", "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT"};
+constexpr std::array<std::string_view, 72> kNoResult = {
+    "ACQBULK", "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
+    "ERRBAR",  "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
+    "PREEXIT", "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
+    "STS",     "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
+    "DSETP",   "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
+    "UPSETP",  "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
+    "UBLKPF",  "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
+    "UTCQMMA", "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID"};
 
 class Translator {
   public:
@@ -292,7 +303,9 @@ class Translator {
     Step step_of(const SassLine& line, const SassEffect& effect) {
         Step step;
         step.joins = line.guard != SassLine::kAlways || line.guard_negated;
-        if (one_of(line.name, kNoResult) || line.name == "CALL") return step;
+        if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
+        step.predicates = effect.unknown ? 0x7f : effect.predicates;
+        if (write_barrier(line, &step) || one_of(line.name, kNoResult) || line.name == "CALL") return step;
         size_t first = 0;  // the result, behind predicates
         while (first < line.operands.size() && is_predicate(line.operands[first])) ++first;
         std::optional<size_t> result;
@@ -325,6 +338,27 @@ class Translator {
         for (size_t i = from; i < line.operands.size(); ++i)
             if (!is_predicate(line.operands[i])) sources.push_back(bare(line.operands[i]));
         return sources;
+    }
+
+    // A barrier holds the place where its lanes go on; it can be saved in a register.
+    bool write_barrier(const SassLine& line, Step* step) const {
+        if (line.operands.size() != 2) return false;
+        const auto to = barrier_of(line.operands[0]);
+        const auto from = barrier_of(line.operands[1]);
+        const bool moves = line.name == "BMOV" && has(line.modifiers, "32");
+        const auto write = [&](size_t reg, Term term) {
+            step->writes.push_back({reg, {term}, false, false});
+            return true;
+        };
+        if (line.name == "BSSY" && to) {
+            const auto place = immediate(line.operands[1]);
+            const bool known = place && places_.count(*place);
+            return write(*to, {{kZero, known ? values_.id_of({false, false, {}, {}, {*place}}) : kUnknown}, Use::moved});
+        }
+        if (const auto reg = register_of(line.operands[1]); moves && to && reg) return write(*to, {{*reg, kScalar}, Use::moved});
+        if (const auto reg = register_of(line.operands[0]); moves && from && reg && *reg != kZero)
+            return write(*reg, {{*from, kScalar}, Use::moved});
+        return false;
     }
 
     // One 32-bit word of a source, from its lowest.
@@ -487,6 +521,7 @@ struct Block {
     std::vector<size_t> next;           // blocks
     std::optional<size_t> forgetting;   // the same, behind the call of another function: everything may have changed
     std::optional<size_t> returns_by;   // the register with the place where it returns to; kZero if that is not seen
+    std::optional<size_t> waits_by;     // the barrier that says where lanes go on
     std::optional<size_t> behind_call;  // the block behind the call of a function of its own
 };
 
@@ -494,6 +529,7 @@ struct Graph {
     std::vector<Block> blocks;
     std::vector<size_t> block_of;  // by instruction
     std::vector<size_t> returns;   // blocks: behind calls, and places that the code names
+    std::vector<size_t> meetings;  // blocks: where lanes that wait for each other go on
 };
 
 // A call of a function in the same code, to `target`. A call that was not linked yet names a place that says nothing.
@@ -513,9 +549,7 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
     std::vector<bool> begins(lines.size() + 1, false);
     begins[0] = true;
     const bool has_returns = std::any_of(lines.begin(), lines.end(), [](const auto& line) { return line && line->name == "RET"; });
-    // Where the lanes that wait for each other go on, by barrier.
-    std::multimap<std::string_view, size_t> meetings;
-    bool moves_barriers = false;
+    std::vector<size_t> meetings;
     std::vector<size_t> returns;
     for (size_t i = 0; i < lines.size(); ++i) {
         const SassLine& line = *lines[i];
@@ -524,9 +558,8 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
             const auto found = at.find(target);
             if (found == at.end() || !goes_to_places(line, steps[i])) continue;
             begins[found->second] = true;
-            if (line.name == "BSSY") meetings.emplace(line.operands[0], found->second);
+            if (line.name == "BSSY") meetings.push_back(found->second);
         }
-        if (line.name == "BMOV" && !line.operands.empty() && begins_with(line.operands[0], "B")) moves_barriers = true;
         for (const std::string_view operand : line.operands) {
             const auto place = immediate(operand);
             const auto found = place ? at.find(*place) : at.end();
@@ -538,13 +571,17 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
     }
     graph.block_of.assign(lines.size(), 0);
     for (size_t i = 0; i < lines.size(); ++i) {
-        if (begins[i]) graph.blocks.push_back({i, i, {}, {}, {}, {}});
+        if (begins[i]) graph.blocks.push_back({i, i, {}, {}, {}, {}, {}});
         graph.blocks.back().end = i + 1;
         graph.block_of[i] = graph.blocks.size() - 1;
     }
-    for (const size_t to : returns) graph.returns.push_back(graph.block_of[to]);
-    std::sort(graph.returns.begin(), graph.returns.end());
-    graph.returns.erase(std::unique(graph.returns.begin(), graph.returns.end()), graph.returns.end());
+    const auto blocks_at = [&](const std::vector<size_t>& instructions) {
+        std::set<size_t> found;
+        for (const size_t i : instructions) found.insert(graph.block_of[i]);
+        return std::vector<size_t>(found.begin(), found.end());
+    };
+    graph.returns = blocks_at(returns);
+    graph.meetings = blocks_at(meetings);
     for (Block& block : graph.blocks) {
         const size_t last = block.end - 1;
         const SassLine& line = *lines[last];
@@ -562,12 +599,7 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
             local = name == "CALL" && calls_within(line, offsets[last], target);
         }
         // A lane that waits goes on where its own BSYNC says; the other instructions on which lanes wait let it go on behind them.
-        if (name == "BSYNC") {
-            const auto here = line.operands.empty() || moves_barriers ? std::pair(meetings.begin(), meetings.end())
-                                                                      : meetings.equal_range(line.operands[0]);
-            const bool known = here.first != here.second;
-            for (auto to = known ? here.first : meetings.begin(); to != (known ? here.second : meetings.end()); ++to) go(to->second);
-        }
+        if (name == "BSYNC") block.waits_by = line.operands.empty() ? kZero : barrier_of(line.operands[0]).value_or(kZero);
         if (name == "RET") {
             std::string_view place = line.operands.empty() ? std::string_view() : line.operands[0];
             place = place.substr(0, place.find(' '));
@@ -581,7 +613,7 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
         }
         const bool leaves = name == "EXIT" || name == "KILL" || name == "RET" || name == "BRA" || name == "JMP" || name == "CALL";
         // "BRA UP0, 0x10" and "BRA.DIV" have conditions of their own.
-        const bool conditional = !always || line.operands.size() > 1 || !line.modifiers.empty();
+        const bool conditional = !always || line.operands.size() > 1 || (name != "RET" && !line.modifiers.empty());
         if (!leaves || (name == "CALL" ? !always : conditional)) go(block.end);
     }
     return graph;
@@ -603,7 +635,8 @@ class Flow {
         }
         graph_ = graph_of(lines, effects, steps_, offsets, places_);
         for (const Block& block : graph_->blocks)
-            if (block.returns_by && *block.returns_by < kRegisters) wanted.push_back(*block.returns_by);
+            for (const auto& holds_place : {block.returns_by, block.waits_by})
+                if (holds_place) wanted.push_back(*holds_place);
         keep(std::move(wanted));
         run();
     }
@@ -615,6 +648,7 @@ class Flow {
         for (size_t b = 0; b < graph_->blocks.size(); ++b) {
             if (!reached_[b]) continue;
             State state = states_[b];
+            ++round_;
             for (size_t i = graph_->blocks[b].begin; i < graph_->blocks[b].end; ++i) {
                 visit(i, state);
                 apply(steps_[i], &state);
@@ -622,7 +656,10 @@ class Flow {
         }
     }
 
-    Id value(const State& state, size_t reg) const { return reg >= kRegisters ? kScalar : state[index_[reg]]; }
+    // At an instruction that is visited.
+    Id value(const State& state, size_t instruction, size_t reg) const {
+        return reg >= kRegisters ? kScalar : read(state, index_[reg], steps_[instruction].guard);
+    }
     Values& values() { return values_; }
 
   private:
@@ -657,10 +694,11 @@ class Flow {
                     if (term.word.reg != kZero) term.word.reg = index_[term.word.reg];
             }
         }
+        guarded_.resize(kept_);
         for (size_t i = 0; i < graph_->blocks.size(); ++i) {
             auto& active = active_.emplace_back();
             for (size_t s = graph_->blocks[i].begin; s < graph_->blocks[i].end; ++s)
-                if (steps_[s].all_unknown || !steps_[s].writes.empty()) active.push_back(s);
+                if (steps_[s].all_unknown || !steps_[s].writes.empty() || steps_[s].predicates != 0) active.push_back(s);
         }
     }
 
@@ -691,21 +729,35 @@ class Flow {
     void go_on(size_t b) {
         const Block& block = graph_->blocks[b];
         State state = states_[b];
+        ++round_;
         for (const size_t i : active_[b]) apply(steps_[i], &state);
         for (const size_t to : block.next) reach(to, state);
         if (block.forgetting) reach(*block.forgetting, State(kept_, kUnknown));
+        if (block.waits_by) {
+            if (const auto seen = places_in(*block.waits_by, state))
+                for (const size_t to : *seen) reach(to, state);
+            else
+                for (const size_t to : graph_->meetings) reach(to, state);
+        }
         if (!block.returns_by) return;
         has_returned_ = true;
         join(state, &returned_);
         for (const size_t to : open_) reach(to, returned_);
-        const Value& place = values_[*block.returns_by < kRegisters ? state[index_[*block.returns_by]] : kScalar];
-        const bool seen = !place.places.empty() && !place.unknown && !place.part && place.added.empty() && place.used.empty();
-        if (seen) {
-            for (const uint32_t to : place.places) reach(graph_->block_of[places_.at(to)], state);
+        if (const auto seen = places_in(*block.returns_by, state)) {
+            for (const size_t to : *seen) reach(to, state);
             return;
         }
         join(state, &unseen_returns_);
         for (const size_t to : graph_->returns) reach(to, unseen_returns_);
+    }
+
+    // The blocks that a register names; none if it may hold something else.
+    std::optional<std::vector<size_t>> places_in(size_t reg, const State& state) const {
+        const Value& value = values_[reg < kRegisters ? state[index_[reg]] : kUnknown];
+        if (value.places.empty() || value.unknown || value.part || !value.added.empty() || !value.used.empty()) return std::nullopt;
+        std::vector<size_t> found;
+        for (const uint32_t place : value.places) found.push_back(graph_->block_of[places_.at(place)]);
+        return found;
     }
 
     void reach(size_t to, const State& with) {
@@ -716,6 +768,12 @@ class Flow {
             return;
         }
         work_.insert(to);
+    }
+
+    void forget_guards(uint8_t predicates) {
+        if (predicates == 0) return;
+        for (Guarded& guarded : guarded_)
+            if (guarded.guard != kNoGuard && (predicates >> (guarded.guard / 2) & 1)) guarded = {};
     }
 
     bool join(const State& from, State* to) {
@@ -741,21 +799,33 @@ class Flow {
         }
     }
 
+    // What a register holds where this guard does.
+    Id read(const State& state, size_t kept, int guard) const {
+        const Guarded& guarded = guarded_[kept];
+        return guard != kNoGuard && guarded.round == round_ && guarded.guard == guard ? guarded.value : state[kept];
+    }
+
     void apply(const Step& step, State* state) {
         if (step.all_unknown) {
             state->assign(kept_, kUnknown);
+            ++round_;
             return;
         }
         results_.clear();
         for (const Write& write : step.writes) {
             Id result = write.unknown ? kUnknown : kScalar;
             for (const Term& term : write.terms) {
-                const Id one = term.word.reg == kZero ? term.word.value : (*state)[term.word.reg];
+                const Id one = term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
                 result = values_.join(result, used_as(one, term.use));
             }
-            results_.push_back(step.joins || write.joins ? values_.join((*state)[write.reg], result) : result);
+            results_.push_back(write.joins ? values_.join(read(*state, write.reg, step.guard), result) : result);
         }
-        for (size_t i = 0; i < step.writes.size(); ++i) (*state)[step.writes[i].reg] = results_[i];
+        for (size_t i = 0; i < step.writes.size(); ++i) {
+            Id& now = (*state)[step.writes[i].reg];
+            now = step.joins ? values_.join(now, results_[i]) : results_[i];
+            guarded_[step.writes[i].reg] = {step.guard == kNoGuard ? 0 : round_, step.guard, results_[i]};
+        }
+        forget_guards(step.predicates);
     }
 
     const std::unordered_map<uint32_t, size_t> places_;
@@ -774,6 +844,15 @@ class Flow {
     State unseen_returns_;   // of those that can go anywhere
     std::set<size_t> open_;  // blocks behind calls to which no return was seen to lead
     std::vector<Id> results_;
+
+    // Code without branches reads under a guard what it wrote under the same. Within a block, while the predicate stays as it is.
+    struct Guarded {
+        size_t round = 0;  // that of now, or it counts no more
+        int guard = kNoGuard;
+        Id value = kScalar;
+    };
+    size_t round_ = 1;
+    std::vector<Guarded> guarded_;  // by kept register
 };
 
 // --- Addresses ---
@@ -860,7 +939,7 @@ std::vector<Roots> roots_of(const std::vector<std::optional<SassLine>>& lines, c
         if (found == wanted.end()) return;
         const auto half = [&](const std::vector<size_t>& of) {
             Id sum = kScalar;
-            for (const size_t reg : of) sum = flow.values().join(sum, flow.value(state, reg));
+            for (const size_t reg : of) sum = flow.values().join(sum, flow.value(state, instruction, reg));
             return sum;
         };
         for (const size_t i : found->second)
