@@ -198,6 +198,7 @@ void arithmetic() {
     // Of results whose width is not known, what is behind the first register can stay.
     for (const char* one : {"CS2R.32 R8, SR_CLOCKLO", "F2F.F32.F64 R8, R20", "MATCH.ANY.U64 R8, R20", "F2I.F64.TRUNC R8, R20"})
         CHECK_EQ(by({"LDS.64 R8, [R20]", one, "IADD3 R4, P0, R2, R9, RZ", "IADD3.X R5, R3, R9, RZ, P0, !PT"}), "LD ?");
+    CHECK_EQ(by({"LDS.64 R8, [R20]", "FADD R6, RZ, |R9|.reuse", "IADD3 R4, P0, R2, R6, RZ", "IADD3.X R5, R3, R6, RZ, P0, !PT"}), "LD ?");
     // 32 bits of another memory are an index where they are widened, and a half of a pointer where they are the upper half.
     for (const char* from : {"LDS R8, [R20]", "LDL R8, [R1]", "LD.E R8, [R20.64]", "ATOMS.ADD R8, [R20], R21"}) {
         const std::string index = std::string_view(from).substr(0, 3) == "LD." ? "LD ?, LD [0]" : "LD [0]";
@@ -265,6 +266,7 @@ void control() {
     CHECK_EQ(after({"BSSY B0, 0x80", "BMOV.32.CLEAR R9, B0", "BSSY B0, 0x50", a, "BSYNC B0", "BMOV.32 B0, R9", b, "BSYNC B0", load}),
              "LD [1]");
     CHECK_EQ(after({"BSSY B0, 0x60", a, "BMOV.32 B0, R9", "BSYNC B0", "EXIT", "EXIT", load}), "LD [0]");
+    CHECK_EQ(after({a, "WARPSYNC.COLLECTIVE R9, 0x60", b, "ENDCOLLECTIVE", "EXIT", "EXIT", load}), "LD [0 1]");
     // What was written under a guard is read under the same, while its predicate stays.
     const std::string unknown = "LDS.64 R2, [R8]";
     const std::string guarded = "@P0 LDG.E R0, desc[UR4][R2.64]";

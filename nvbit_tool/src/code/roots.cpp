@@ -148,9 +148,9 @@ std::optional<uint32_t> immediate(std::string_view text) {
     return static_cast<uint32_t>(negative ? 0 - *value : *value);
 }
 
-// R12 or UR12, with .64 and the like behind it.
+// R12 or UR12, with .64 and the like behind it; also what is left of |R12|.reuse.
 std::optional<size_t> register_of(std::string_view text) {
-    text = text.substr(0, text.find('.'));
+    text = text.substr(0, text.find_first_of(".|"));
     if (text == "RZ" || text == "URZ") return kZero;
     const bool uniform = begins_with(text, "UR");
     if (!uniform && !begins_with(text, "R")) return std::nullopt;
@@ -551,6 +551,7 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
     const bool has_returns = std::any_of(lines.begin(), lines.end(), [](const auto& line) { return line && line->name == "RET"; });
     std::vector<size_t> meetings;
     std::vector<size_t> returns;
+    std::vector<size_t> behind_collectives;
     for (size_t i = 0; i < lines.size(); ++i) {
         const SassLine& line = *lines[i];
         if (effects[i].ends_block) begins[i + 1] = true;
@@ -559,6 +560,7 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
             if (found == at.end() || !goes_to_places(line, steps[i])) continue;
             begins[found->second] = true;
             if (line.name == "BSSY") meetings.push_back(found->second);
+            if (line.name == "WARPSYNC") behind_collectives.push_back(found->second);
         }
         for (const std::string_view operand : line.operands) {
             const auto place = immediate(operand);
@@ -599,6 +601,9 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
             local = name == "CALL" && calls_within(line, offsets[last], target);
         }
         // A lane that waits goes on where its own BSYNC says; the other instructions on which lanes wait let it go on behind them.
+        // What WARPSYNC.COLLECTIVE began goes on at the place that it named.
+        if (name == "ENDCOLLECTIVE")
+            for (const size_t to : behind_collectives) go(to);
         if (name == "BSYNC") block.waits_by = line.operands.empty() ? kZero : barrier_of(line.operands[0]).value_or(kZero);
         if (name == "RET") {
             std::string_view place = line.operands.empty() ? std::string_view() : line.operands[0];
