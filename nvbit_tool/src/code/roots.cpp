@@ -560,7 +560,9 @@ Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vec
             if (found == at.end() || !goes_to_places(line, steps[i])) continue;
             begins[found->second] = true;
             if (line.name == "BSSY") meetings.push_back(found->second);
-            if (line.name == "WARPSYNC") behind_collectives.push_back(found->second);
+            // Nearly always directly behind its end.
+            const bool behind_end = found->second > 0 && lines[found->second - 1]->name == "ENDCOLLECTIVE";
+            if (line.name == "WARPSYNC" && !behind_end) behind_collectives.push_back(found->second);
         }
         for (const std::string_view operand : line.operands) {
             const auto place = immediate(operand);
