@@ -301,6 +301,19 @@ void packing() {
     CHECK_EQ(site_width(pack_site(3, 5)), 32u);
 }
 
+// A load can have a predicate behind its address, without which a lane reads nothing; one before it is a result.
+void plan_of_loads() {
+    const auto probe_of = [](const char* text, bool pair, std::vector<PredicateOperand> predicates) {
+        return plan_probes({{0, text, "LDG.E", true, {{pair, false, 2, 0}}, {}, std::move(predicates)}}, true, 4).probes[0];
+    };
+    const Probe last = probe_of("LDG.E R4, [R2.64], !P1", true, {{1, true}});
+    CHECK(last.kind == Probe::Kind::source && last.predicate.number == 1 && last.predicate.negated);
+    const Probe both = probe_of("LDG.E P3, R4, [R2.64], P0", true, {{3, false}, {0, false}});
+    CHECK(both.kind == Probe::Kind::source && both.predicate.number == 0 && !both.predicate.negated);
+    CHECK(probe_of("LDG.E P3, R4, [R2.64]", true, {{3, false}}).kind == Probe::Kind::registers);
+    CHECK(probe_of("LDG.E R4, [R2], P1", false, {{1, false}}).kind == Probe::Kind::address);
+}
+
 void plan() {
     using Kind = Probe::Kind;
     const auto in_pair = [](int reg, int immediate) { return MemoryReference{true, false, reg, immediate}; };
@@ -469,6 +482,7 @@ int main() {
     sampling();
     packing();
     plan();
+    plan_of_loads();
     packs();
     ring();
     return test::summary("probe");

@@ -195,6 +195,21 @@ void arithmetic() {
     CHECK_EQ(by({"I2F R8, c[0x0][0x220]", "F2I.TRUNC.NTZ R8, R8", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0] 4");
     // The halves stay apart where two integers share a word.
     CHECK_EQ(by({"LDC R8, c[0x0][0x220]", "LDC R9, c[0x0][0x224]", "IMAD R8, R8, R10, R9", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0] 4 5");
+    // Of results whose width is not known, what is behind the first register can stay.
+    for (const char* one : {"CS2R.32 R8, SR_CLOCKLO", "F2F.F32.F64 R8, R20", "MATCH.ANY.U64 R8, R20", "F2I.F64.TRUNC R8, R20"})
+        CHECK_EQ(by({"LDS.64 R8, [R20]", one, "IADD3 R4, P0, R2, R9, RZ", "IADD3.X R5, R3, R9, RZ, P0, !PT"}), "LD ?");
+    CHECK_EQ(by({"LDS.64 R8, [R20]", "FADD R6, RZ, |R9|.reuse", "IADD3 R4, P0, R2, R6, RZ", "IADD3.X R5, R3, R6, RZ, P0, !PT"}), "LD ?");
+    // 32 bits of another memory are an index where they are widened, and a half of a pointer where they are the upper half.
+    for (const char* from : {"LDS R8, [R20]", "LDL R8, [R1]", "LD.E R8, [R20.64]", "ATOMS.ADD R8, [R20], R21"}) {
+        const std::string index = std::string_view(from).substr(0, 3) == "LD." ? "LD ?, LD [0]" : "LD [0]";
+        CHECK_EQ(by({from, "IMAD.WIDE R4, R8, 0x4, R2"}), index);
+        CHECK_EQ(by({from, "SHF.R.S32.HI R9, RZ, 0x1f, R8", "LEA R4, P0, R8, R2, 0x2", "LEA.HI.X R5, R8, R3, R9, 0x2, P0"}), index);
+        CHECK_EQ(by({from, "MOV R4, R2", "IADD3 R5, R3, R8, RZ"}), "LD ?");
+        CHECK_EQ(by({from, "MOV R9, R8", "LEA R4, P0, R10, R2, 0x2", "LEA.HI.X R5, R10, R3, R9, 0x2, P0"}), "LD ?");
+        CHECK_EQ(by({from, "IMAD R9, R8, 0x4, RZ", "MOV R4, R2", "IADD3 R5, R3, R9, RZ"}), "LD ?");
+        CHECK_EQ(by({from, "MOV R4, R2", "MOV R5, R8"}), "LD ?");
+    }
+    CHECK_EQ(by({"LDS.64 R8, [R20]", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD ?");
     // Both registers of a pair change at once.
     CHECK_EQ(by({"LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R4, 0x1, R2"}), "LD [0] 2");
 }
@@ -215,13 +230,57 @@ void control() {
     CHECK_EQ(after({a, load, b, "@P0 BRA 0x10", "EXIT"}), "LD [0 1]");
     // Lanes that wait for others go on where these meet.
     CHECK_EQ(after({a, "BSSY B0, 0x60", "@P0 BRA 0x50", b, "BSYNC B0", "BSYNC B0", load}), "LD [0 1]");
-    CHECK_EQ(after({a, "BSSY B0, 0x60", b, "BSYNC B0", "EXIT", "EXIT", load}), "LD [0 1]");
+    CHECK_EQ(after({a, "BSSY B0, 0x60", b, "BSYNC B0", "EXIT", "EXIT", load}), "LD [1]");
+    CHECK_EQ(after({a, "BSSY B0, 0x60", "@P0 BSYNC B0", b, "BSYNC B0", "EXIT", load}), "LD [0 1]");
     // A function of its own, to which it returns from where it was called; and another's.
     CHECK_EQ(after({a, "MOV R8, 0x30", "CALL.REL.NOINC 0x50", load, "EXIT", "IADD3 R2, R2, 0x4, RZ", "RET.REL.NODEC R8 0x0"}), "LD [0]");
     CHECK_EQ(after({a, "CALL.REL.NOINC 0x9000", load, "EXIT"}), "LD ?");
     CHECK_EQ(after({a, "CALL.ABS.NOINC R8", load, "EXIT"}), "LD ?");
     CHECK_EQ(after({a, load, "CALL.ABS.NOINC R8", "EXIT"}), "LD [0]");
     CHECK_EQ(after({a, "@P0 CALL.ABS.NOINC R8", load, "EXIT"}), "LD ?");
+    // A call that was not linked yet names its own end, or nothing.
+    CHECK_EQ(after({a, "CALL.REL.NOINC 0x20", load, "EXIT"}), "LD ?");
+    CHECK_EQ(after({a, "CALL.ABS.NOINC 0x0", load, "EXIT"}), "LD ?");
+    // Each of two functions returns to where it was called.
+    const std::vector<std::string> two = {
+        "MOV R8, 0x20",  "CALL.REL.NOINC 0x80", a, "MOV R9, 0x50", "CALL.REL.NOINC 0xa0", load, "EXIT", "EXIT", b, "RET.REL.NODEC R8 0x0",
+        "MOV R10, 0x10", "RET.REL.NODEC R9 0x0"};
+    CHECK_EQ(after(two), "LD [0]");
+    // Where the place to return to is not seen, any of them.
+    std::vector<std::string> hidden = two;
+    hidden[10] = "MOV R9, R12";
+    CHECK_EQ(after(hidden), "LD [0]");
+    hidden[8] = "LDC.64 R8, c[0x0][0x218]";
+    CHECK_EQ(after(hidden), "LD [0]");
+    hidden = two;
+    hidden[3] = "HFMA2 R9, -RZ, RZ, 0, 4.76837158203125e-06";
+    CHECK_EQ(after(hidden), "LD [0]");
+    hidden[9] = "RET.ABS.NODEC R8 0x0";
+    hidden[2] = "LDC.64 R2, c[0x0][0x220]";
+    CHECK_EQ(after(hidden), "LD [1 2]");
+    // A barrier's number is no place.
+    CHECK_EQ(after({"@P0 LDC.64 R2, c[0x0][0x210]", load, b, "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT"}), "LD [0]");
+    // Lanes go on where their own barrier says, also when it was saved.
+    const std::vector<std::string> meeting = {"BSSY B0, 0x40", a, "BSYNC B0", "EXIT", load, "BSSY B0, 0x80", b, "BSYNC B0", "EXIT"};
+    CHECK_EQ(after(meeting), "LD [0]");
+    CHECK_EQ(after({"BSSY B0, 0x80", "BMOV.32.CLEAR R9, B0", "BSSY B0, 0x50", a, "BSYNC B0", "BMOV.32 B0, R9", b, "BSYNC B0", load}),
+             "LD [1]");
+    CHECK_EQ(after({"BSSY B0, 0x60", a, "BMOV.32 B0, R9", "BSYNC B0", "EXIT", "EXIT", load}), "LD [0]");
+    CHECK_EQ(after({a, "WARPSYNC.COLLECTIVE R9, 0x60", b, "ENDCOLLECTIVE", "EXIT", "EXIT", load}), "LD [0 1]");
+    // What was written under a guard is read under the same, while its predicate stays.
+    const std::string unknown = "LDS.64 R2, [R8]";
+    const std::string guarded = "@P0 LDG.E R0, desc[UR4][R2.64]";
+    CHECK_EQ(after({unknown, "@P0 LDC.64 R2, c[0x0][0x210]", guarded}), "LD [0]");
+    CHECK_EQ(
+        after({unknown, "@P0 LDC.64 R6, c[0x0][0x210]", "@P0 IADD3 R2, P1, R6, R9, RZ", "@P0 IADD3.X R3, R7, RZ, RZ, P1, !PT", guarded}),
+        "LD [0]");
+    CHECK_EQ(after({unknown, "@!P0 LDC.64 R2, c[0x0][0x210]", guarded}), "LD ?");
+    CHECK_EQ(after({unknown, "@UP0 LDC.64 R2, c[0x0][0x210]", "@UP0 LDG.E R0, desc[UR4][R2.64]"}), "LD ?");
+    CHECK_EQ(after({unknown, "@P0 LDC.64 R2, c[0x0][0x210]", load}), "LD ?");
+    for (const char* change :
+         {"ISETP.NE.AND P0, PT, R9, RZ, PT", "IADD3 R9, P0, R9, R9, RZ", "@P1 PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x8", "R2P PR, R9, 0x7f",
+          "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R9", "@P0 LDS.64 R2, [R9]", "LDS.64 R2, [R9]", "@P1 LDS.64 R2, [R9]", "BSSY B0, 0x40"})
+        CHECK_EQ(after({unknown, "@P0 LDC.64 R2, c[0x0][0x210]", change, guarded, "EXIT"}), "LD ?");
     // Nobody knows where it goes, and what comes of it.
     CHECK_EQ(after({a, load, "BRX R8 -0x100", "EXIT"}), "LD ?");
     CHECK_EQ(after({a, "what is this", load}), "LD ?");

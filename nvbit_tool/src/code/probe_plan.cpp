@@ -13,6 +13,15 @@ namespace snoopie {
 
 namespace {
 
+// LDG.E R4, [R2.64], P0: a lane for which it does not hold reads nothing. Predicates before the address are results.
+bool reads_under_predicate(const Instruction& instruction, const Opcode& opcode) {
+    if (opcode.operation != Operation::load || instruction.predicates.empty()) return false;
+    const std::optional<SassLine> line = parse_sass(instruction.sass);
+    if (!line || line->operands.empty()) return false;
+    const std::string_view last = line->operands.back();
+    return last.substr(0, 1) == "P" || last.substr(0, 2) == "!P";
+}
+
 // None where the instruction's operands are not as expected.
 std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcode& opcode, bool tensor_maps) {
     if (opcode.reference >= instruction.references.size()) return std::nullopt;
@@ -22,11 +31,15 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
     switch (opcode.kind) {
         case Opcode::Kind::addressed:
             probe.kind = reference.register_pair ? Probe::Kind::registers : Probe::Kind::address;
-            // The only operand of LDGSTS that is a predicate; those of other instructions are results.
+            // The only operand of LDGSTS that is a predicate.
             if (instruction.references.size() == 2 && !instruction.predicates.empty()) {
                 if (!reference.register_pair) return std::nullopt;
                 probe.kind = Probe::Kind::source;
                 probe.predicate = instruction.predicates.front();
+            }
+            if (instruction.references.size() == 1 && reference.register_pair && reads_under_predicate(instruction, opcode)) {
+                probe.kind = Probe::Kind::source;
+                probe.predicate = instruction.predicates.back();
             }
             return probe;
         case Opcode::Kind::bulk:
