@@ -43,6 +43,12 @@ void pointers() {
     for (const uint64_t value : {uint64_t{0}, kOther - 4, kOther + 64 * kMiB, uint64_t{1} << 46, uint64_t{4096}})
         CHECK(leaves(roots({0}), {value}));
     CHECK(leaves(roots({1}), {kOwn}));
+    // So near to foreign memory that it may be meant for what lies behind the border.
+    CHECK(leaves(roots({0}), {kForeign - 4}));
+    CHECK(leaves(roots({0}), {kForeign - 16384}));
+    CHECK(leaves(roots({0}), {kForeign - 65536}));
+    CHECK(!leaves(roots({0}), {kForeign - 65537}));
+    CHECK(!leaves(roots({0}), {kOther + 64 * kMiB - 4}));
     // A distance from one to another.
     CHECK(leaves(roots({0, 1}), {kOther, kForeign - kOther}));
     CHECK(leaves(roots({0, 1}), {kOwn, 64 * kMiB}));

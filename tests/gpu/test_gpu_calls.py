@@ -77,7 +77,7 @@ def test_the_program_calls_what_arithmetic_says(run: Run) -> None:
 
 def test_errors_are_told_apart(run: Run) -> None:
     table = run.trace.by_error("gpu")
-    found = {Error(row.call, row.gpu, row.code, row.calls) for row in table.itertuples()}
+    found = {Error(row.call, row.gpu, row.returned, row.calls) for row in table.itertuples()}
     wanted = {Error(name, f"GPU {gpu}", int(code), int(calls)) for name, gpu, code, calls in printed(run, "error")}
     assert {error for error in found if error.name == "cuMemAlloc_v2"} == wanted
     names = dict(zip(table["returned"], table["name"], strict=True))

@@ -20,6 +20,16 @@ std::optional<Word> read(const std::string& bytes, size_t index) {
     return word;
 }
 
+// A pointer so near to foreign memory may be meant for it: programs pass pointers that lie before an array, and instructions add what the
+// compiler knows.
+constexpr uint64_t kBorder = 64 << 10;
+
+bool is_near_foreign(uint64_t pointer, const WhereIs& where) {
+    for (const uint64_t distance : {kBorder / 16, kBorder})
+        if (where(pointer + distance) == Where::foreign || where(pointer - distance) == Where::foreign) return true;
+    return false;
+}
+
 // Whether this many elements on from a pointer, of any usual size, something foreign begins.
 bool leads_out(const std::vector<uint64_t>& pointers, int64_t elements, const WhereIs& where) {
     for (const uint64_t pointer : pointers)
@@ -62,7 +72,7 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         const auto number = static_cast<int64_t>(*value);
         if (-kLowestAddress < number && number < kLowestAddress)
             numbers.push_back(number);
-        else if (where(*value) == Where::own)
+        else if (where(*value) == Where::own && !is_near_foreign(*value, where))
             pointers.push_back(*value);
         else
             return true;
