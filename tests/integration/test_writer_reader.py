@@ -35,6 +35,7 @@ def test_every_table(write: Write) -> None:
             "host_memory": True,
             "code_context": True,
             "object_attribution": True,
+            "probes": "live",
             "packing": 16,
             "calls": "summary",
         }
