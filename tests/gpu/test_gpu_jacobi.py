@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from gpu_programs import of_jacobi
 from gpu_runs import Runner
-from gpu_traffic import Table, Traffic, Where, by_launch, nothing_lost, total
+from gpu_traffic import by_launch, nothing_lost, total
 
 # Columns, rows, iterations: rows that divide unevenly; columns that end in the middle of a sector; few rows a GPU.
 PLATES = [(1024, 501, 6), (777, 130, 3), (35, 20, 2)]
-
-
-def of_jacobi(gpus: int, columns: int, iterations: int) -> Table:
-    """The table at the top of jacobi.cu."""
-    inner = columns - 2
-    row = Traffic("store", 4, inner // 32 + 1, inner, inner // 8 + 1).times(iterations)
-    up = {Where(gpu, gpu - 1, "sweep", "up"): row for gpu in range(1, gpus)}
-    down = {Where(gpu, gpu + 1, "sweep", "down"): row for gpu in range(gpus - 1)}
-    return up | down
 
 
 @pytest.fixture(scope="session", params=PLATES, ids=lambda plate: "{}x{}x{}".format(*plate))

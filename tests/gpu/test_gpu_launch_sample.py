@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from gpu_programs import of_jacobi
 from gpu_runs import Runner
 from gpu_traffic import by_launch, kernel_name, nothing_dropped, total
-from test_gpu_jacobi import of_jacobi
 
 if TYPE_CHECKING:
     from snoopie import Trace

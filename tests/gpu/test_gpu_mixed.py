@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import gpu_machine
 import pytest
+from gpu_programs import MIXED_COPIES, MIXED_THREADS
 from gpu_runs import Runner
 from gpu_traffic import (
     Launch,
@@ -20,16 +21,15 @@ from gpu_traffic import (
     recorded_lanes,
 )
 
-THREADS = 512
 BLOCK = 128
-COPIES = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4, "unsigned long": 8, "uint4": 16}
 
 
 def of_loop() -> Launch:
     """Round k is executed by the threads that have not left: those with i % 4 >= k."""
     rounds = [
         launch(
-            "loop", ("loop", "store", 4, [i for i in range(THREADS) if i % 4 >= k], lambda i, k=k: 4 * (512 * k + i))
+            "loop",
+            ("loop", "store", 4, [i for i in range(MIXED_THREADS) if i % 4 >= k], lambda i, k=k: 4 * (512 * k + i)),
         )
         for k in range(4)
     ]
@@ -40,7 +40,7 @@ def of_loop() -> Launch:
 def of_spread(gpus: int) -> Launch:
     """Thread i stores to GPU i % gpus; what it stores to its own GPU is not remote."""
     parts = [
-        launch("spread", ("spread", "store", 4, range(owner, THREADS, gpus), every(4)), owner=owner)
+        launch("spread", ("spread", "store", 4, range(owner, MIXED_THREADS, gpus), every(4)), owner=owner)
         for owner in range(1, gpus)
     ]
     table = {where: traffic for table, _ in parts for where, traffic in table.items()}
@@ -54,8 +54,8 @@ def of_mixed(gpus: int, variant: str) -> Iterator[Launch]:
     floats = "atomic" if variant == "-rdc" else "reduction"
     if gpu_machine.gpus()[0].architecture < 90:
         floats = "store"
-    everyone = range(THREADS)
-    for name, width in COPIES.items():
+    everyone = range(MIXED_THREADS)
+    for name, width in MIXED_COPIES.items():
         for operation in ("store", "load"):
             yield launch(f"copy<{name}>", ("copy", operation, width, everyone, every(width)))
     yield launch(
@@ -71,13 +71,13 @@ def of_mixed(gpus: int, variant: str) -> Iterator[Launch]:
     )
     yield launch(
         "scatter",
-        ("scattered", "store", 4, everyone, lambda i: 4 * (37 * i % THREADS)),
+        ("scattered", "store", 4, everyone, lambda i: 4 * (37 * i % MIXED_THREADS)),
         ("strided", "store", 4, [i for i in everyone if i % 3 != 1], every(12)),
     )
     yield of_loop()
     yield launch(
         "functions",
-        ("generic", "store", 4, range(0, THREADS, 2), every(4)),
+        ("generic", "store", 4, range(0, MIXED_THREADS, 2), every(4)),
         ("inlined", "store", 4, everyone, every(4)),
     )
     yield launch("async_copy", ("async", "load", 16, everyone, every(16)))
@@ -107,7 +107,7 @@ def test_a_function_of_its_own_counts_for_the_kernel_that_calls_it(runner: Runne
     trace = runner.traced("mixed", visible=pair, variant="-rdc").trace
     called = trace.sites[trace.sites.kernel.map(kernel_name) == "put_generic"]
     counts = trace.counts[trace.counts.site.isin(called.index)]
-    assert counts.lanes.sum() == THREADS // 2
+    assert counts.lanes.sum() == MIXED_THREADS // 2
     assert {kernel_name(trace.launches.loc[launch].kernel) for launch in counts.launch} == {"functions"}
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import gpu_machine
 import pytest
+from gpu_programs import of_ring, of_ring_once
 from gpu_runs import TIMEOUT, Runner, build, environment, start, traced_environment
 from gpu_traffic import Where, by_launch, dense, nothing_lost, total
-from test_gpu_ring import of_one_iteration, of_ring
 
 SIZE = (1000, 2)
 # Enough records to fill a small disk.
@@ -210,7 +210,7 @@ def test_a_killed_process_leaves_whole_launches(runner: Runner, pair: tuple[str,
     assert not trace.complete
     assert trace.losses()
 
-    once = [of_one_iteration(gpu, len(pair), SIZE[0]) for gpu in range(len(pair))]
+    once = [of_ring_once(gpu, len(pair), SIZE[0]) for gpu in range(len(pair))]
     of_kernel = {(where.issuer, where.kernel): {where: row} for table in once for where, row in table.items()}
     launches = by_launch(trace, "ring")
     assert len(launches) > len(of_kernel)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+from gpu_programs import of_ring
 from gpu_runs import Runner
 from gpu_traffic import Lane, by_launch, kernel_name, nothing_lost, recorded_lanes, total
-from test_gpu_ring import of_ring
 
 SMALL = (4099, 2)
 LARGE = (1 << 18, 8)

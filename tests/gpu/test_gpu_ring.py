@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from gpu_programs import RING_KERNELS, of_ring, of_ring_once
 from gpu_runs import Runner
-from gpu_traffic import Table, Traffic, Where, by_launch, dense, kernel_name, nothing_lost, total
-
-KERNELS = ("put", "get", "bump")
+from gpu_traffic import by_launch, kernel_name, nothing_lost, total
 
 # Words and iterations: whole blocks; a cut last block; words that are no whole number of 16-byte loads; one lane.
 SIZES = [(65536, 3), (1000, 2), (4099, 2), (4, 1)]
-
-
-def of_one_iteration(issuer: int, gpus: int, n: int) -> dict[Where, Traffic]:
-    """The table at the top of ring.cu."""
-    owner = (issuer + 1) % gpus
-    return {
-        Where(issuer, owner, "put", "put"): dense("store", 4, n),
-        Where(issuer, owner, "get", "get"): dense("load", 16, n // 4),
-        Where(issuer, owner, "bump", "bump"): Traffic("reduction", 4, 8, 256, 8),
-    }
-
-
-def of_ring(gpus: int, n: int, iterations: int) -> Table:
-    tables = [of_one_iteration(issuer, gpus, n) for issuer in range(gpus)]
-    return {where: traffic.times(iterations) for table in tables for where, traffic in table.items()}
 
 
 @pytest.fixture(scope="session", params=SIZES, ids=lambda size: "{}x{}".format(*size))
@@ -46,7 +30,7 @@ def test_every_launch_is_exact(runner: Runner, visible: tuple[str, ...], size: t
         {where: traffic}
         for _ in range(iterations)
         for issuer in range(len(visible))
-        for where, traffic in of_one_iteration(issuer, len(visible), n).items()
+        for where, traffic in of_ring_once(issuer, len(visible), n).items()
     ]
     assert list(by_launch(trace, "ring").values()) == expected
 
@@ -55,8 +39,8 @@ def test_launches_are_described(runner: Runner, visible: tuple[str, ...], size: 
     n, iterations = size
     trace = runner.traced("ring", *size, visible=visible).trace
     launches = trace.launches
-    assert [kernel_name(kernel) for kernel in launches.kernel] == list(KERNELS) * len(visible) * iterations
-    assert launches.gpu.tolist() == [gpu for gpu in range(len(visible)) for _ in KERNELS] * iterations
+    assert [kernel_name(kernel) for kernel in launches.kernel] == list(RING_KERNELS) * len(visible) * iterations
+    assert launches.gpu.tolist() == [gpu for gpu in range(len(visible)) for _ in RING_KERNELS] * iterations
     assert launches.time.is_monotonic_increasing
     assert launches.thread.nunique() == 1
     assert launches.stream.nunique() == len(visible)

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import gpu_machine
 import pytest
+from gpu_programs import MIXED_COPIES, MIXED_THREADS, RING_KERNELS, of_ring
 from gpu_runs import Runner, build, start, traced_environment
 from gpu_traffic import Lane, Traffic, Where, by_launch, dense, kernel_name, of_threads, recorded_lanes, total
-from test_gpu_mixed import COPIES, THREADS
-from test_gpu_ring import KERNELS, of_ring
 
 SIZE = (1000, 2)
 
@@ -33,9 +32,9 @@ def test_kernels_are_chosen_by_name(runner: Runner, pair: tuple[str, ...], setti
     assert total(by_launch(trace, "ring").values()) == expected
     assert set(trace.launches.kernel.map(kernel_name)) == set(chosen)
     each = SIZE[1] * len(pair)
-    assert trace.totals["launches_seen"] == each * len(KERNELS)
+    assert trace.totals["launches_seen"] == each * len(RING_KERNELS)
     assert trace.totals["launches_measured"] == each * len(chosen)
-    assert trace.totals["launches_native"] == each * (len(KERNELS) - len(chosen))
+    assert trace.totals["launches_native"] == each * (len(RING_KERNELS) - len(chosen))
     assert trace.totals["launches_lost"] == 0
 
 
@@ -67,8 +66,8 @@ def test_one_instance_of_a_template_is_chosen(runner: Runner, pair: tuple[str, .
 def test_all_instances_of_a_template_are_chosen(runner: Runner, pair: tuple[str, ...]) -> None:
     trace = runner.traced("mixed", visible=pair, KERNEL_NAME="copy").trace
     found = [traffic for table in by_launch(trace, "mixed").values() for traffic in table.values()]
-    widths = [(operation, width) for width in COPIES.values() for operation in ("store", "load")]
-    assert found == [dense(operation, width, THREADS) for operation, width in widths]
+    widths = [(operation, width) for width in MIXED_COPIES.values() for operation in ("store", "load")]
+    assert found == [dense(operation, width, MIXED_THREADS) for operation, width in widths]
 
 
 def without_lines(runner: Runner, visible: tuple[str, ...], **options: str) -> list[tuple[str, Traffic]]:
@@ -77,7 +76,7 @@ def without_lines(runner: Runner, visible: tuple[str, ...], **options: str) -> l
     assert (trace.sites.line == 0).all()
     assert trace.lines.empty
     assert (trace.sites.sass != "").all()
-    assert trace.sites.kernel.map(kernel_name).isin(KERNELS).all()
+    assert trace.sites.kernel.map(kernel_name).isin(RING_KERNELS).all()
     assert not trace.sites.duplicated(["function", "offset"]).any()
     tables = by_launch(trace, "ring").values()
     return [(where.kernel, traffic) for table in tables for where, traffic in table.items()]

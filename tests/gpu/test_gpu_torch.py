@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from gpu_nccl import SIZE, N, by_operation, expected_lanes, next_in_ring, settings
 from gpu_runs import LIBRARY_TIMEOUT, Runner
 from gpu_traffic import APPS, HOST, between_gpus, kernel_name, nothing_dropped
-from test_gpu_nccl import SIZE, N, by_operation, expected_lanes, next_in_ring, settings
 
 if TYPE_CHECKING:
     from snoopie import Trace
