@@ -116,7 +116,7 @@ def test_it_is_said(trace: snoopie.Trace, path: Path, capsys: pytest.CaptureFixt
         out, err = capsys.readouterr()
         assert "≈ " in out
         assert "amounts are estimates" in out + err
-    assert "measured" in _stats(path, capsys, "--by", "kernel")
+    assert "Measured" in _stats(path, capsys, "--by", "kernel")
     assert '"estimated": true' in _stats(path, capsys, "--json")
 
 

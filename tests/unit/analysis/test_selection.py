@@ -256,7 +256,7 @@ def test_memory_at_a_time(memory: snoopie.Trace) -> None:
     # What was there before is there from the beginning.
     assert usage(view) == [[20, "GPU 0", 60], [20, "GPU 1", 8]]
     assert view.memory_watermark()[["device", "peak"]].to_numpy().tolist() == [["GPU 0", 60], ["GPU 1", 8]]
-    assert view.memory_agreement()[["used", "allocated"]].to_numpy().tolist() == [[1025, 60]]
+    assert view.memory_agreement()[["used", "allocated_by_process"]].to_numpy().tolist() == [[1025, 60]]
     assert memory.select(between=(START_NS + 31, START_NS + 40)).memory_usage()["bytes"].tolist() == [60]
     assert usage(memory.select(between=(START_NS, START_NS + 10))) == []
 

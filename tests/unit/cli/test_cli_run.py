@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -116,7 +117,9 @@ def test_output_and_status_pass_through_and_the_summary_goes_to_stderr(bench: Be
     (written,) = bench.work.glob("snoopie-app.*.zst")
     lines = done.stderr.splitlines()
     assert lines[0] == f"snoopie: wrote {written.name}"
-    assert lines[1].split() == ["issuer", "owner", "accesses", "bytes", "share", "wire", "bytes", "efficiency"]
+    assert re.split("  +", lines[1]) == [
+        "Issuer", "Owner", "Accesses", "Bytes", "Share", "Wire bytes", "Wire efficiency",
+    ]  # fmt: skip
     assert lines[2].split() == ["GPU", "3", "GPU", "0", "64", "14.1", "KiB", "26.9", "%", "25", "KiB", "56.2", "%"]
     assert "224 accesses, 52.2 KiB, 99 KiB on the wire" in done.stderr
     assert lines[-1] == f"Next: snoopie view {written.name}"

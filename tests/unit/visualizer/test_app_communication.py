@@ -90,7 +90,7 @@ def test_only_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_efficiency_and_links(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path, value: str, picture: str) -> None:
     app = view(monkeypatch, "communication", mixed_folder, value=value, picture=picture)
     assert not app.exception
-    assert ("Efficiency is bytes / wire bytes" in captions(app)) == (value == "wire_efficiency")
+    assert ("Wire efficiency: Bytes" in captions(app)) == (value == "wire_efficiency")
     assert ("Click a GPU to choose" in captions(app)) == (picture == "links")
 
 

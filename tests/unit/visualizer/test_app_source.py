@@ -69,10 +69,10 @@ def test_files_and_lines_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch, s
     assert shown["traffic"]["18"] == [
         [round(192 / 32768, 4), "192 B", "192 bytes"],
         [0.75, "48", "48 accesses"],
-        [0.125, "12.5 %", "12.50 %"],
+        [0.125, "12.5 %", "12.5 %"],
     ]
-    # More than all that went over the wire: the bar ends where the cell does.
-    assert shown["traffic"]["19"][2][:2] == [1, "800 %"]
+    # More than all that went over the wire: the bar ends where the cell does, and the hint says why.
+    assert shown["traffic"]["19"][2] == [1, "800 %", "800 % (lanes shared addresses)"]
 
 
 def test_file_and_line_of_the_address(monkeypatch: pytest.MonkeyPatch, sources: Path) -> None:

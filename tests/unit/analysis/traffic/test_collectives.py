@@ -102,13 +102,13 @@ def test_calls_behind_a_row(trace: snoopie.Trace) -> None:
     table = trace.calls_behind("Recv + Send", "", "float32", COMMUNICATOR_B)
     assert table.columns.tolist() == [
         "collective", "process", "issuer", "operation", "reduction", "type", "count", "bytes", "peer", "communicator",
-        "rank", "ranks", "stream", "thread", "start", "host_ns", "group",
+        "rank", "ranks", "stream", "thread", "began", "host_ns", "group",
     ]  # fmt: skip
     assert table.loc[0].tolist() == [
         7, 0, "GPU 0", "Send", "", "float32", 5, 20, 1, COMMUNICATOR_B, 0, 4, 0, 4711, 600_000, 3000, 4,
     ]  # fmt: skip
     assert trace.calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A, 3)["collective"].tolist() == [1, 2, 3]
-    assert trace.select(issuers=1).calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A)["start"].tolist() == [
+    assert trace.select(issuers=1).calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A)["began"].tolist() == [
         0,
         200_000,
     ]
