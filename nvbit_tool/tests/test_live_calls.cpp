@@ -39,9 +39,13 @@ void pointers() {
     // Both have a part in it, or it can be either.
     CHECK(!leaves(roots({0, 1}), {kOwn, kOther}));
     CHECK(leaves(roots({0, 1}), {kOwn, kForeign}));
-    // Null, before an allocation, behind it, nowhere; and a word that the launch does not have.
-    for (const uint64_t value : {uint64_t{0}, kOther - 4, kOther + 64 * kMiB, uint64_t{1} << 46, uint64_t{4096}})
-        CHECK(leaves(roots({0}), {value}));
+    // Null leads nowhere; but a number that is added to it can be anything.
+    CHECK(!leaves(roots({0}), {0}));
+    CHECK(!leaves(roots({0}, {2, 3}), {0, 4096}));
+    CHECK(leaves(roots({0, 1}), {0, kForeign}));
+    for (const uint64_t size : {1, 2, 4, 8, 16}) CHECK(leaves(roots({0}, {2, 3}), {0, kForeign / size}));
+    // Before an allocation, behind it, nowhere; and a word that the launch does not have.
+    for (const uint64_t value : {kOther - 4, kOther + 64 * kMiB, uint64_t{1} << 46, uint64_t{4096}}) CHECK(leaves(roots({0}), {value}));
     CHECK(leaves(roots({1}), {kOwn}));
     // So near to foreign memory that it may be meant for what lies behind the border.
     CHECK(leaves(roots({0}), {kForeign - 4}));

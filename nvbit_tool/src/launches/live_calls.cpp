@@ -70,7 +70,10 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         const auto value = read<uint64_t>(parameters, word);
         if (!value) return true;
         const auto number = static_cast<int64_t>(*value);
-        if (-kLowestAddress < number && number < kLowestAddress)
+        // A null pointer leads nowhere by itself: where a kernel has no neighbour to write to, for instance.
+        if (number == 0)
+            pointers.push_back(0);
+        else if (-kLowestAddress < number && number < kLowestAddress)
             numbers.push_back(number);
         else if (where(*value) == Where::own && !is_near_foreign(*value, where))
             pointers.push_back(*value);
