@@ -19,11 +19,11 @@ from visualizer.session import background, state
 
 OPERATION_NOTE = "Stores and reductions send data to the owner, loads bring it from there, atomics do both."
 NOT_MEASURED_NOTE = (
-    "These instructions can reach memory outside their GPU, and how much they moved cannot be told: it is in no other "
-    "number here. Accesses and lanes say how often they ran."
+    "These instructions can reach memory outside their GPU, but the bytes they moved cannot be counted and are in no "
+    "other number here. Accesses and lanes say how often they ran."
 )
-NO_FINDING = "No rule found anything to change: docs/findings.md says what they look for, and from which amount on."
-LOOKING = "Looking through the accesses for what was read again and again …"
+NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
+LOOKING = "Searching the recorded accesses for repeated loads …"
 
 
 def show() -> None:
