@@ -85,7 +85,7 @@ def _notes(lanes: pd.DataFrame) -> None:
     what = set(lanes["what"])
     sentences = []
     if activity.KERNEL in what and (state.trace().processes["imported_from"] == "").any():
-        sentences.append("Kernels ran instrumented: slower than they do by themselves.")
+        sentences.append("Instrumentation slows kernels: these times are longer than without it.")
     if activity.LAUNCH in what:
         sentences.append(
             "Launches whose time on the GPU is not known stand where the host called them: marks, which have no length."

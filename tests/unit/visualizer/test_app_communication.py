@@ -198,7 +198,7 @@ def test_over_the_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mixed_f
     app = view(monkeypatch, "communication", trace.write(tmp_path / "t.zst"))
     assert not app.exception
     assert "No rate can be told" not in captions(app)
-    assert "Kernels ran instrumented" in captions(app)
+    assert "Instrumentation slows kernels" in captions(app)
 
 
 def gpus(count: int, hosts: int) -> list[Place]:

@@ -61,7 +61,7 @@ def test_lanes_and_traffic(monkeypatch: Patch, path: Path) -> None:
     for area, size in zip(areas, (100 * 4096, 40 * 2048), strict=True):
         width = (area["x"][1] - area["x"][0]) / 1e9
         assert sum(area["y"]) * width == pytest.approx(size)
-    assert "Kernels ran instrumented" in captions(app)
+    assert "Instrumentation slows kernels" in captions(app)
 
 
 def test_a_part_of_the_time_by_the_address(monkeypatch: Patch, path: Path) -> None:
@@ -264,5 +264,5 @@ def test_what_an_imported_trace_lacks(monkeypatch: Patch, tmp_path: Path) -> Non
     assert "whose recording has no allocations" in said(memory)
     timeline = view(monkeypatch, "timeline", *imported.paths)
     assert not timeline.exception
-    assert "Kernels ran instrumented" not in captions(timeline)
+    assert "Instrumentation slows kernels" not in captions(timeline)
     assert any("kernels" in text for text in figure(timeline)["layout"]["yaxis"]["ticktext"])
