@@ -64,7 +64,7 @@ def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: 
         return False
 
     until(app, come)
-    assert not any("Looking through" in caption.value for caption in app.caption)
+    assert not any("Searching the recorded" in caption.value for caption in app.caption)
 
 
 def loads(trace: Path) -> Scope:
