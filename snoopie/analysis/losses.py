@@ -18,12 +18,12 @@ from snoopie.words import units
 _KINDS = 5
 # What they do, by the beginning of the opcode; anything else is new.
 _DOING = (
-    (("TEX", "TLD", "TXD"), "reads of textures"),
-    (("SULD", "SUST", "SUATOM", "SURED"), "accesses to surfaces"),
+    (("TEX", "TLD", "TXD"), "texture reads"),
+    (("SULD", "SUST", "SUATOM", "SURED"), "surface accesses"),
     (("UBLK",), "bulk copies that cannot be followed"),
     (("UTMA",), "tensor copies that cannot be followed"),
 )
-_OTHER = "instructions that are not known"
+_OTHER = "unknown instructions"
 # Remedies that sentences name in Python, for someone at a shell.
 _REMEDIES = {
     "load(…, allow_truncated=True)": "--allow-truncated",
@@ -81,13 +81,11 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
         sentences.append(f"{_things(lost, 'launch', 'launches')} could not be measured: {whose} traffic is missing.")
     if dropped:
         sentences.append(
-            f"{_things(dropped, 'record was', 'records were')} dropped because the ring was full: single accesses are "
-            "missing, the counts are exact."
+            f"{_things(dropped, 'record was', 'records were')} dropped because the ring was full: single accesses are"
+            f" missing, but the counts are exact."
         )
     if errors := totals.get("errors", 0):
-        sentences.append(
-            f"The collector met {_things(errors, 'error', 'errors')} while writing or in calls of the driver."
-        )
+        sentences.append(f"The collector had {_things(errors, 'error', 'errors')} while writing or in driver calls.")
     return sentences
 
 
@@ -96,9 +94,9 @@ def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) 
     sentences += _unmeasured(not_measured(tables.sites, unmeasured))
     moved = settled(moved, ["site", "owner"])
     if unknown := int(moved.loc[moved["owner"] == UNKNOWN, "accesses"].sum()):
-        sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory whose owner is not known.")
+        sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory with an unknown owner.")
     if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
-        sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory whose owner is not known.")
+        sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory with an unknown owner.")
     widths = tables.widths(moved["site"].to_numpy())
     if shapeless := int(moved.loc[widths == 0, "accesses"].sum()):
         sentences.append(
@@ -129,7 +127,7 @@ def _sampled(sampling: pd.DataFrame) -> list[str]:
         )
     if missed := int(sampling.loc[sampling["measured"] == 0, "launches"].sum()):
         sentences.append(
-            f"{_things(missed, 'launch', 'launches')} of kernels of which none was measured are in no amount."
+            f"Amounts exclude {_things(missed, 'launch', 'launches')} of kernels that were never measured."
         )
     return sentences
 
@@ -138,9 +136,9 @@ def _from_settings(settings: Mapping[str, Any]) -> list[str]:
     sentences = []
     sample = settings.get("sample_size", 1)
     if sample == 0:
-        sentences.append("No single accesses were recorded (sample size 0): there are only counts.")
+        sentences.append("No single accesses were recorded (sample size 0): this trace has counts only.")
     elif isinstance(sample, int) and sample != 1:
-        sentences.append(f"Records are a sample: about 1 in {sample} accesses has one. The counts are exact.")
+        sentences.append(f"Records are a sample of about 1 in {sample} accesses. The counts are exact.")
     kernels = settings.get("kernels", "all")
     if kernels != "all":
         sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
@@ -158,7 +156,7 @@ def _differences(source: Process) -> list[str]:
     pid = source.header.pid
     held = {"records_written": source.record_rows, "accesses": source.count_accesses}
     return [
-        f"The footer tells of {totals[name]} {name.split('_')[0]}, the trace of process {pid} holds {number}."
+        f"The footer reports {totals[name]} {name.split('_')[0]}, but the trace of process {pid} holds {number}."
         for name, number in held.items()
         if totals.get(name, number) != number
     ]

@@ -19,16 +19,16 @@ COMMANDS = {
     "run": "run a program under the collector and summarise what crossed between GPUs",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
-    "findings": "what makes the traffic dear, by source line, pair, allocation or rank, and what to do about it",
+    "findings": "which traffic is expensive, by source line, pair, allocation or rank, and how to fix it",
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
-    "memory": "where the memory went: usage over time, what was there at the peak, leaks",
+    "memory": "memory use over time, allocations at the peak, leaks",
     "summary": "how busy GPUs and copies were, with what, and the gaps between",
-    "diff": "what changed from one trace to another, with limits for use in CI",
+    "diff": "what changed between two traces, with limits for CI",
     "view": "open traces in the app",
-    "report": "one file for a web browser with all that a trace shows, to send or to print",
+    "report": "one HTML file with everything a trace shows, to send or print",
     "plot": "a figure for a paper: matrix, timeline, lines or memory, as PNG, SVG or PDF",
     "export": "write every table as Parquet or CSV",
-    "import": "write what another tool recorded as traces",
+    "import": "convert another tool's recording into traces",
 }
 
 

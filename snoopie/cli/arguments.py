@@ -16,17 +16,17 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """How traces are read: --allow-truncated, and --scheduler or --scheduler-file."""
     parser.add_argument(
-        "--allow-truncated", action="store_true", help="read what is whole of a trace whose end is missing"
+        "--allow-truncated", action="store_true", help="read the intact part of a trace whose end is missing"
     )
     cluster = parser.add_mutually_exclusive_group()
     cluster.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="have the Dask cluster of this scheduler (tcp://host:8786) read the traces, which its workers must find "
+        help="read the traces on the Dask cluster of this scheduler (tcp://host:8786); its workers must find them "
         "under the same paths",
     )
     cluster.add_argument(
-        "--scheduler-file", metavar="FILE", type=Path, help="the same, of the scheduler that wrote this file"
+        "--scheduler-file", metavar="FILE", type=Path, help="the same, for the scheduler that wrote this file"
     )
 
 

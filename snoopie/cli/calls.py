@@ -25,8 +25,8 @@ from snoopie.trace.growing import Growing
 from snoopie.words import units
 
 DESCRIPTION = (
-    "How often the program called what of the CUDA driver, how long that took its threads, and what failed. "
-    "Times are of the host: an asynchronous call returns before its work is done."
+    "The program's CUDA driver calls: how often, how long they took its threads, and which failed. Times are host "
+    "times: an asynchronous call returns before its work is done."
 )
 
 # The sums behind all tables, and what tells their rows apart.
@@ -70,7 +70,7 @@ _NOTHING = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--by", choices=tuple(_BY), help="one table only: what to sum by (default: all but thread)")
+    parser.add_argument("--by", choices=tuple(_BY), help="only one table: what to sum by (default: all but thread)")
     parser.add_argument("--json", action="store_true", help="exact numbers for programs, in ns and bytes")
     parser.add_argument(
         "--live",
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=_seconds,
         const=2.0,
-        help="while the program runs: print again and again what has come together (default: every 2 seconds)",
+        help="while the program runs: print the sums so far repeatedly (default: every 2 seconds)",
     )
 
 
@@ -119,7 +119,7 @@ def as_json(sums: Sums, by: str) -> dict[str, Any]:
 def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
     """Print one table, or where none was chosen those that have rows, with the total."""
     if sums.totals.empty:
-        print("no driver call was recorded: CALLS=off, or a collector that did not know of them", file=stream)
+        print("no driver call was recorded: CALLS=off, or a collector too old to record them", file=stream)
         return
     if by is not None:
         table = _BY[by](sums)

@@ -35,12 +35,12 @@ TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] =
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help="what was: trace file, folder with traces, or pattern")
-    parser.add_argument("b", metavar="B", help="what is now, likewise")
+    parser.add_argument("a", metavar="A", help="the earlier trace: file, folder with traces, or pattern")
+    parser.add_argument("b", metavar="B", help="the later trace, likewise")
     parser.add_argument(
         "--by", choices=("summary", *TABLES), default="summary", help="what to compare by (default: %(default)s)"
     )
-    parser.add_argument("--value", choices=VALUES, help="which amount of each, unless by summary (default: bytes)")
+    parser.add_argument("--value", choices=VALUES, help="which amount to compare, unless by summary (default: bytes)")
     parser.add_argument(
         "--fail-if-increase",
         metavar="METRIC:AMOUNT",

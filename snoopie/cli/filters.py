@@ -27,8 +27,8 @@ _MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,9}})?)({'|'.join(_UNITS)})")
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """--process, --issuer, --owner, --kernel, --operation, --between and --launches."""
-    group = parser.add_argument_group("filters", "only what fits all of them; all but ranges may be repeated")
-    group.add_argument("-k", "--kernel", metavar="NAME", action="append", help="this kernel, or those that fit NAME*")
+    group = parser.add_argument_group("filters", "only what matches all of them; all but ranges may be repeated")
+    group.add_argument("-k", "--kernel", metavar="NAME", action="append", help="this kernel, or those matching NAME*")
     group.add_argument(
         "--process", metavar="N", type=int, action="append", help="this process, as snoopie info numbers them"
     )
@@ -39,10 +39,10 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--operation", metavar="NAME", action="append", help="load, store, atomic or reduction")
     group.add_argument(
         "--between", metavar="A-B", type=_between,
-        help="what was under way at some time from A until B after the trace's first moment, such as 1.5ms-2s or 2s-",
+        help="activity between A and B, counted from the trace's start, such as 1.5ms-2s or 2s-",
     )  # fmt: skip
     group.add_argument(
-        "--launches", metavar="A-B", type=_launches, help="launches of these numbers, both included: 5, 5-9 or 5-"
+        "--launches", metavar="A-B", type=_launches, help="launches with these numbers, inclusive: 5, 5-9 or 5-"
     )
 
 
@@ -98,7 +98,9 @@ def _between(text: str) -> tuple[int, int | None]:
     """Two times in ns, the second None where it is left out."""
     start, dash, end = text.partition("-")
     if not dash or not start:
-        raise argparse.ArgumentTypeError(f"{text} is no time: two moments with their units, such as 1.5ms-2s or 2s-")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a time range: give two times with units, such as 1.5ms-2s or 2s-"
+        )
     ends = _moment(start), _moment(end) if end else None
     if ends[1] is not None and ends[0] > ends[1]:
         raise argparse.ArgumentTypeError(f"{text} ends before it begins")
@@ -110,7 +112,7 @@ def _moment(text: str) -> int:
         return 0
     found = _MOMENT.fullmatch(text)
     if not found:
-        raise argparse.ArgumentTypeError(f"{text} is no moment: a number and its unit, one of {', '.join(_UNITS)}")
+        raise argparse.ArgumentTypeError(f"{text} is not a time: give a number and a unit, one of {', '.join(_UNITS)}")
     return round(Decimal(found[1]) * _UNITS[found[2]])
 
 
@@ -118,7 +120,7 @@ def _launches(text: str) -> tuple[int, int | None]:
     """The first and the last, which is None where it is left out."""
     found = re.fullmatch(r"([0-9]{1,18})(-([0-9]{1,18})?)?", text)
     if not found:
-        raise argparse.ArgumentTypeError(f"{text} is no range of launches: 5, 5-9 or 5-")
+        raise argparse.ArgumentTypeError(f"{text} is not a range of launches: give 5, 5-9 or 5-")
     first = int(found[1])
     last = int(found[3]) if found[3] else None if found[2] else first
     if last is not None and first > last:

@@ -15,8 +15,8 @@ from snoopie.cli.traffic import print_losses
 from snoopie.words import units
 
 DESCRIPTION = (
-    "What makes traffic between GPUs dear, by rules with documented thresholds (docs/findings.md): the line, pair, "
-    "allocation or rank, the numbers that made it a finding, and what to do. The largest share of the traffic first."
+    "Which traffic between GPUs is expensive, by rules with documented thresholds (docs/findings.md): the line, pair,"
+    " allocation or rank, the numbers behind the finding, and how to fix it. Largest share of the traffic first."
 )
 
 
@@ -37,7 +37,7 @@ def main(arguments: argparse.Namespace) -> int:
             print()
         _print(finding)
     if found.empty:
-        print("No rule found anything: docs/findings.md says what they look for, and from which amount on")
+        print("No findings. docs/findings.md lists the rules and their thresholds.")
     sys.stdout.flush()
     print_losses(trace)
     print_next("view", *again(arguments), *arguments.traces)

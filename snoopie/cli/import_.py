@@ -16,7 +16,7 @@ from snoopie.importers.output import source_name
 from snoopie.importers.rocm import import_hcc, import_rtg
 from snoopie.importers.snoopie_log import import_snoopie_log
 
-DESCRIPTION = "Write what another tool recorded as traces, one a process."
+DESCRIPTION = "Convert another tool's recording into traces, one per process."
 
 
 class _Importer(Protocol):
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="overwrite traces that exist")
     parser.add_argument(
-        "--allow-truncated", action="store_true", help="read what is whole of a text whose end is missing"
+        "--allow-truncated", action="store_true", help="read the intact part of a text whose end is missing"
     )
 
 

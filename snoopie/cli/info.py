@@ -23,7 +23,7 @@ def main(arguments: argparse.Namespace) -> int:
     trace = load_traces(arguments)
     _section("Processes", _processes(trace))
     _section("GPUs", _gpus(trace))
-    _section("Links that the driver reports", _links(trace))
+    _section("Links reported by the driver", _links(trace))
     _section("Settings", _settings(trace))
     print("\nTotals")
     print_pairs_of_values(_totals(trace))

@@ -17,8 +17,8 @@ from snoopie.files import check_free
 from snoopie.words import units
 
 DESCRIPTION = (
-    "Where the memory went: how much there was over time by device and kind, what was there at the peak by who had "
-    "made it, and what was never freed. Each process and device for itself, unless --total is given."
+    "Memory use over time by device and kind, allocations at the peak by call stack, and leaks. Each process and "
+    "device separately, unless --total is given."
 )
 # Rows of a table that are printed; --json has all.
 _ROWS = 20
@@ -27,9 +27,11 @@ _PARTS = ("usage", "watermark", "leaks")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--usage", action="store_true", help="how much there was, by kind, and what the driver says")
-    parser.add_argument("--watermark", action="store_true", help="what there was at the peak, by call stack")
-    parser.add_argument("--leaks", action="store_true", help="what was never freed, by call stack")
+    parser.add_argument(
+        "--usage", action="store_true", help=("memory use over time by kind, and as reported by the driver")
+    )
+    parser.add_argument("--watermark", action="store_true", help="allocations at the peak, by call stack")
+    parser.add_argument("--leaks", action="store_true", help="allocations never freed, by call stack")
     parser.add_argument("--device", metavar="UUID|N", help="only this GPU, or host")
     parser.add_argument("--process", metavar="N", type=int, help="only this process, as snoopie info numbers them")
     parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
@@ -61,7 +63,10 @@ def main(arguments: argparse.Namespace) -> int:
         _PRINT[part](trace, arguments)
     sys.stdout.flush()
     if not trace.complete:
-        print("snoopie: a trace is incomplete: of what it shows as not freed nothing can be said", file=sys.stderr)
+        print(
+            "snoopie: a trace is incomplete: memory that it shows as not freed may have been freed later",
+            file=sys.stderr,
+        )
     if arguments.plot:
         print(f"wrote {arguments.plot}", file=sys.stderr)
     else:
@@ -81,7 +86,7 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     agreement = trace.memory_agreement(arguments.device, arguments.process)
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
-        print("Memory in use as the driver reports it: change against the first sample, and what was allocated then")
+        print("Memory in use as reported by the driver: change since the first sample, and what was allocated then")
         print_table(_driver_table(agreement, first))
 
 
@@ -117,7 +122,7 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
 def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
     table = trace.leaks(arguments.device, arguments.process)
     if not (table["state"] == _usage.NEVER_FREED).any() and trace.complete:
-        print("Everything that the program allocated was freed, or lives until its end by design")
+        print("No leaks: every allocation was freed, or lives until the program's end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
         if number:
@@ -192,5 +197,5 @@ def _check_times(trace: Trace, logged: pd.DataFrame) -> None:
     if int(logged["time"].min()) > max(first, last) or int(logged["time"].max()) < first:
         raise UsageError(
             "the log of nvidia-smi was not recorded while the program ran",
-            "its times are local: if they are of another time zone, set TZ to that",
+            "its times are local: if it is from another time zone, set TZ to that",
         )

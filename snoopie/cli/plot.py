@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--initiated", choices=INITIATED,
         help="of matrix and timeline: kernels (device), copies of the host, both (default: device, timeline: both)",
     )  # fmt: skip
-    parser.add_argument("--top", metavar="N", type=_natural, help="so many lines (default: 15)")
-    parser.add_argument("--bins", metavar="N", type=_natural, help="the timeline's steps (default: 400)")
+    parser.add_argument("--top", metavar="N", type=_natural, help="number of lines (default: 15)")
+    parser.add_argument("--bins", metavar="N", type=_natural, help="number of steps of the timeline (default: 400)")
     parser.add_argument("--title", default="", help="a title (default: none, as a paper has captions)")
     parser.add_argument("--width", metavar="W", type=_width, help="3.5in, 89mm, 8.9cm or 252pt (default: a column, "
                         "or a page for timeline and memory)")  # fmt: skip
@@ -65,7 +65,7 @@ def _natural(text: str) -> int:
 def _width(text: str) -> float:
     found = re.fullmatch(r"(\d{1,5}(?:\.\d{1,5})?)(in|cm|mm|pt)?", text, re.ASCII)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text} is no width, such as 3.5in or 89mm")
+        raise argparse.ArgumentTypeError(f"{text} is not a width: give one such as 3.5in or 89mm")
     return float(found[1]) * _INCHES[found[2] or "in"]
 
 

@@ -11,7 +11,7 @@ from snoopie.errors import SnoopieError
 from snoopie.files import check_free
 
 DESCRIPTION = """Write what a trace shows as one HTML file: it opens in any web browser without a network, prints
-well, and can be sent to a colleague. It holds no script. Source is quoted only from folders that are named."""
+well, and can be sent to a colleague. It contains no script. Source is quoted only from the folders you name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

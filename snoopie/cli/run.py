@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tensors",
         action="store_true",
-        help="have PyTorch keep its allocator's history, beside the trace: traffic by tensor",
+        help="record PyTorch's allocator history beside the trace, for traffic by tensor",
     )
     parser.add_argument(
         "--tool", metavar="PATH", help="mem_multigpu.so to use (default: SNOOPIE_TOOL, then this checkout's)"
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     if not arguments.command:
-        raise UsageError("no program is named", "snoopie run [options] -- PROGRAM [ARGUMENT …]")
+        raise UsageError("no program given", "snoopie run [options] -- PROGRAM [ARGUMENT …]")
     try:
         return _run(arguments)
     except process.ProgramError as error:
@@ -74,8 +74,8 @@ def _report(program: str, status: int, traces: list[Path]) -> None:
         say(f"snoopie: {program} was ended by {_signal_name(-status)}")
     if not traces:
         say(
-            "snoopie: no trace was written: the program started no CUDA context, is statically linked, "
-            "or clears LD_PRELOAD; the collector's own lines above, if any, say more"
+            "snoopie: no trace was written: the program created no CUDA context, is statically linked, or clears "
+            "LD_PRELOAD; see the collector's messages above, if any"
         )
         return
     named = [_short(path) for path in traces]

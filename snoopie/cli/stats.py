@@ -13,22 +13,20 @@ from snoopie.cli.output import json_rows, json_value, print_next
 from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
 
-DESCRIPTION = (
-    "Who moved how much between GPUs. Issued: the GPU that executed the access, and the one whose memory it was."
-)
+DESCRIPTION = "Traffic between GPUs. Issued: the GPU that executed the access, and the GPU that owns the memory."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     parser.add_argument("--by", choices=tuple(TABLES), default="pair", help="what to sum by (default: pair)")
-    parser.add_argument("--flow", action="store_true", help="pairs in the direction of the data instead of who issued")
+    parser.add_argument("--flow", action="store_true", help="pairs by direction of the data instead of by issuer")
     parser.add_argument("--json", action="store_true", help="exact numbers for programs")
     add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     if arguments.flow and arguments.by != "pair":
-        raise UsageError("--flow is about pairs of GPUs", "leave out --by, or --flow")
+        raise UsageError("--flow works only for pairs of GPUs", "leave out --by, or --flow")
     trace = select(load_traces(arguments), arguments)
     reading = "flow" if arguments.flow else "issued"
     if arguments.json:

@@ -13,8 +13,8 @@ from snoopie.cli.output import clean, in_shell_words, print_next, print_table
 from snoopie.words import units
 
 DESCRIPTION = (
-    "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the "
-    "time from the first of all to the last."
+    "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the"
+    " time from the first activity to the last."
 )
 _SHOWN = ["share", "total", "calls", "average", "least", "most", "name"]
 
@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
         print_table(shown[_SHOWN])
         print()
     if busy.empty:
-        print("The trace has no times on GPUs, so there is nothing to sum up.")
+        print("This trace has no GPU timestamps, so there is nothing to summarise.")
     for sentence in trace.without_device_times():
         print(in_shell_words(sentence))
     sys.stdout.flush()

@@ -11,7 +11,7 @@ from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
 
-DESCRIPTION = "Open traces in the app, which a web browser on this machine shows. Ctrl-C ends it."
+DESCRIPTION = "Open traces in the app, in a web browser on this machine. Ctrl-C ends it."
 DEFAULT_PORT = 8501
 # The app answers this machine only: a trace names files and commands of its user, and a cluster's nodes are shared.
 ADDRESS = "localhost"
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_mapping,
         action="append",
         default=[],
-        help="what was built in the folder BUILT, as the trace names it, lies in the folder HERE; may be repeated",
+        help="the sources built in folder BUILT, as the trace names it, are in folder HERE; may be repeated",
     )
     parser.add_argument(
         "--compare", metavar="B", action="append", default=[],

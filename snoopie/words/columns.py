@@ -151,7 +151,7 @@ _CODE = {
     "opcode": Column("Opcode", Kind.NAME, "What the instruction does, with its modifiers."),
     "operation": Column("Operation", Kind.WORD, "What is done to the memory: load, store, atomic, …, or NCCL's call."),
     "width": Column("Width", Kind.NUMBER, "Bytes that each lane asks for."),
-    "uncounted": Column("What cannot be counted", Kind.NAME, "Instructions whose bytes cannot be told."),
+    "uncounted": Column("What cannot be counted", Kind.NAME, "Instructions whose bytes cannot be counted."),
     "stack": Column("Stack", Kind.NUMBER, "The call stack of the program."),
     "frame": Column("Frame", Kind.NUMBER, "One place in the code of the program, as call stacks have it."),
     "level": Column("Level", Kind.NUMBER, "How deep it was inlined there; 0 is innermost."),

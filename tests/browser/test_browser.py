@@ -136,9 +136,9 @@ def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: Open
     page = open_page(mixed_app)
     go_to(page, "Overview")
     assert [metric(page, name) for name in ("Processes", "Ranks", "Copies")] == ["2", "0–1", "8"]
-    expect(page.get_by_text("memory whose owner the collector could not tell")).to_be_visible()
+    expect(page.get_by_text("memory whose owner the collector does not know")).to_be_visible()
     in_words = page.frame_locator("iframe").nth(2)
-    expect(rows(in_words).first).to_contain_text("reads of textures")
+    expect(rows(in_words).first).to_contain_text("texture reads")
     expect(rows(in_words).first).to_contain_text("24")
     picture(page, "mixed-overview")
     page.get_by_role("link", name="Each of them, with its line").click()

@@ -76,7 +76,7 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
 
     # The same server, another session: the address alone opens no file that nobody asked for there.
     other = open_page(page.url)
-    other.get_by_text("which was not opened here").wait_for()
+    other.get_by_text("which has not been opened here").wait_for()
     expect(other.get_by_test_id("stMetric")).to_have_count(0)
 
     # It is still there after a look at another page.

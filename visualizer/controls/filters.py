@@ -34,13 +34,13 @@ TITLES = {
     "launches": "Launches",
 }
 _HELP = {
-    "processes": "Who recorded it: what these processes launched, copied, called and allocated.",
+    "processes": "Only what these processes launched, copied, called and allocated.",
     "issuers": "The GPU that executed the instructions, or carried out the copies.",
     "owners": "Whose memory was touched. A multicast object is an owner of its own. Of a copy, either of its ends.",
-    "kernels": "Copies belong to no kernel: a choice excludes them all.",
-    "operations": "Copies are no instructions: a choice excludes them all.",
-    "between": "What was under way at some moment of this time, as a whole: launches that ran, copies and calls.",
-    "launches": "Numbers of launches, as in the table of launches, both included. A choice excludes all copies.",
+    "kernels": "Copies belong to no kernel: this filter excludes them all.",
+    "operations": "Copies are not instructions: this filter excludes them all.",
+    "between": "Launches, copies and calls active at any moment of this time, each as a whole.",
+    "launches": "Launch numbers, as in the table of launches, inclusive. This filter excludes all copies.",
 }
 # What `choose` was given, until the next run of the page.
 _CHOSEN = "filters_chosen"

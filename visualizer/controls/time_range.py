@@ -95,7 +95,7 @@ def controls(shown: Time, whole: Time) -> None:
             "Filter to this time",
             key="timeline_filter",
             icon=":material/filter_alt:",
-            help="Everything, in all views: they then show what was under way in it.",
+            help="Applies to all views: they then show only what was active in this time.",
             on_click=filters.choose,
             kwargs={"between": shown},
             disabled=shown == whole,

@@ -13,12 +13,12 @@ from snoopie.words import units
 from visualizer.session import state
 
 _MEANING = {
-    "host": "memory of the host, which GPUs reach over their host link.",
+    "host": "host memory, which GPUs reach over their host link.",
     "unknown": (
-        "memory whose owner the collector could not tell: allocated before it was loaded, or by a process or a call "
-        "that it does not see."
+        "memory whose owner the collector does not know: allocated before it was loaded, or by a process or call that"
+        " it does not see."
     ),
-    "multicast": "an object over several GPUs: a write to it reaches the memory of them all.",
+    "multicast": "an object spanning several GPUs: a write to it reaches the memory of all of them.",
 }
 
 

@@ -25,7 +25,7 @@ def not_filtered(what: str, by: Collection[str] = ()) -> None:
     if left:
         *others, last = left
         which = f"filters {', '.join(others)} and {last} do" if others else f"filter {last} does"
-        st.caption(f"The {which} not apply to {what}: the trace does not divide them so.")
+        st.caption(f"The {which} not apply to {what}: the trace does not divide them that way.")
 
 
 def about() -> str:
@@ -48,11 +48,11 @@ def no_traffic(shown: Shown) -> None:
     """An empty picture of who sent to whom."""
     if shown.library is not None:
         name = "the program itself" if shown.library == "program" else shown.library
-        nothing(f"There is no traffic of {name} here.", "Choose All to see that of others.")
+        nothing(f"There is no traffic of {name} here.", "Choose All to see the rest.")
     elif shown.initiated == "host":
         no_copies()
     elif shown.initiated == "device" and state.ask(Trace.summary)["copies"]:
-        nothing("No kernel reached memory outside its GPU.", "There are copies that the host started: choose Host.")
+        nothing("No kernel reached memory outside its GPU.", "The host started copies: choose Host to see them.")
     else:
         nothing("There is no traffic to show.")
 
@@ -63,13 +63,13 @@ def no_copies() -> None:
     if len(trace.copies):
         excluding = [TITLES[name] for name in state.filters().active if name not in COPIES_BY]
         nothing(
-            f"Copies belong to no kernel, so a choice of {' or '.join(excluding).lower()} excludes them all."
+            f"Copies belong to no kernel, so filtering by {' or '.join(excluding).lower()} excludes them all."
             if excluding
-            else "No copy is what the filters let through.",
+            else "No copy matches the filters.",
             f"Clear the filters to see {len(trace.copies):,}.",
         )
     elif "copies" not in trace.schema:
-        nothing("This trace was recorded by a collector that did not see copies.", "Record it again to see them.")
+        nothing("The collector that recorded this trace did not record copies.", "Record it again to see them.")
     else:
         nothing(
             "The host started no copy between GPUs, or between host and GPU, in this trace.",
@@ -81,14 +81,14 @@ def no_collectives() -> None:
     """Why there are no calls of NCCL, and what to do."""
     trace = state.trace()
     if len(trace.collectives):
-        nothing("No call of NCCL is carried out by what the filters select.", "Clear the filters to see all calls.")
+        nothing("No NCCL call matches the filters.", "Clear the filters to see all calls.")
     elif "collectives" not in trace.schema:
-        nothing("This trace was recorded by a collector that did not see NCCL.", "Record it again to see its calls.")
+        nothing("The collector that recorded this trace did not record NCCL calls.", "Record it again to see them.")
     else:
         nothing(
             "No NCCL calls in this trace.",
-            "If the program makes some, let it use the shared libnccl.so, and start it with snoopie run: calls of an "
-            "NCCL that is linked into the program, or looked up with dlsym, are not seen.",
+            "If the program makes some, use the shared libnccl.so and start it with snoopie run: calls to an NCCL "
+            "that is statically linked or looked up with dlsym are not recorded.",
         )
 
 
@@ -96,9 +96,9 @@ def no_memory() -> None:
     """Why there are no allocations, and what to do."""
     trace = state.trace()
     if len(trace.objects):
-        nothing("The filters let no allocation through.", "Clear some of them.")
+        nothing("No allocation matches the filters.", "Clear some filters.")
     elif unknown := _imported():
-        nothing(f"This trace was imported from {unknown}, whose recording has no allocations.", "")
+        nothing(f"This trace was imported from {unknown}, which does not record allocations.", "")
     else:
         nothing(
             "This trace has no allocations.",
@@ -110,13 +110,13 @@ def no_calls() -> None:
     """Why there are no driver calls, and what to do."""
     trace = state.trace()
     if len(trace.call_totals):
-        nothing("The filters let no driver call through.", "Clear some of them.")
+        nothing("No driver call matches the filters.", "Clear some filters.")
     elif unknown := _imported():
-        nothing(f"This trace was imported from {unknown}, whose recording has no calls.", "")
+        nothing(f"This trace was imported from {unknown}, which does not record driver calls.", "")
     elif all(settings.get("calls") == "off" for settings in trace.settings):
         nothing("Driver calls were not recorded: CALLS=off.", "Record it again with snoopie run --calls summary.")
     elif "call_totals" not in trace.schema:
-        nothing("This trace was recorded by a collector that did not see driver calls.", "Record it again.")
+        nothing("The collector that recorded this trace did not record driver calls.", "Record it again.")
     else:
         nothing("No driver call was recorded.")
 

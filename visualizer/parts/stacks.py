@@ -39,8 +39,8 @@ def source_line(file: str, line: int, note: str = "") -> None:
 def _none(what: str) -> None:
     trace = state.trace()
     if "stacks" not in trace.schema:
-        remarks.nothing(f"This trace does not say who called for {what}.", "Its collector recorded no call stacks.")
+        remarks.nothing(f"This trace has no call stacks for {what}.", "Its collector did not record them.")
     elif not any(settings.get("code_context", True) for settings in trace.settings):
-        remarks.nothing(f"Who called for {what} was not recorded.", "Record without --no-stacks (CODE_CONTEXT=1).")
+        remarks.nothing(f"Call stacks for {what} were not recorded.", "Record without --no-stacks (CODE_CONTEXT=1).")
     else:
-        st.caption(f"Who called for {what} is not known: the call stack of this call could not be followed.")
+        st.caption(f"No call stack for {what}: it could not be unwound.")

@@ -31,8 +31,8 @@ def show() -> None:
         remarks.no_calls()
         return
     st.caption(
-        "Times are those of the host, in the calls: an asynchronous call returns before its work is done. That a share "
-        "of the calls took less than a time is a bound, less than twice too high."
+        "Times are host time in the calls: an asynchronous call returns before its work is done. Percentiles are "
+        "upper bounds, less than twice too high."
     )
     remarks.not_filtered("driver calls", CALLS_BY)
     with st.container(horizontal=True):
@@ -70,7 +70,7 @@ def _single() -> None:
     names = list(recorded.index)
     if not names:
         st.caption(
-            "This trace has sums alone. Record it with snoopie run --calls all (CALLS=all) to see each call, here and "
+            "This trace has only sums. Record it with snoopie run --calls all (CALLS=all) to see each call, here and "
             "in the timeline."
         )
         return
@@ -102,7 +102,7 @@ def _others() -> None:
     launched = state.ask(Trace.by_launched_kernel)
     if len(launched):
         st.subheader("Launches by kernel")
-        st.caption("Every kernel that the host launched by itself, measured or not.")
+        st.caption("Every kernel that the host launched directly, measured or not.")
         _limited(launched, LAUNCHES, "calls_kernels")
     copied = state.ask(Trace.by_direction)
     if len(copied):

@@ -25,8 +25,8 @@ def show() -> None:
         remarks.no_collectives()
         return
     st.caption(
-        "Bytes, accesses and wire efficiency are those of the kernels that carried the calls out, as counted. "
-        "Calls that one kernel carried out together are one row, such as “Recv + Send”: its traffic is not divided."
+        "Bytes, accesses and wire efficiency are the counts of the kernels that carried out the calls. Calls that one"
+        " kernel carried out together are one row, such as “Recv + Send”: their traffic cannot be divided."
     )
     remarks.estimated()
     remarks.not_filtered("the calls, only to their kernels' traffic", COLLECTIVES_BY)
@@ -44,7 +44,7 @@ def _calls(row: pd.Series[str]) -> None:
     if not row["operation"]:
         remarks.nothing(
             "These kernels carried out calls that this trace does not have.",
-            "The calls of the process may have failed, or their part of the trace was lost.",
+            "The process's calls may have failed, or their part of the trace was lost.",
         )
         return
     st.subheader(theme.plain(" ".join(filter(None, (row["operation"], row["reduction"], row["type"])))))

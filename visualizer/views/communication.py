@@ -30,17 +30,17 @@ PALE = " In the pictures the rest is pale."
 OF_GPU = ["gpu", "direction", "rate", "capacity", "capacity_share"]
 OF_PAIR = ["from", "to", "wire_bytes", "rate", "capacity_share"]
 NO_RATE_NOTE = (
-    "No rate can be told: the trace does not say when what moved data ran on its GPU. Kernels have these times in "
-    "traces that today's collector records, copies in imported ones."
+    "No rates: this trace has no GPU timestamps for this traffic. Kernels have them in traces from the current "
+    "collector, copies in imported traces."
 )
 LINKS_NOTE = (
-    "Wire bytes over the time in which at least one kernel or copy ran that moved data that way, whatever the reading "
-    "and the library above. The capacity is that of a GPU's NVLinks in one direction, by their number and generation; "
-    "of a pair it is a bound, as if all of them led to the other or to a switch. "
+    "Wire bytes divided by the time in which at least one kernel or copy moved data that way, regardless of the "
+    "reading and library chosen above. The capacity is that of a GPU's NVLinks in one direction, by number and "
+    "generation. For a pair it is an upper bound, as if all links led to the other GPU or to a switch. "
 )
 NO_CAPACITY_NOTE = (
-    "Without a capacity: the number or the generation of the NVLinks is not known, or what moved went another way, "
-    "such as to the host."
+    "No capacity: the number or generation of the NVLinks is unknown, or the traffic took another path, such as to "
+    "the host."
 )
 
 Kind = Literal["all", "issued", "owned", "pair", "between", "other"]

@@ -26,10 +26,10 @@ _TABLES: Mapping[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]
     "Pairs": (Comparison.by_pair, ["issuer", "owner"]),
 }
 _MATCHED = {
-    "Kernels": "Kernels are the same where their whole name is, with template arguments.",
-    "Lines": "Lines are the same where file and number are: one that moved is only in A, and again only in B.",
-    "Objects": "Objects are the same where variable, allocating line, owner and kind are, and then one row.",
-    "Pairs": "GPUs are the same where their number is.",
+    "Kernels": "Kernels match by full name, including template arguments.",
+    "Lines": "Lines match by file and number: a line that moved is listed only in A, and again only in B.",
+    "Objects": "Objects match by variable, allocating line, owner and kind; all that match are one row.",
+    "Pairs": "GPUs match by number.",
 }
 # The amounts on top.
 _METRICS = ("bytes", "wire_bytes", "wire_efficiency", "accesses", "launches", "copy_bytes", "peak_memory", "leaks")
@@ -41,13 +41,11 @@ def show() -> None:
     name = other.keep()
     if refused := other.refused():
         st.warning(
-            theme.plain(
-                f"The address names {refused}, which was not opened here. Open it yourself to compare with it."
-            ),
+            theme.plain(f"The link names {refused}, which has not been opened here. Open it yourself to compare."),
             icon=":material/link_off:",
         )
     if not name:
-        st.write("What changed from the trace that is open, A, to another one, B.")
+        st.write("What changed between the open trace, A, and another one, B.")
         _choose()
         return
     _chosen(name)
@@ -56,7 +54,7 @@ def show() -> None:
     except snoopie.TruncatedError as error:
         _explain(error)
         st.button(
-            "Read what is whole of B", key="other_read_truncated", type="primary", on_click=other.accept_truncated
+            "Read the intact part of B", key="other_read_truncated", type="primary", on_click=other.accept_truncated
         )
         return
     except snoopie.SnoopieError as error:
@@ -98,7 +96,7 @@ def _chosen(name: str) -> None:
     a = state.names()
     b = Path(name).name if Path(name).name != a else name
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**A** {theme.plain(a)}, which is open   →   **B** {theme.plain(b)}", help=theme.plain(name))
+        st.markdown(f"**A** {theme.plain(a)}, open now   →   **B** {theme.plain(b)}", help=theme.plain(name))
         st.button("Another B", key="other_another", icon=":material/swap_horiz:", on_click=other.choose, args=("",))
 
 
@@ -123,12 +121,12 @@ def _compared() -> None:
     shown = choices.of_all()
     value = shown.value
     if value == "wire_efficiency":
-        st.caption("Efficiencies are no sums and have no difference here: bytes are compared.")
+        st.caption("Efficiencies cannot be subtracted: bytes are compared instead.")
         value = "bytes"
         shown = replace(shown, value=value)
     a, b, change = other.ask(Comparison.matrices, value, shown.reading, shown.initiated)
     if not (a.to_numpy().any() or b.to_numpy().any()):
-        remarks.nothing("Neither of the two has such traffic.")
+        remarks.nothing("Neither trace has such traffic.")
     else:
         changes.matrices(a, b, change, shown)
         if not change.to_numpy().any():
@@ -150,7 +148,7 @@ def _filters() -> None:
     if chosen:
         st.caption(theme.plain(f"Both traces are filtered. {'; '.join(chosen)}."))
     if other.left_out():
-        st.caption("Filters of processes, time and launches mean nothing in another run, and are left out here.")
+        st.caption("Filters by process, time and launch do not carry over to another run and are ignored here.")
 
 
 def _totals() -> None:

@@ -22,9 +22,9 @@ def show() -> None:
         remarks.no_copies()
         return
     st.caption(
-        "What the host started between GPUs, or between host and GPU: copies, nodes of graphs, prefetches. "
-        "No instruction of a kernel moves these bytes. Host time is the time in the calls: an asynchronous copy may "
-        "go on after its call returned."
+        "Transfers that the host started between GPUs, or between host and GPU: copies, graph nodes, prefetches. No "
+        "kernel instruction moves these bytes. Host time is the time in the calls: an asynchronous copy may continue "
+        "after its call returned."
     )
     number = int(calls["copies"].sum())
     with st.container(horizontal=True):

@@ -88,7 +88,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
     table = part.traffic_over_time(_BINS)
     launches = len(part.launches)
     if table.empty:
-        remarks.nothing("When its launches ran is not known.", "This trace has no times of launches.")
+        remarks.nothing("No timestamps of its launches.", "This trace has no launch timestamps.")
         return
     first = int(part.timeline()["start"].min())
     sums = table.groupby(["issuer", "start"], sort=False)["bytes"].sum().reset_index()
@@ -146,7 +146,7 @@ def _objects(kernel: str) -> None:
         return
     known = table[table["object"] > 0].head(LIMIT)
     if known.empty:
-        remarks.nothing("What it touched cannot be told to be of an object.", "Its trace may know no allocations.")
+        remarks.nothing("Its traffic could not be attributed to allocations.", "The trace may have no allocations.")
         return
     shown = known.rename(columns={"source": "allocated_by"})
     tables.grid(shown, OBJECT_COLUMNS, f"kernel_objects_{kernel}", height=320)
@@ -162,7 +162,7 @@ def _stacks(part: snoopie.Trace, kernel: str) -> None:
         stacks.show(0, "its launches", "kernel_stack")
         return
     if len(known) < len(table):
-        st.caption(f"Of {int(table.loc[table['stack'] == 0, 'launches'].sum()):,} launches it is not known.")
+        st.caption(f"Unknown for {int(table.loc[table['stack'] == 0, 'launches'].sum()):,} launches.")
     shown = known.head(LIMIT)
     columns = ["launched_by", "launches", "bytes", "accesses", "stack"]
     clicked = tables.grid(shown, columns, f"kernel_stacks_{kernel}", height=240)

@@ -29,7 +29,7 @@ def show() -> None:
     if every.empty:
         remarks.nothing(
             "No launch was measured.",
-            "Nothing was launched that could reach another GPU's memory, or the filters exclude it all.",
+            "No launch could reach another GPU's memory, or the filters exclude them all.",
         )
         return
     address.keep_one("launch_order", list(ORDERS))
@@ -40,10 +40,10 @@ def show() -> None:
     if len(every) > LIMIT:
         st.caption(f"{LIMIT:,} of {len(every):,} measured launches; `trace.launches` has them all.")
     if state.view().estimated:
-        st.caption("Only some launches were measured; each stands here for itself, and nothing is scaled.")
+        st.caption("Only some launches were measured. Each row shows one launch, unscaled.")
     timed = bool((table["ran"] >= 0).any())
     if not timed:
-        st.caption("How long launches ran is not in this trace: they are shown when they were called.")
+        st.caption("This trace has no launch durations: launches are shown at the time of their calls.")
     several = len(state.trace().processes) > 1
     columns = [name for name in COLUMNS if timed or name != "ran"] + ["stream"] + (["rank"] if several else [])
     shown = table.assign(stream=[hex(stream) for stream in table["stream"]])
@@ -87,14 +87,14 @@ def _launch(launch: int) -> None:
             st.metric(name, value, border=True, width="content")
     dynamic = f", {units.bytes(facts['shared_memory'])} of dynamic shared memory" if facts["shared_memory"] else ""
     pid = state.trace().processes["pid"].loc[facts["process"]]
-    who = f"thread {facts['thread']} of process {pid}" if facts["thread"] else "a thread that is not known"
+    who = f"thread {facts['thread']} of process {pid}" if facts["thread"] else "an unknown thread"
     st.caption(theme.plain(f"Grid: {shape}{dynamic}. Stream {facts['stream']:#x}, launched by {who}."))
     st.markdown("**Who reached whom in this launch**")
     if facts["accesses"]:
         shown = choices.of_kernels()
         heatmap.show(part.matrix(shown.value, shown.reading), shown, "launch_heatmap")
     else:
-        remarks.nothing("This launch reached no memory outside its GPU.", "It ran with probes all the same.")
+        remarks.nothing("This launch reached no memory outside its GPU.", "It was instrumented nevertheless.")
     if facts["group"]:
         st.markdown("**The collectives that it carries out**")
         calls = part.collectives

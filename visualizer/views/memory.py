@@ -39,7 +39,9 @@ def show() -> None:
         return
     devices = _devices(kinds, agreement)
     device = _device(devices)
-    st.caption("What the program allocated, by kind. Memory that another object is, such as a mapping, is in no sum.")
+    st.caption(
+        "Memory allocated by the program, by kind. Memory counted with another object, such as a mapping, is in no sum."
+    )
     remarks.not_filtered("memory", MEMORY_BY)
     _picture(devices if device == ALL else [device], agreement)
     chosen = None if device == ALL else device
@@ -188,7 +190,7 @@ def _kinds(kinds: pd.DataFrame) -> None:
     st.subheader("By kind")
     tables.grid(shown[shown["counted"]], _with_process(KINDS), "memory_kinds", height=240)
     if not kinds["counted"].all():
-        with st.expander("Memory that another object is, or another process's"):
+        with st.expander("Memory counted with another object or process"):
             tables.grid(shown[~shown["counted"]], _with_process(KINDS), "memory_kinds_beside", height=200)
 
 
@@ -198,7 +200,7 @@ def _peaks(device: str | None) -> None:
     if table.empty:
         st.caption("The program allocated nothing here.")
         return
-    st.caption("What there was, by who had made it, when a process had most on a device.")
+    st.caption("Allocations at each process's peak, by call site.")
     _made(table, ["device"] if device is None else [], "memory_peak")
 
 
@@ -206,9 +208,9 @@ def _leaks(device: str | None) -> None:
     st.subheader("Not freed")
     table = state.ask(Trace.leaks, device)
     if not state.trace().complete:
-        st.caption("The trace is incomplete: of what it shows as not freed nothing can be said.")
+        st.caption("The trace is incomplete: memory that it shows as not freed may have been freed later.")
     elif not (table["state"] == usage.NEVER_FREED).any():
-        st.success("Everything was freed, or lives until the end by design.", icon=":material/check_circle:")
+        st.success("No leaks: everything was freed, or lives until the end by design.", icon=":material/check_circle:")
     else:
         lost = int(table.loc[table["state"] == usage.NEVER_FREED, "bytes"].sum())
         st.caption(f"{units.bytes(lost)} were never freed before the program began to exit.")
@@ -236,12 +238,12 @@ def _agreement(agreement: pd.DataFrame) -> None:
     """Where the driver reported most, and last."""
     known = agreement[agreement["used"] >= 0]
     if known.empty:
-        st.caption("This trace has no reports of the driver on how much memory is in use.")
+        st.caption("This trace has no driver reports of memory in use.")
         return
-    st.subheader("What the driver says")
+    st.subheader("Reported by the driver")
     st.caption(
-        "Memory in use by everybody, its change against the first sample, and what the processes of the trace had "
-        "allocated then. Contexts, loaded code and the collector's own memory are in what the driver says alone."
+        "Memory in use by all processes, its change since the first sample, and what the processes of the trace had "
+        "allocated then. Only the driver's number includes contexts, loaded code and the collector's own memory."
     )
     groups = known.groupby(["process", "device"])
     rows = pd.concat(

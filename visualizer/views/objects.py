@@ -99,13 +99,13 @@ def _about(table: pd.DataFrame) -> None:
     """What the sums of the table leave open, in sentences."""
     if not table["exact"].all():
         st.caption(
-            "Objects share pages, and not every access was recorded: what they have in common is divided in proportion "
-            "to the records."
+            "Some objects share pages, and not every access was recorded: their common traffic is divided in "
+            "proportion to the records."
         )
     unknown = table[table["object"] == 0]
     if len(unknown) and unknown["bytes"].iloc[0]:
         amount = units.bytes(int(unknown["bytes"].iloc[0]))
-        st.caption(f"{amount} more went to memory that could not be told to be of an object.")
+        st.caption(f"{amount} more could not be attributed to an allocation.")
 
 
 def _row(table: pd.DataFrame, object: int) -> dict[str, Any]:
@@ -141,18 +141,18 @@ def _recorded(accesses: int, recorded: int) -> None:
     if not recorded:
         return
     if state.view().estimated or recorded < accesses:
-        st.caption(f"{recorded:,} of {remarks.about()}{accesses:,} accesses were recorded, and are what is shown.")
+        st.caption(f"{recorded:,} of {remarks.about()}{accesses:,} accesses were recorded and are shown.")
     else:
-        st.caption(f"All {accesses:,} accesses were recorded, and are shown.")
+        st.caption(f"All {accesses:,} accesses were recorded and are shown.")
 
 
 def _reuse(object: int, moved: int, distinct: int) -> None:
     st.markdown("**How often the same bytes were moved**")
-    sentence = f"{units.bytes(moved)} moved over {units.bytes(distinct)} of different bytes"
+    sentence = f"{units.bytes(moved)} moved for {units.bytes(distinct)} of distinct bytes"
     if moved > distinct:
         st.markdown(
-            f"{sentence}: each **{units.times(moved / distinct)}**, on average, to or from the same GPU. "
-            f"Kept there, {units.bytes(moved - distinct)} less would have crossed."
+            f"{sentence}: each **{units.times(moved / distinct)}** on average, to or from the same GPU. Keeping them "
+            f"there would have saved {units.bytes(moved - distinct)}."
         )
     else:
         st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")
@@ -184,7 +184,7 @@ def _bars(often: pd.DataFrame) -> None:
         rows.append(
             f'<span style="text-align: right">{times}</span><span style="{_BESIDE}">{bar}{units.bytes(size)}</span>'
         )
-    st.caption("How many bytes were touched so often, by each GPU for itself.")
+    st.caption("How many bytes were touched how often, counted per GPU.")
     st.html(f'<div style="{_ROWS}">{"".join(rows)}</div>')
 
 
@@ -237,16 +237,20 @@ def _tensors() -> None:
 
 def _why_no_object() -> str:
     if not any(settings.get("sample_size", 1) for settings in state.trace().settings):
-        return "Without recorded addresses (SAMPLE_SIZE=0) most accesses cannot be told to be of an object."
+        return "Without recorded addresses (SAMPLE_SIZE=0), most accesses cannot be attributed to an allocation."
     return remarks.NOTHING
 
 
 def _none() -> None:
     trace = state.trace()
     if "objects" not in trace.schema:
-        remarks.nothing("This trace does not know allocations.", "Record it again with this collector to see them.")
+        remarks.nothing(
+            "This trace's format has no allocations.", ("Record it again with the current collector to see them.")
+        )
     elif any(path for path in trace.processes["imported_from"]):
-        remarks.nothing("What recorded this trace does not record allocations.", "Record the program with snoopie run.")
+        remarks.nothing(
+            "The tool that recorded this trace does not record allocations.", "Record the program with snoopie run."
+        )
     elif not any(settings.get("object_attribution", True) for settings in trace.settings):
         remarks.nothing("Allocations were not recorded.", "Record without --no-objects (DATA_OBJECT_ATTRIBUTION=1).")
     else:

@@ -17,13 +17,13 @@ from visualizer.look import theme
 from visualizer.parts import findings, places, remarks, tables
 from visualizer.session import background, state
 
-OPERATION_NOTE = "Stores and reductions send data to the owner, loads bring it from there, atomics do both."
+OPERATION_NOTE = "Stores and reductions send data to the owner, loads fetch it from there, atomics do both."
 NOT_MEASURED_NOTE = (
-    "These instructions can reach memory outside their GPU, and how much they moved cannot be told: it is in no other "
-    "number here. Accesses and lanes say how often they ran."
+    "These instructions can reach memory outside their GPU, but the bytes they moved cannot be counted and are in no "
+    "other number here. Accesses and lanes say how often they ran."
 )
-NO_FINDING = "No rule found anything to change: docs/findings.md says what they look for, and from which amount on."
-LOOKING = "Looking through the accesses for what was read again and again …"
+NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
+LOOKING = "Searching the recorded accesses for repeated loads …"
 
 
 def show() -> None:
@@ -96,7 +96,7 @@ def _when(processes: pd.DataFrame) -> list[str]:
 def _totals(summary: dict[str, float]) -> None:
     about = remarks.about()
     launches = (
-        f"{units.count(summary['measured'])} of them were measured, and stand for the others."
+        f"{units.count(summary['measured'])} of them were measured and stand for the others."
         if about
         else "Measured launches of the selected kernels."
     )
@@ -115,7 +115,7 @@ def _totals(summary: dict[str, float]) -> None:
     ranks = sorted({int(rank) for rank in trace.processes["rank"] if rank >= 0})
     meaning = "Started by the host. A filter of kernels, operations or launches excludes them."
     beside = [
-        ("GPUs", units.count(len(trace.gpus)), "Of all processes, told apart by UUID."),
+        ("GPUs", units.count(len(trace.gpus)), "Over all processes, identified by UUID."),
         ("Processes", units.count(len(trace.processes)), "One trace each."),
         *([("Ranks", units.numbers(ranks), "As the launcher numbered the processes.")] if ranks else []),
         ("Copies", units.count(summary["copies"]), meaning),
@@ -150,12 +150,12 @@ def _findings() -> None:
     """What the counts say at once, what the records say as soon as they were gone through."""
     st.subheader("What to look at first")
     if state.filters().active:
-        st.caption("Of what the filters let through; GPUs and ranks are not compared, as filters make them unequal.")
+        st.caption("Only for the filtered traffic. GPUs and ranks are not compared, because filters make them unequal.")
     found = state.ask(Trace.findings, "counts")
     if state.arguments().scheduler is not None:
         # The workers of a cluster are others' too, and its traces larger.
         _listed([found])
-        st.caption("Without what only single accesses tell: snoopie findings has the cluster go through them.")
+        st.caption("Without the rules that need single accesses: snoopie findings runs them on the cluster.")
         return
     cards = st.container(gap="small")
     rest = background.answer(state.selected().question(Trace.findings, "records"), prompt=0, wait=LOOKING)
@@ -180,7 +180,7 @@ def _pairs(pairs: pd.DataFrame) -> None:
     if pairs.empty:
         remarks.nothing(
             "No access to memory outside its GPU was recorded.",
-            "The program may copy instead, or a filter may exclude the kernels that communicate.",
+            "The program may use copies instead, or a filter may exclude the communicating kernels.",
         )
         return
     tables.grid(pairs, ["issuer", "owner", "bytes", "accesses", "wire_efficiency"], "pairs", height=300)

@@ -26,8 +26,8 @@ def show() -> None:
     if len(unmeasured):
         st.subheader("Not measured")
         st.caption(
-            "Instructions that can reach memory outside their GPU in a way that cannot be counted. "
-            "Accesses and lanes say how often they ran; what they moved is in no number of this app."
+            "Instructions that can reach memory outside their GPU in ways that cannot be counted. Accesses and lanes "
+            "show how often they ran; the bytes they moved are in no number of this app."
         )
         remarks.not_filtered("these instructions", UNMEASURED_BY)
         tables.grid(unmeasured, NOT_MEASURED, "sites_not_measured", height=420)

@@ -120,7 +120,7 @@ def _lines(file: str) -> int:
         on_scroll=lambda place: _scroll(file, line, place),
     )
     if text is not None and last > len(text):
-        st.caption("Traffic beyond the end of this file: it is not the one that was compiled.")
+        st.caption("There is traffic beyond the end of this file: it is not the version that was compiled.")
     return line
 
 
@@ -200,23 +200,23 @@ def _objects(file: str, line: int) -> None:
     if table is None:
         return
     if (table["object"] == 0).all():
-        why = "does not tell allocations apart here" if len(state.trace().objects) else "has no allocations"
+        why = "cannot attribute this line to allocations" if len(state.trace().objects) else "has no allocations"
         st.caption(f"This trace {why}: record it with objects and records to see which ones this line touched.")
         return
     names = [
-        name or (f"object {number}" if number else "(not told)")
+        name or (f"object {number}" if number else "(unknown)")
         for name, number in zip(table["name"], table["object"], strict=True)
     ]
     table = table.assign(name=names).rename(columns={"source": "allocated_by"})
     tables.grid(table, OBJECT_COLUMNS, f"line_objects_{file}_{line}", height=320)
     if not table["exact"].all():
-        st.caption("Objects share pages here, and not every access was recorded: what they share is an estimate.")
+        st.caption("Objects share pages here, and not every access was recorded: their common traffic is an estimate.")
 
 
 def _stacks(file: str, line: int) -> None:
     table = state.ask(Trace.line_stacks, file, line)
     if (table["stack"] == 0).all():
-        st.caption("This trace has no call stacks of these launches: record it with stacks to see what launched them.")
+        st.caption("This trace has no call stacks for these launches: record it with stacks to see what launched them.")
         return
     table = table.assign(source=table["source"].where(table["stack"] > 0, "(not known)"))
     table = table.rename(columns={"source": "launched_by"})

@@ -75,9 +75,9 @@ def _lanes() -> pd.DataFrame:
 
 def _why_empty() -> None:
     if state.filters().active:
-        remarks.nothing("The filters let nothing through that has a time.", "Clear some of them.")
+        remarks.nothing("Nothing that the filters select has a timestamp.", "Clear some filters.")
     else:
-        remarks.nothing("Nothing in this trace has a time.")
+        remarks.nothing("This trace has no timestamps.")
 
 
 def _notes(lanes: pd.DataFrame) -> None:
@@ -85,15 +85,15 @@ def _notes(lanes: pd.DataFrame) -> None:
     what = set(lanes["what"])
     sentences = []
     if activity.KERNEL in what and (state.trace().processes["imported_from"] == "").any():
-        sentences.append("Kernels ran instrumented: slower than they do by themselves.")
+        sentences.append("Instrumentation slows kernels: these times are longer than without it.")
     if activity.LAUNCH in what:
-        sentences.append(
-            "Launches whose time on the GPU is not known stand where the host called them: marks, which have no length."
-        )
+        sentences.append("Launches without GPU timestamps are shown as marks at the time of their host call.")
     if activity.COPY_CALL in what:
-        sentences.append("Copies have the times of their calls: an asynchronous one may go on after its call returned.")
+        sentences.append(
+            "Copies are shown at the time of their calls: an asynchronous one may continue after its call returned."
+        )
     if activity.CALL not in what and activity.KERNEL in what | {activity.LAUNCH}:
-        sentences.append("Single driver calls are here if the trace was recorded with CALLS=all.")
+        sentences.append("To see single driver calls, record with CALLS=all.")
     st.caption(" ".join(sentences))
 
 
@@ -117,7 +117,7 @@ def _lane_controls(lanes: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
     if len(present) > 1:
         st.pills(
             "Only", present, selection_mode="multi", format_func=TITLES.__getitem__, key="only",
-            help="Nothing chosen shows all.",
+            help="Choose none to see all.",
         )  # fmt: skip
     return lanes[lanes["what"].isin(wanted)] if wanted else lanes
 
@@ -242,7 +242,7 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
         st.caption("Nothing.")
         return
     if len(table) == LIMIT:
-        st.caption(f"The {LIMIT} that fill most of it.")
+        st.caption(f"The {LIMIT} that take up most of it.")
     origin = state.trace().period[0]
     listed = table.assign(
         began=table["start"] - origin,
@@ -266,10 +266,10 @@ def _busy() -> None:
     st.subheader("Busy and idle")
     busy = state.ask(Trace.resources)
     if busy.empty:
-        st.caption("The trace has no times on GPUs.")
+        st.caption("This trace has no GPU timestamps.")
     else:
         tables.grid(busy, BUSY, "timeline_resources", height=300)
-        st.caption("With what. Shares are of the time from the first of all to the last.")
+        st.caption("Busy and idle time by activity. Shares are of the time from the first activity to the last.")
         rows = state.ask(Trace.by_resource)
         if len(rows) > _ROWS:
             st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; `snoopie summary --top 0` has all.")

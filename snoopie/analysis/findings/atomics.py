@@ -52,15 +52,15 @@ RULE = Rule(
     name="remote-atomics",
     title="Atomics across NVLink",
     about=(
-        "Many atomic operations of a line, with or without a result, go to few addresses of other memory, whose owner "
-        "does them one after another. Operations are lanes. How many fall on an address in a launch is a lower bound, "
-        "as for data that is read again; without recorded accesses it is that of lanes of one access that share an "
-        "address."
+        "A line issues many atomic operations, with or without a result, to few addresses of remote memory, and the "
+        "owner executes them one after another. Each active lane counts as one operation. The number per address in a"
+        " launch is a lower bound, as for repeated loads; without recorded accesses it counts only lanes of one "
+        "access that share an address."
     ),
     thresholds=(OPERATIONS_AN_ADDRESS, LEAST_OPERATIONS, LEAST_OPERATIONS_SHARE),
     remedy=(
-        "Reduce locally first (in the warp, in shared memory, in the own GPU's memory) and send one operation an "
-        "address."
+        "Reduce locally first (in the warp, in shared memory or in the GPU's own memory), then send one operation per"
+        " address."
     ),
     basis="records",
     find=_find,

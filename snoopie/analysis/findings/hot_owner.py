@@ -43,11 +43,11 @@ RULE = Rule(
     name="hot-owner",
     title="Hot owners",
     about=(
-        "The accesses of kernels go mostly to the memory of one GPU, whose links then are the narrow place for all. "
-        "The mean is over the GPUs that issue accesses to others or own what they touch."
+        "Most kernel accesses go to the memory of one GPU, so its links become the bottleneck for all. The mean is "
+        "over the GPUs that issue accesses to other GPUs or own the memory accessed."
     ),
     thresholds=(HOT, LEAST_OWNERS, LEAST_CROSSED),
-    remedy="Spread what the others use over the GPUs, or give each a copy of what they only read.",
+    remedy="Spread the data that the other GPUs use over all GPUs, or give each its own copy of read-only data.",
     basis="counts",
     find=_find,
     compares=True,

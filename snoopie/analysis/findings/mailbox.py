@@ -41,7 +41,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
         second = facts.joined_labels(pair["gpu_to"] for pair in kept)
         yield Finding(
             title=(
-                f"{first} and {second} hand over data in the host's memory: {units.bytes(bytes)} by way of "
+                f"{first} and {second} exchange data through host memory: {units.bytes(bytes)} via "
                 f"{facts.object_called(number)}"
             ),
             numbers={
@@ -97,15 +97,15 @@ def _shared(facts: Facts, pair: dict[str, int]) -> bool:
 
 RULE = Rule(
     name="host-exchange",
-    title="Data handed over in the host's memory where peers could talk directly",
+    title="Data exchanged through host memory although peer access is possible",
     about=(
-        "Kernels of one GPU write to an allocation in the host's memory from which another GPU reads, though the "
-        "driver says that the two GPUs reach each other's memory. One of the two may do it by copies. Bytes are the "
-        "smaller of what was written and read; where accesses were recorded, the two must have touched the same bytes. "
-        "Needs to know which allocation was touched."
+        "Kernels on one GPU write to an allocation in host memory that another GPU reads, although the driver reports"
+        " that the two GPUs can access each other's memory. One of the two may use copies instead. The bytes are the "
+        "smaller of what was written and what was read; where accesses were recorded, the two must have touched the "
+        "same bytes. Applies only where the touched allocation is known."
     ),
     thresholds=(LEAST_WIRE, LEAST_MOVED_SHARE),
-    remedy="Keep what is handed over in the memory of one of the two GPUs, best of the one that reads it.",
+    remedy="Keep the exchanged data in the memory of one of the two GPUs, preferably the reader's.",
     basis="records",
     find=_find,
 )

@@ -37,8 +37,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
         readers = facts.joined_labels(some["gpu"])
         yield Finding(
             title=(
-                f"{units.bytes(copied)} were copied to {facts.label(owner)}, into {facts.object_called(number)}, "
-                f"of which kernels of {readers} then read {units.bytes(bytes)} remotely"
+                f"{units.bytes(copied)} were copied to {facts.label(owner)}, into {facts.object_called(number)}; "
+                f"kernels on {readers} then read {units.bytes(bytes)} from it remotely"
             ),
             numbers={
                 MISPLACED.number: part,
@@ -84,14 +84,15 @@ def _last(times: Ints, before: Ints) -> Ints:
 
 RULE = Rule(
     name="misplaced-copies",
-    title="Copies that a kernel of another GPU reads remotely",
+    title="Copied data that another GPU's kernels read remotely",
     about=(
-        "A copy writes to an allocation of one GPU, and kernels of another GPU then load from it, before the owner has "
-        "launched a kernel that could have changed it: what they read is what was copied. Only measured launches are "
-        "known, so a kernel that -k leaves out may have changed it. Needs to know which allocation was touched."
+        "A copy writes to an allocation on one GPU, and kernels on another GPU then load from it before the owner has"
+        " launched a kernel that could have changed it, so they read the copied data. Only measured launches are "
+        "known: a kernel that -k leaves out may have changed the data. Applies only where the touched allocation is "
+        "known."
     ),
     thresholds=(MISPLACED, LEAST_WIRE, LEAST_SHARE),
-    remedy="Copy it into the memory of the GPU that reads it; where several do, each its own copy.",
+    remedy="Copy the data into the memory of the GPU that reads it; if several GPUs read it, give each its own copy.",
     basis="records",
     find=_find,
 )

@@ -52,14 +52,14 @@ RULE = Rule(
     name="one-sided-pairs",
     title="One-sided pairs",
     about=(
-        "Between two GPUs far more data flows one way than back, by wire bytes of kernels and copies together, whoever "
-        "issues it, while most other pairs are balanced. NVLink carries as much in each direction at the same time: "
-        "half of what this pair could move stays unused."
+        "Far more data flows one way between two GPUs than back, by wire bytes of kernels and copies together, "
+        "regardless of the issuer, while most other pairs are balanced. NVLink carries the same amount in each "
+        "direction at the same time, so half of this pair's bandwidth stays unused."
     ),
     thresholds=(ONE_SIDED, ONE_SIDED_PAIRS, LEAST_CROSSED, LEAST_CROSSED_SHARE),
     remedy=(
-        "See whether the two can share the work so that each sends a part, or exchange halves at the same time; if one "
-        "GPU feeds the other by design, nothing needs to change."
+        "Check whether the two GPUs can share the work so that each sends a part, or exchange halves at the same "
+        "time. If one GPU feeds the other by design, nothing needs to change."
     ),
     basis="counts",
     find=_find,

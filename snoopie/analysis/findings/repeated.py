@@ -87,4 +87,4 @@ def among_recorded(recorded: float) -> str:
     if recorded >= 1:
         return ""
     part = units.percent(recorded) if recorded >= 0.001 else "less than 0.1 %"
-    return f", of the recorded accesses ({part})"
+    return f"; {part} of the accesses were recorded"

@@ -19,9 +19,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
     for row in rows(table.merge(repeated.of_lines(facts, ["load"]), on=PLACE)):
         if READS.crossed(row["sectors_again"]):
             says = (
-                "loads the same data again and again: each sector at least "
-                f"{in_words(row['sectors_again'], READS.unit)} in a launch, on average"
-                f"{repeated.among_recorded(row['recorded'])}"
+                f"loads the same data repeatedly: each sector at least {in_words(row['sectors_again'], READS.unit)} "
+                f"in a launch, on average{repeated.among_recorded(row['recorded'])}"
             )
             numbers = {
                 READS.number: row["sectors_again"],
@@ -36,18 +35,18 @@ def _find(facts: Facts) -> Iterator[Finding]:
 
 RULE = Rule(
     name="repeated-loads",
-    title="Remote data read again and again",
+    title="Remote data loaded repeatedly",
     about=(
-        "Each launch loads the same sectors of other memory several times. Sectors are compared, so lanes of a warp "
-        "that read one word together count once; only reads within a launch are, because between launches the data may "
-        "have changed. The number is a lower bound: the wire bytes of the line over the distinct sectors that all "
-        "launches touched, times the launches. What the L1 cache had still is counted, though not moved. Needs "
-        "recorded accesses."
+        "Each launch loads the same sectors of remote memory several times. Sectors are compared, so lanes of a warp "
+        "that read one word together count once. Only reads within a launch are compared, because the data may have "
+        "changed between launches. The number is a lower bound: the line's wire bytes divided by the product of the "
+        "distinct sectors that all launches touched and the number of launches. L1 cache hits are counted too, though"
+        " they move nothing. Needs recorded accesses."
     ),
     thresholds=(READS, LEAST_WIRE, LEAST_SHARE),
     remedy=(
-        "Load it once into shared or local memory and read it there; a flag that is polled belongs into the memory of "
-        "the GPU that polls it."
+        "Load the data once into shared or local memory and read it there. A polled flag belongs in the memory of the"
+        " GPU that polls it."
     ),
     basis="records",
     find=_find,

@@ -41,14 +41,14 @@ STORES = Rule(
     name="scattered-stores",
     title="Small scattered stores",
     about=(
-        "The stores of a line touch many 32-byte sectors for few bytes in each. Wire bytes count whole sectors; of "
-        "stores NVLink sends the 16-byte halves that were touched, so at worst half of these bytes were not sent. Each "
-        "piece has a header of its own beside them, in no number here."
+        "The stores of a line touch many 32-byte sectors but write only a few bytes in each. Wire bytes count whole "
+        "sectors; NVLink sends only the touched 16-byte halves of stores, so at worst half of these bytes were not "
+        "sent. Each piece also has its own header, which no number here includes."
     ),
     thresholds=(EFFICIENCY, LEAST_WIRE, LEAST_SHARE),
     remedy=(
-        "Let neighbouring lanes store neighbouring words, at least 16 bytes in one place, or collect the pieces in "
-        "shared or local memory first and send them side by side."
+        "Let neighbouring lanes store neighbouring words, at least 16 contiguous bytes, or collect the pieces in "
+        "shared or local memory first and send them contiguously."
     ),
     basis="counts",
     find=_stores,
@@ -58,13 +58,13 @@ LOADS = Rule(
     name="scattered-loads",
     title="Small scattered loads",
     about=(
-        "The loads of a line touch many 32-byte sectors for few bytes in each. NVLink brings whole sectors, so what "
-        "the wire bytes say is what was moved, unless the L1 cache had it already."
+        "The loads of a line touch many 32-byte sectors but use only a few bytes of each. NVLink transfers whole "
+        "sectors, so the wire bytes are what was moved, except for L1 cache hits."
     ),
     thresholds=(EFFICIENCY_OF_LOADS, LEAST_WIRE, LEAST_SHARE),
     remedy=(
-        "Let neighbouring lanes load neighbouring words, have the owner gather them into one piece, or copy the whole "
-        "array into local memory once and pick there."
+        "Let neighbouring lanes load neighbouring words, have the owner gather them into one contiguous piece, or "
+        "copy the whole array into local memory once and pick from there."
     ),
     basis="counts",
     find=_loads,

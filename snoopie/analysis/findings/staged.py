@@ -81,12 +81,12 @@ def _passed_on(copies: pd.DataFrame) -> pd.DataFrame:
 
 RULE = Rule(
     name="staged-copies",
-    title="Copies by way of the host where peers could talk directly",
+    title="Copies through the host although peer access is possible",
     about=(
-        "A copy brings data from one GPU into the host's memory, and the next copy out of that very address brings it "
-        "to another GPU, though the driver says that the two GPUs reach each other's memory. Whether the host changed "
-        "the data in between is not in a trace. Copies of the same process are compared, by the first address; arrays, "
-        "which have none, are left out."
+        "A copy moves data from one GPU to host memory, and the next copy from that same address moves it to another "
+        "GPU, although the driver reports that the two GPUs can access each other's memory. A trace does not show "
+        "whether the host changed the data in between. Copies of the same process are matched by their first address;"
+        " arrays, which have none, are left out."
     ),
     thresholds=(LEAST_COPIED, LEAST_COPIED_SHARE),
     remedy=(

@@ -42,32 +42,34 @@ def in_words(value: float, unit: Unit) -> str:
 
 # Below these a rule is silent, whatever else it sees: what moves little costs little.
 
-LEAST_WIRE = Threshold("wire bytes", "at least", 1 << 20, "bytes", "over NVLink less takes about as long as a launch")
+LEAST_WIRE = Threshold(
+    "wire bytes", "at least", 1 << 20, "bytes", "moving less over NVLink takes about as long as a launch"
+)
 LEAST_SHARE = Threshold(
-    "share of all wire bytes", "at least", 0.01, "share", "what is less than a hundredth of the traffic can wait"
+    "share of all wire bytes", "at least", 0.01, "share", "less than a hundredth of the traffic can wait"
 )
 LEAST_MOVED_SHARE = Threshold(
     "share of all wire bytes and bytes copied",
     "at least",
     0.01,
     "share",
-    "what is less than a hundredth of the traffic can wait",
+    "less than a hundredth of the traffic can wait",
 )
 LEAST_OPERATIONS = Threshold(
-    "operations", "at least", 1 << 16, "count", "each of them is handled by itself, however few bytes it is"
+    "operations", "at least", 1 << 16, "count", "each operation is handled individually, however few bytes it moves"
 )
 LEAST_OPERATIONS_SHARE = Threshold(
-    "share of all lanes", "at least", 0.01, "share", "what is less than a hundredth of the traffic can wait"
+    "share of all lanes", "at least", 0.01, "share", "less than a hundredth of the traffic can wait"
 )
-LEAST_COPIED = Threshold("bytes", "at least", 1 << 20, "bytes", "a copy of less is mostly the call's own time")
+LEAST_COPIED = Threshold("bytes", "at least", 1 << 20, "bytes", "a smaller copy is mostly call overhead")
 LEAST_COPIED_SHARE = Threshold(
-    "share of all bytes copied", "at least", 0.01, "share", "what is less than a hundredth of the copies can wait"
+    "share of all bytes copied", "at least", 0.01, "share", "less than a hundredth of the copies can wait"
 )
 LEAST_CROSSED = Threshold(
-    "bytes between GPUs", "at least", 1 << 20, "bytes", "over NVLink less takes about as long as a launch"
+    "bytes between GPUs", "at least", 1 << 20, "bytes", "moving less over NVLink takes about as long as a launch"
 )
 LEAST_CROSSED_SHARE = Threshold(
-    "share of all bytes between GPUs", "at least", 0.01, "share", "what is less than a hundredth of them can wait"
+    "share of all bytes between GPUs", "at least", 0.01, "share", "less than a hundredth of these bytes can wait"
 )
 
 # What the rules are about.
@@ -77,50 +79,52 @@ EFFICIENCY = Threshold(
     "below",
     0.5,
     "share",
-    "whole 16-byte units have 50 % and more, and stores travel over NVLink in such units ([nvlink.md](nvlink.md))",
+    "whole 16-byte units reach 50 % or more, and NVLink sends stores in such units ([nvlink.md](nvlink.md))",
 )
 EFFICIENCY_OF_LOADS = Threshold(
-    "wire efficiency", "below", 0.5, "share", "of every sector that NVLink brings, most is not used"
+    "wire efficiency", "below", 0.5, "share", "most of each sector that NVLink transfers is unused"
 )
 READS = Threshold(
     "reads of a sector in a launch",
     "at least",
     4,
     "times",
-    "reading once into local or shared memory, and from there, pays for itself long before",
+    "loading once into local or shared memory pays off long before that",
 )
 OPERATIONS_AN_ADDRESS = Threshold(
     "operations on an address in a launch",
     "at least",
     4,
     "times",
-    "adding up locally first leaves a quarter of them, or less",
+    "a local reduction first leaves a quarter of them or less",
 )
 ONE_SIDED = Threshold(
-    "bytes there over bytes back", "at least", 4, "times", "links carry as much in both directions at once"
+    "bytes there over bytes back", "at least", 4, "times", "links carry the same amount in both directions at once"
 )
 ONE_SIDED_PAIRS = Threshold(
     "share of such pairs",
     "below",
     0.5,
     "share",
-    "where most pairs are one-sided, as in a ring, that is how the program works; a single pair counts in any case",
+    "if most pairs are one-sided, as in a ring, the program works that way; a single pair always counts",
 )
 HOT = Threshold(
     "bytes at its memory over the mean",
     "at least",
     2,
     "times",
-    "the links of the others are used half as much, or less",
+    "the other GPUs' links are used half as much or less",
 )
-LEAST_OWNERS = Threshold("GPUs that take part", "at least", 3, "count", "of two, one is always the other's target")
+LEAST_OWNERS = Threshold(
+    "GPUs that take part", "at least", 3, "count", "with two GPUs, one is always the other's target"
+)
 UNEQUAL = Threshold(
-    "bytes over the mean of the others", "at least", 2, "times", "the others have done their part in half of the time"
+    "bytes over the mean of the others", "at least", 2, "times", "the others finish their part in half the time"
 )
 MISPLACED = Threshold(
     "bytes read over bytes copied in",
     "at least",
     0.5,
     "share",
-    "with less, the reader may need no more than a piece of it",
+    "below that, the reader may need only a piece of the data",
 )

@@ -76,7 +76,9 @@ RULE = Rule(
         "host are left out."
     ),
     thresholds=(UNEQUAL, LEAST_CROSSED),
-    remedy="Divide the communication evenly, or let each rank fetch its own part instead of one sending to all.",
+    remedy=(
+        "Divide the communication evenly, or let each rank fetch its own part instead of having one rank send to all."
+    ),
     basis="counts",
     find=_find,
     compares=True,

@@ -139,14 +139,14 @@ def left_out(launches: pd.DataFrame, spans: pd.DataFrame, copies: int, instrumen
     """Sentences on what has no time on the GPU, of all launches and so many copies, and on what the times mean."""
     sentences = []
     if untimed := int((~launches.index.isin(spans["launch"])).sum()):
-        sentences.append(f"{_things(untimed, 'launch is', 'launches are')} left out: when they ran is not known.")
+        sentences.append(f"{_things(untimed, 'launch is', 'launches are')} left out: no GPU timestamps.")
     if copies:
         sentences.append(
-            f"{_things(copies, 'copy is', 'copies are')} left out: their calls have times in the trace, what the GPU "
-            "did has not."
+            f"{_things(copies, 'copy is', 'copies are')} left out: the trace has times of their calls, but no GPU "
+            f"timestamps."
         )
     if instrumented and untimed < len(launches):
-        sentences.append("Kernels ran instrumented: slower than they do by themselves.")
+        sentences.append("Instrumentation slows kernels: these times are longer than without it.")
     return sentences
 
 

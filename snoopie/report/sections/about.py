@@ -27,7 +27,7 @@ def totals(trace: Trace, _: Sequence[Path]) -> Section:
             units.count(amounts["launches"]),
             f"of {units.count(amounts['kernels'])} {'kernel' if amounts['kernels'] == 1 else 'kernels'}",
         ),
-        ("GPUs", units.count(amounts["gpus"]), "told apart by UUID"),
+        ("GPUs", units.count(amounts["gpus"]), "identified by UUID"),
         ("Processes", units.count(len(trace.processes)), "one trace each"),
     ]
     if amounts["copies"]:

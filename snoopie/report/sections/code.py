@@ -36,7 +36,7 @@ def lines(trace: Trace, sources: Sequence[Path]) -> Section:
     parts: list[Part] = [
         drawing(
             trace.plot_lines(width=PAGE),
-            "The lines that moved most: bytes asked for, inside of the wire bytes; beside them, the wire efficiency.",
+            "The lines that moved most: bytes requested, within the wire bytes; beside them, the wire efficiency.",
         ),
     ]
     parts += _excerpts(moved, sources)

@@ -19,11 +19,13 @@ def pairs(trace: Trace, _: Sequence[Path]) -> Section:
         return Section("pairs", title, absent="no kernel reached memory outside its GPU")
     parts: list[Part] = [
         drawing(trace.plot_matrix(width=_WIDTH), "Bytes by issuer (who executed the access) and owner of the memory."),
-        table(moved, ["issuer", "owner", *TRAFFIC], "Issued: by whom, on whose memory", "snoopie stats lists them all"),
+        table(
+            moved, ["issuer", "owner", *TRAFFIC], "Issued: who accessed whose memory", "snoopie stats lists them all"
+        ),
         table(
             trace.by_pair(reading="flow"),
             ["from", "to", *TRAFFIC],
-            "Flow: from where to where data went; an atomic counts once each way",
+            "Flow: source and destination of the data; an atomic counts once each way",
             "snoopie stats --flow lists them all",
         ),
     ]
@@ -33,8 +35,8 @@ def pairs(trace: Trace, _: Sequence[Path]) -> Section:
 def timeline(trace: Trace, _: Sequence[Path]) -> Section:
     title = "Over time"
     if trace.traffic_over_time(1, initiated="both").empty:
-        return Section("timeline", title, absent="nothing that moved has a time")
-    caption = "What moved when, by kernels and by copies of the host; above it, when they ran."
+        return Section("timeline", title, absent="no traffic has timestamps")
+    caption = "Traffic over time, by kernels and by host copies; above it, when they ran."
     return Section("timeline", title, [drawing(trace.plot_timeline(bins=300, width=PAGE), caption)])
 
 
@@ -56,7 +58,7 @@ def copies(trace: Trace, _: Sequence[Path]) -> Section:
     parts: list[Part] = [
         drawing(
             trace.plot_matrix(reading="flow", initiated="host", width=_WIDTH),
-            "Bytes that the host's copies moved, from where to where.",
+            "Bytes moved by host copies, by source and destination.",
         ),
         table(trace.by_copy(), shown, "By ends and call", "snoopie stats --by copy lists them all"),
     ]

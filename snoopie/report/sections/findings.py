@@ -17,7 +17,7 @@ TITLE = "Findings"
 def findings(trace: Trace, _: Sequence[Path]) -> Section:
     found = trace.findings()
     if found.empty:
-        return Section("findings", TITLE, [Text("No rule found anything that makes the traffic dear.")])
+        return Section("findings", TITLE, [Text("No findings: no rule found expensive traffic.")])
     parts: list[Part] = [Findings([_finding(row) for row in found.head(MOST_ROWS).to_dict("records")])]
     if len(found) > MOST_ROWS:
         parts.append(Text(f"{len(found) - MOST_ROWS} more: snoopie findings lists them all."))

@@ -34,7 +34,7 @@ def objects(trace: Trace, _: Sequence[Path]) -> Section:
         )
     ]
     if not touched["exact"].all():
-        parts.append(Text("Objects that share pages are told apart by the recorded accesses, in proportion."))
+        parts.append(Text("Traffic of objects that share pages is divided in proportion to the recorded accesses."))
     return Section("objects", title, parts)
 
 
@@ -48,7 +48,7 @@ def usage(trace: Trace, _: Sequence[Path]) -> Section:
         charts = chart.total(used, trace.processes)
     start = int(trace.processes["start_ns"].min())
     drawn = chart.draw(charts, start, width=PAGE, most=_MOMENTS)
-    parts: list[Part] = [drawing(drawn, "What was allocated, by kind; the line is what the driver reported.")]
+    parts: list[Part] = [drawing(drawn, "Allocated memory by kind; the line shows what the driver reported.")]
     peaks = trace.memory_watermark().groupby(["peak", "process", "device"], sort=False)
     for (_whose, process, device), live in list(peaks)[:_PEAKS]:
         peak = int(live["peak"].iloc[0])
@@ -76,11 +76,11 @@ def leaks(trace: Trace, _: Sequence[Path]) -> Section:
         return Section("leaks", title, absent="no allocation was recorded")
     parts: list[Part] = []
     if not trace.complete:
-        parts.append(Text("The trace is incomplete: of what it shows as not freed nothing can be said."))
+        parts.append(Text("The trace is incomplete: memory that it shows as not freed may have been freed later."))
     elif lost.empty:
-        parts.append(Text("Everything that the program allocated was freed, or lives until its end by design."))
+        parts.append(Text("No leaks: every allocation was freed, or lives until the program's end by design."))
     if len(lost):
         shown = ["process", "device", "source", "call", "kind", "objects", "bytes"]
         where = "snoopie memory --leaks --json lists them all"
-        parts.append(table(lost, shown, "Memory that no call had freed when the program began to exit", where))
+        parts.append(table(lost, shown, "Memory not freed when the program began to exit", where))
     return Section("leaks", title, parts)

@@ -35,9 +35,9 @@ def test_nothing_lost(tmp_path: Path) -> None:
         ({"launches_lost": 1}, "1 launch could not be measured: its traffic is missing."),
         ({"launches_lost": 12_345}, "12.3 K launches could not be measured: their traffic is missing."),
         ({"records_dropped": 2}, "2 records were dropped because the ring was full"),
-        ({"errors": 3}, "The collector met 3 errors"),
-        ({"records_written": 7}, "The footer tells of 7 records, the trace of process 4711 holds 1."),
-        ({"accesses": 3}, "The footer tells of 3 accesses, the trace of process 4711 holds 1."),
+        ({"errors": 3}, "The collector had 3 errors"),
+        ({"records_written": 7}, "The footer reports 7 records, but the trace of process 4711 holds 1."),
+        ({"accesses": 3}, "The footer reports 3 accesses, but the trace of process 4711 holds 1."),
     ],
 )
 def test_totals(tmp_path: Path, totals: dict[str, int], sentence: str) -> None:
@@ -50,7 +50,7 @@ def test_totals(tmp_path: Path, totals: dict[str, int], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"sample_size": 100}, "Records are a sample: about 1 in 100 accesses has one."),
+        ({"sample_size": 100}, "Records are a sample of about 1 in 100 accesses."),
         ({"sample_size": 0}, "No single accesses were recorded"),
         ({"blocks": "0-7,12"}, "Only some thread blocks were measured: those selected by '0-7,12'."),
         ({"kernels": "ring_*"}, "Only some kernels were measured: those selected by 'ring_*'."),
@@ -116,11 +116,11 @@ def test_kinds_in_plain_words(tmp_path: Path) -> None:
         trace.count(1, trace.site(1, opcode, "load", 0, measured=False), UNKNOWN, number, 32 * number, 0)
     table = losses_module.in_words(snoopie.load(trace.write(tmp_path / "t.zst")).not_measured())
     assert table.to_numpy(dtype=object).tolist() == [
-        ["instructions that are not known", 1, 5, 160],
+        ["unknown instructions", 1, 5, 160],
         ["bulk copies that cannot be followed", 1, 4, 128],
         ["tensor copies that cannot be followed", 1, 3, 96],
-        ["accesses to surfaces", 1, 2, 64],
-        ["reads of textures", 2, 1, 32],
+        ["surface accesses", 1, 2, 64],
+        ["texture reads", 2, 1, 32],
     ]
     assert losses_module.in_words(snoopie.load(complete_builder().write(tmp_path / "none.zst")).not_measured()).empty
 
@@ -157,8 +157,8 @@ def test_unknown_owners_and_widths(tmp_path: Path) -> None:
     trace.copy(0, UNKNOWN, 4, gpu=0)
     trace.copy(0, 254, 4, gpu=0)
     said = losses(trace, tmp_path)
-    assert said[0] == "5 accesses touched memory whose owner is not known."
-    assert said[1] == "2 copies have an end in memory whose owner is not known."
+    assert said[0] == "5 accesses touched memory with an unknown owner."
+    assert said[1] == "2 copies have an end in memory with an unknown owner."
     assert said[2].startswith("6 accesses have an unknown width")
 
 

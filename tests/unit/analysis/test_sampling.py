@@ -109,7 +109,7 @@ def test_it_is_said(trace: snoopie.Trace, path: Path, capsys: pytest.CaptureFixt
     assert sentences[0] == (
         "1 launch in 3.33 was measured (3 of 10): amounts are estimates, scaled by the number of launches."
     )
-    assert sentences[1] == "6 launches of kernels of which none was measured are in no amount."
+    assert sentences[1] == "Amounts exclude 6 launches of kernels that were never measured."
     assert "≈ " in repr(trace)
     for command in (["stats"], ["stats", "--by", "kernel"], ["info"]):
         assert main([*command, str(path)]) == 0

@@ -246,7 +246,7 @@ def test_info_tells_what_is_there_and_what_is_not(two_process_folder: Path, caps
     assert [section[0] for section in sections] == [
         "Processes",
         "GPUs",
-        "Links that the driver reports",
+        "Links reported by the driver",
         "Settings",
         "Totals",
         "Instructions that were not measured",

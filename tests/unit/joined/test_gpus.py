@@ -120,7 +120,7 @@ def test_multicast_objects(tmp_path: Path) -> None:
     assert set(loaded.by_pair()["owner"]) == {"unknown", *loaded.sets["label"].loc[[-3, -5, -6, -8]]}
     assert loaded.select(owners=both(3)).summary()["lanes"] == 20
     assert loaded.select(owners=-4).summary()["lanes"] == 0
-    assert "2 accesses touched memory whose owner is not known." in loaded.losses()
+    assert "2 accesses touched memory with an unknown owner." in loaded.losses()
 
 
 def test_a_multicast_object_of_many_gpus(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
         "NCCL calls": "6",
     }
     captions = " ".join(caption.value for caption in app.caption)
-    assert "memory whose owner the collector could not tell" in captions
+    assert "memory whose owner the collector does not know" in captions
     _, gpus, processes = (table.value for table in app.dataframe)
     assert gpus["users"].tolist() == ["rank 0", "rank 1"]
     assert processes[["rank", "ranks", "gpus"]].to_numpy().tolist() == [["0", "2", "GPU 0"], ["1", "2", "GPU 1"]]

@@ -188,7 +188,7 @@ def test_what_a_click_chooses(
 
 def test_over_the_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mixed_folder: Path) -> None:
     # A trace without times says so instead of a number.
-    assert "No rate can be told" in captions(view(monkeypatch, "communication", mixed_folder))
+    assert "No rates: this trace" in captions(view(monkeypatch, "communication", mixed_folder))
     trace = TraceBuilder(2)
     function = trace.function("k()")
     site = trace.site(function, "STG.E", "store", 4)
@@ -197,8 +197,8 @@ def test_over_the_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mixed_f
     trace.add("spans", launch=launch, start=START_NS, end=START_NS + 1000)
     app = view(monkeypatch, "communication", trace.write(tmp_path / "t.zst"))
     assert not app.exception
-    assert "No rate can be told" not in captions(app)
-    assert "Kernels ran instrumented" in captions(app)
+    assert "No rates: this trace" not in captions(app)
+    assert "Instrumentation slows kernels" in captions(app)
 
 
 def gpus(count: int, hosts: int) -> list[Place]:

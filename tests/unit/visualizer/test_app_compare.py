@@ -89,11 +89,11 @@ def test_an_address_opens_nothing(monkeypatch: pytest.MonkeyPatch, ring_path: Pa
     app = view(monkeypatch, "compare", ring_path, **{"with": str(later_path)})
     assert not app.exception
     assert not app.metric
-    assert "which was not opened here" in said(app)
+    assert "which has not been opened here" in said(app)
     # It goes on saying so until something is opened.
-    assert "which was not opened here" in said(app.run())
+    assert "which has not been opened here" in said(app.run())
     open_as_b(app, later_path)
-    assert "which was not opened here" not in said(app)
+    assert "which has not been opened here" not in said(app)
     assert metrics(app)["Accesses"] == "296"
 
 
@@ -149,7 +149,7 @@ def test_filters_of_one_run_are_left_out(monkeypatch: pytest.MonkeyPatch, ring_p
     app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", launches="1-2")
     assert not app.exception
     assert metrics(app)["Accesses"] == "296"
-    assert any("processes, time and launches mean nothing in another run" in text.value for text in app.caption)
+    assert any("process, time and launch do not carry over to another run" in text.value for text in app.caption)
 
 
 def test_a_name_with_a_star_is_no_pattern(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -222,4 +222,4 @@ def test_runs_of_all_paths(monkeypatch: pytest.MonkeyPatch, ring_path: Path, tmp
     quiet = TraceBuilder(2).write(tmp_path / "quiet.zst")
     app = view(monkeypatch, "compare", quiet, f"--compare={quiet}")
     assert not app.exception
-    assert "Neither of the two has such traffic." in said(app)
+    assert "Neither trace has such traffic." in said(app)

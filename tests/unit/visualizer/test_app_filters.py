@@ -221,9 +221,9 @@ def test_what_a_filter_does_not_divide_is_said(monkeypatch: pytest.MonkeyPatch, 
 
 def test_no_copies_says_which_filter(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
     app = view(monkeypatch, "copies", mixed_folder, launches=["1-2"])
-    assert "a choice of launches excludes them all" in app.info[0].value
+    assert "filtering by launches excludes them all" in app.info[0].value
     app = view(monkeypatch, "copies", mixed_folder, between=["0-10"])
-    assert "No copy is what the filters let through" in app.info[0].value
+    assert "No copy matches the filters" in app.info[0].value
 
 
 def test_what_is_said_to_divide_does(mixed_folder: Path) -> None:

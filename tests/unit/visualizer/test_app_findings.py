@@ -44,7 +44,7 @@ def test_cards(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
     assert not app.exception
     assert titles(app) == [
         "app.cu:7 (kernel k7) stores small scattered pieces: 512 KiB of data take 4 MiB on the wire",
-        "app.cu:7 (kernel k7) loads the same data again and again: each sector at least 4× in a launch, on average",
+        "app.cu:7 (kernel k7) loads the same data repeatedly: each sector at least 4× in a launch, on average",
     ]
     texts = [text.value.replace("\\", "") for text in [*app.markdown, *app.caption]]
     assert LOADS.remedy in texts
@@ -60,11 +60,11 @@ def test_findings_of_records_come_later(monkeypatch: pytest.MonkeyPatch, trace: 
             return True
         # What the counts say is there meanwhile.
         assert len(titles(app)) == 1
-        assert any("Looking through the accesses" in caption.value for caption in app.caption)
+        assert any("Searching the recorded accesses" in caption.value for caption in app.caption)
         return False
 
     until(app, come)
-    assert not any("Looking through" in caption.value for caption in app.caption)
+    assert not any("Searching the recorded" in caption.value for caption in app.caption)
 
 
 def loads(trace: Path) -> Scope:
@@ -131,7 +131,7 @@ def test_findings_follow_the_filters(monkeypatch: pytest.MonkeyPatch, trace: Pat
 def test_no_finding(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = start(monkeypatch, ring_path)
     assert titles(app) == []
-    assert any("No rule found anything" in box.value for box in app.success)
+    assert any("No findings. docs/findings.md" in box.value for box in app.success)
 
 
 def test_links_lead_to_the_evidence(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:

@@ -61,7 +61,7 @@ def test_lanes_and_traffic(monkeypatch: Patch, path: Path) -> None:
     for area, size in zip(areas, (100 * 4096, 40 * 2048), strict=True):
         width = (area["x"][1] - area["x"][0]) / 1e9
         assert sum(area["y"]) * width == pytest.approx(size)
-    assert "Kernels ran instrumented" in captions(app)
+    assert "Instrumentation slows kernels" in captions(app)
 
 
 def test_a_part_of_the_time_by_the_address(monkeypatch: Patch, path: Path) -> None:
@@ -136,9 +136,9 @@ def test_nonsense_in_the_address(monkeypatch: Patch, path: Path, event: str) -> 
 def test_launches_without_a_time_on_the_gpu(monkeypatch: Patch, ring_path: Path) -> None:
     app = view(monkeypatch, "timeline", ring_path)
     assert not app.exception
-    assert "stand where the host called them" in captions(app)
+    assert "are shown as marks at the time of their host call" in captions(app)
     assert all("launches (calls)" in text for text in figure(app)["layout"]["yaxis"]["ticktext"])
-    assert "The trace has no times on GPUs" in captions(app)
+    assert "This trace has no GPU timestamps" in captions(app)
 
 
 def test_names_from_a_trace_are_no_markup(monkeypatch: Patch, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_memory_of_one_device(monkeypatch: Patch, path: Path) -> None:
     app = view(monkeypatch, "memory", path, device="GPU 1")
     assert not app.exception
     assert [note["text"] for note in figure(app)["layout"]["annotations"]] == ["<b>GPU 1</b>  peak 16 MiB after 1 ms"]
-    assert "Everything was freed" in said(app)
+    assert "No leaks: everything was freed" in said(app)
     assert view(monkeypatch, "memory", path, device="GPU 9").session_state["device"] == "all"
 
 
@@ -245,7 +245,7 @@ def test_sums_of_calls_alone(monkeypatch: Patch, tmp_path: Path) -> None:
     ("settings", "schema", "sentence"),
     [
         ({"calls": "off"}, SCHEMA, "Driver calls were not recorded: CALLS=off"),
-        ({}, without("call_totals"), "did not see driver calls"),
+        ({}, without("call_totals"), "did not record driver calls"),
         ({"calls": "summary"}, SCHEMA, "No driver call was recorded"),
     ],
 )
@@ -261,8 +261,8 @@ def test_what_an_imported_trace_lacks(monkeypatch: Patch, tmp_path: Path) -> Non
     export.kernel("step(int)", 800, 900, export.call("cudaLaunchKernel", 710, 720))
     imported = import_nsys(export.write(tmp_path / "report.sqlite"), tmp_path / "out.zst")
     memory = view(monkeypatch, "memory", *imported.paths)
-    assert "whose recording has no allocations" in said(memory)
+    assert "which does not record allocations" in said(memory)
     timeline = view(monkeypatch, "timeline", *imported.paths)
     assert not timeline.exception
-    assert "Kernels ran instrumented" not in captions(timeline)
+    assert "Instrumentation slows kernels" not in captions(timeline)
     assert any("kernels" in text for text in figure(timeline)["layout"]["yaxis"]["ticktext"])

@@ -45,7 +45,7 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
     assert not app.exception
     assert app.selectbox(key="object").value == 2
     assert "Each cell is 4 B, one element" in captions(app)
-    assert "10 KiB moved over 9.9 KiB of different bytes" in texts(app)
+    assert "10 KiB moved for 9.9 KiB of distinct bytes" in texts(app)
     app.button(key="object_from_Zoom out").click().run()
     assert [app.number_input(key=f"object_{end}").value for end in ("from", "to")] == [7424, 9472]
     app.button(key="object_from_On").click().run()

@@ -174,7 +174,7 @@ def test_traffic_beyond_the_end_of_the_file(monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "k.cu").write_text("int a;\n")
     app = view(monkeypatch, "source", path)
     assert not app.exception
-    assert "it is not the one that was compiled" in captions(app)
+    assert "it is not the version that was compiled" in captions(app)
     assert sent(app, "listing")["total"] == listing.MOST
 
 

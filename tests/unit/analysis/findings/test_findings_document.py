@@ -15,17 +15,17 @@ INTRODUCTION = """# Findings
 Generated from the rules' own texts (`snoopie/analysis/findings`). `trace.findings()`, `snoopie findings TRACE` and the
 app's overview give what these rules find, each with its numbers, the thresholds, a remedy, and a link to its evidence.
 
-Every rule is silent below a least amount, so that tiny traffic is no finding. Where only some launches were measured,
-amounts are estimates, as everywhere; what is told by single accesses is of those that were recorded, and says so. A
-finding is a place to look at: whether it costs time depends on what else the program does meanwhile.
+Every rule is silent below a minimum amount, so tiny traffic is never a finding. If only some launches were measured,
+amounts are estimates, as everywhere. Numbers from single accesses cover only the recorded ones, and say so. A finding
+is a place to look: whether it costs time depends on what else the program does meanwhile.
 
-The severity is by the share of what the rule looks at: {severities}.
+The severity follows from the share of what the rule looks at: {severities}.
 Wire bytes are 32 for every sector touched, lanes are active threads.
 """
 
 NEEDS = {"counts": "counts and copies", "records": "recorded accesses (`SAMPLE_SIZE` not 0), beside the counts"}
 
-OF_ALL = "; of the whole trace, not of a selected part, which would be lopsided"
+OF_ALL = "; whole traces only, because a selected part would be lopsided"
 
 
 def render() -> str:
@@ -37,7 +37,7 @@ def _section(rule: Rule) -> str:
     rows = "".join(f"| {limit} | {limit.why} |\n" for limit in rule.thresholds)
     return (
         f"\n## {rule.title} (`{rule.name}`)\n\n{rule.about}\n\n"
-        f"| a finding is made by | because |\n|---|---|\n{rows}\n"
+        f"| threshold | reason |\n|---|---|\n{rows}\n"
         f"**Remedy:** {rule.remedy}\n\n**Looks at:** {NEEDS[rule.basis]}{OF_ALL if rule.compares else ''}.\n"
     )
 

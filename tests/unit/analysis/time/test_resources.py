@@ -117,7 +117,7 @@ def test_a_trace(trace: Path) -> None:
         ["DATA", "copy", "PeerToPeer_200_bytes", 1, 30_000],
         ["DATA", "copy", "HostToDevice_100_bytes", 1, 5],
     ]
-    assert loaded.without_device_times() == ["1 launch is left out: when they ran is not known."]
+    assert loaded.without_device_times() == ["1 launch is left out: no GPU timestamps."]
     only = loaded.select(kernels="step")
     assert only.resources()["resource"].tolist() == ["GPU 1"]
 
@@ -142,5 +142,5 @@ def test_a_trace_without_times_on_gpus_says_so(mixed_folder: Path, capsys: pytes
     assert snoopie.load(mixed_folder).resources().empty
     assert cli.main(["summary", str(mixed_folder)]) == 0
     out = capsys.readouterr().out
-    assert "no times on GPUs" in out
+    assert "no GPU timestamps" in out
     assert "copies are left out" in out
