@@ -47,7 +47,10 @@ void pointers() {
     // Before an allocation, behind it, nowhere; and a word that the launch does not have.
     for (const uint64_t value : {kOther - 4, kOther + 64 * kMiB, uint64_t{1} << 46, uint64_t{4096}}) CHECK(leaves(roots({0}), {value}));
     CHECK(leaves(roots({1}), {kOwn}));
-    // So near to foreign memory that it may be meant for what lies behind the border.
+    // So little before foreign memory that it may be meant for it; and right behind some.
+    constexpr uint64_t kBehind = kForeign + 64 * kMiB;
+    CHECK(!may_leave(roots({0}), std::string(reinterpret_cast<const char*>(&kBehind), 8),
+                     [](uint64_t address) { return address >= kBehind ? Where::own : Where::foreign; }));
     CHECK(leaves(roots({0}), {kForeign - 4}));
     CHECK(leaves(roots({0}), {kForeign - 16384}));
     CHECK(leaves(roots({0}), {kForeign - 65536}));

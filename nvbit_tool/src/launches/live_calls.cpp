@@ -20,14 +20,12 @@ std::optional<Word> read(const std::string& bytes, size_t index) {
     return word;
 }
 
-// A pointer so near to foreign memory may be meant for it: programs pass pointers that lie before an array, and instructions add what the
-// compiler knows.
+// A pointer so little before foreign memory may be meant for it: programs pass pointers that lie before an array, and instructions add what
+// the compiler knows. Behind foreign memory it is not: allocations lie side by side, and nearly every pointer is the start of one.
 constexpr uint64_t kBorder = 64 << 10;
 
-bool is_near_foreign(uint64_t pointer, const WhereIs& where) {
-    for (const uint64_t distance : {kBorder / 16, kBorder})
-        if (where(pointer + distance) == Where::foreign || where(pointer - distance) == Where::foreign) return true;
-    return false;
+bool is_before_foreign(uint64_t pointer, const WhereIs& where) {
+    return where(pointer + kBorder / 16) == Where::foreign || where(pointer + kBorder) == Where::foreign;
 }
 
 // Whether this many elements on from a pointer, of any usual size, something foreign begins.
@@ -75,7 +73,7 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
             pointers.push_back(0);
         else if (-kLowestAddress < number && number < kLowestAddress)
             numbers.push_back(number);
-        else if (where(*value) == Where::own && !is_near_foreign(*value, where))
+        else if (where(*value) == Where::own && !is_before_foreign(*value, where))
             pointers.push_back(*value);
         else
             return true;
