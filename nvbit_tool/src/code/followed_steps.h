@@ -1,0 +1,305 @@
+// What an instruction does to registers while kernel parameters are followed; see roots.h.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "code/followed_values.h"
+#include "code/roots.h"
+#include "code/sass.h"
+#include "code/sass_operands.h"
+
+namespace snoopie::following {
+
+// One word of a source: a register, or a value that is known.
+struct Word {
+    size_t reg = kZero;
+    Id value = kScalar;
+};
+
+enum class Use { moved, added, used, index };
+
+struct Term {
+    Word word;
+    Use use = Use::used;
+};
+
+struct Write {
+    size_t reg = 0;
+    std::vector<Term> terms;  // the register then holds what these do
+    bool unknown = false;
+    bool joins = false;  // it may not be written: what was there can stay
+};
+
+constexpr int kNoGuard = -1;
+
+struct Step {
+    std::vector<Write> writes;
+    bool all_unknown = false;  // it may write anything
+    int guard = kNoGuard;      // the predicate under which it runs, twice its number and one more if negated
+    uint8_t predicates = 0;    // that it writes
+    bool joins = false;        // the same of all
+};
+
+// Sources reach the result as they are.
+constexpr std::array<std::string_view, 24> kSums = {"MOV",    "MOV32I", "UMOV",   "IADD",    "IADD3",  "IADD32I", "VIADD", "UVIADD",
+                                                    "UIADD3", "SEL",    "FSEL",   "USEL",    "LOP3",   "LOP32I",  "ULOP3", "PRMT",
+                                                    "UPRMT",  "IMNMX",  "VIMNMX", "VIMNMX3", "UIMNMX", "UVIMNMX", "R2UR",  "VIADDMNMX"};
+constexpr std::array<std::string_view, 2> kProducts = {"IMAD", "UIMAD"};
+constexpr std::array<std::string_view, 2> kShiftedSums = {"LEA", "ULEA"};
+// A result of 32 bits is an index, or one half of a pointer.
+constexpr std::array<std::string_view, 6> kNumbers = {"LDS", "LDL", "LD", "ATOM", "ATOMG", "ATOMS"};
+constexpr std::array<std::string_view, 3> kParameterLoads = {"LDC", "ULDC", "LDCU"};
+// Indices, clocks, masks of lanes.
+constexpr std::array<std::string_view, 13> kScalars = {"S2R",   "CS2R",  "S2UR",  "CS2UR", "P2R", "UP2UR", "VOTE",
+                                                       "VOTEU", "MATCH", "ELECT", "POPC",  "FLO", "LEPC"};
+// Uniform results of other kinds: of integers and floating-point numbers.
+constexpr std::array<std::string_view, 21> kUniformArithmetic = {"USHF",  "UBMSK",  "UBREV", "UFLO",  "UPOPC", "USGXT", "ULEPC",
+                                                                 "REDUX", "CREDUX", "UFADD", "UFMUL", "UFFMA", "UI2F",  "UF2I",
+                                                                 "UI2FP", "UFRND",  "UFSEL", "UIABS", "UF2F",  "UF2FP", "UFMNMX"};
+// They name the place where they go, or where others wait.
+constexpr std::array<std::string_view, 5> kGoing = {"BRA", "JMP", "CALL", "WARPSYNC", "BSSY"};
+// Moves of numbers that can be places to return to.
+constexpr std::array<std::string_view, 6> kHolding = {"MOV", "MOV32I", "UMOV", "IMAD", "SEL", "USEL"};
+// No register, general or uniform.
+constexpr std::array<std::string_view, 72> kNoResult = {
+    "ACQBULK", "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
+    "ERRBAR",  "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
+    "PREEXIT", "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
+    "STS",     "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
+    "DSETP",   "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
+    "UPSETP",  "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
+    "UBLKPF",  "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
+    "UTCQMMA", "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID"};
+
+class Translator {
+  public:
+    // `places`: the instructions' offsets.
+    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, Values* values)
+        : area_(area), places_(places), values_(*values) {
+        if (area_ && area_->bytes / 4 <= kMostWords) {
+            Value every;
+            for (uint32_t word = 0; word < area_->bytes / 4; ++word) every.added.push_back(static_cast<uint16_t>(word));
+            every_ = values_.id_of(every);
+        }
+    }
+
+    Step step_of(const SassLine& line, const SassEffect& effect) {
+        Step step;
+        step.joins = line.guard != SassLine::kAlways || line.guard_negated;
+        if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
+        step.predicates = effect.unknown ? 0x7f : effect.predicates;
+        if (write_barrier(line, &step) || one_of(line.name, kNoResult) || line.name == "CALL") return step;
+        size_t first = 0;  // the result, behind predicates
+        while (first < line.operands.size() && is_predicate(line.operands[first])) ++first;
+        std::optional<size_t> result;
+        if (first < line.operands.size()) result = register_of(line.operands[first]);
+        const std::vector<std::string_view> sources = sources_of(line, first + 1);
+        const bool uniform = result && (*result >= kUniform && (*result != kZero || begins_with(line.operands[first], "U")));
+        if (uniform)
+            write_uniform(line, *result, sources, &step);
+        else if (!effect.unknown)
+            write_general(line, effect, sources, &step);
+        else
+            write_unknown(line, first, &step);
+        return step;
+    }
+
+    Id constant(std::string_view text, uint32_t word) const {
+        const auto found = constant_of(text);
+        if (!found || !found->parameters || !area_) return kUnknown;
+        if (found->indexed) return every_;
+        const uint32_t offset = found->offset + 4 * word;
+        // Below the parameters is what the driver tells every kernel: sizes of the grid, the stack, caching policies.
+        if (offset < area_->base) return kScalar;
+        if (offset >= area_->base + area_->bytes) return kUnknown;
+        return values_.id_of({false, false, {static_cast<uint16_t>((offset - area_->base) / 4)}, {}, {}});
+    }
+
+  private:
+    static std::vector<std::string_view> sources_of(const SassLine& line, size_t from) {
+        std::vector<std::string_view> sources;
+        for (size_t i = from; i < line.operands.size(); ++i)
+            if (!is_predicate(line.operands[i])) sources.push_back(bare(line.operands[i]));
+        return sources;
+    }
+
+    // A barrier holds the place where its lanes go on; it can be saved in a register.
+    bool write_barrier(const SassLine& line, Step* step) const {
+        if (line.operands.size() != 2) return false;
+        const auto to = barrier_of(line.operands[0]);
+        const auto from = barrier_of(line.operands[1]);
+        const bool moves = line.name == "BMOV" && has(line.modifiers, "32");
+        const auto write = [&](size_t reg, Term term) {
+            step->writes.push_back({reg, {term}, false, false});
+            return true;
+        };
+        if (line.name == "BSSY" && to) {
+            const auto place = immediate(line.operands[1]);
+            const bool known = place && places_.count(*place);
+            return write(*to, {{kZero, known ? values_.id_of({false, false, {}, {}, {*place}}) : kUnknown}, Use::moved});
+        }
+        if (const auto reg = register_of(line.operands[1]); moves && to && reg) return write(*to, {{*reg, kScalar}, Use::moved});
+        if (const auto reg = register_of(line.operands[0]); moves && from && reg && *reg != kZero)
+            return write(*reg, {{*from, kScalar}, Use::moved});
+        return false;
+    }
+
+    // One 32-bit word of a source, from its lowest.
+    Word word_of(std::string_view source, uint32_t word) const {
+        if (const auto reg = register_of(source)) return {*reg == kZero ? kZero : std::min<size_t>(*reg + word, kRegisters - 1), kScalar};
+        if (constant_of(source)) return {kZero, constant(source, word)};
+        if (begins_with(source, "[") || begins_with(source, "desc") || begins_with(source, "gdesc")) return {kZero, kUnknown};
+        return {};  // an immediate
+    }
+    void add(std::string_view source, uint32_t word, Use use, Write* write) const {
+        Word found = word_of(source, word);
+        if (const auto place = immediate(source); place && use == Use::moved && word == 0 && places_.count(*place))
+            found.value = values_.id_of({false, false, {}, {}, {*place}});
+        if (found.reg != kZero || found.value != kScalar) write->terms.push_back({found, use});
+    }
+
+    // Results of `count` registers from `reg` on.
+    void arithmetic(const SassLine& line, size_t reg, size_t count, const std::vector<std::string_view>& sources, Step* step) {
+        const bool wide = count > 1;
+        const bool product = one_of(line.name, kProducts) && !has(line.modifiers, "HI");
+        const bool moves = line.name == "MOV" || line.name == "UMOV" || line.name == "MOV32I";
+        const bool sum = one_of(line.name, kSums);
+        const bool shifted = one_of(line.name, kShiftedSums);
+        // How many registers others write is only known as the most: F2F.F32.F64 and CS2R.32 write one.
+        const bool sure = sum || product || shifted || (line.name == "CS2R" && !has(line.modifiers, "32"));
+        const bool sign = line.name == "SHF" && has(line.modifiers, "S32") && has(line.modifiers, "HI") && sources.size() == 3 &&
+                          register_of(sources[0]) == kZero && sources[1] == "0x1f";
+        for (uint32_t k = 0; k < count && reg != kZero; ++k) {
+            Write write{std::min(reg + k, kRegisters - 1), {}, false, k > 0 && !sure};
+            const auto source = [&](size_t i) { return i < sources.size() ? sources[i] : std::string_view("RZ"); };
+            // Both words of a source have a part in both words of a product.
+            const auto use = [&](size_t i, bool pair) {
+                add(source(i), 0, Use::used, &write);
+                if (pair) add(source(i), 1, Use::used, &write);
+            };
+            if (one_of(line.name, kScalars)) {
+                // no terms
+            } else if (line.name == "SHFL") {
+                add(source(0), 0, Use::added, &write);
+            } else if (sum) {
+                for (size_t i = 0; i < sources.size(); ++i) add(source(i), k, moves ? Use::moved : Use::added, &write);
+            } else if (product) {
+                const Use factor = wide ? Use::index : Use::used;  // of 32 bits
+                const bool by_one = !wide && source(1) == "0x1";
+                add(source(0), 0, by_one ? Use::added : factor, &write);
+                add(source(1), 0, factor, &write);
+                add(source(2), k, has(line.modifiers, "MOV") ? Use::moved : Use::added, &write);
+            } else if (shifted) {
+                // The lower half of what is shifted gives the upper half of the result no more than its highest bits.
+                if (has(line.modifiers, "HI") && !wide)
+                    add(source(0), 0, Use::index, &write);
+                else
+                    use(0, wide);
+                add(source(1), k, Use::added, &write);
+                for (size_t i = 2; i < sources.size(); ++i) use(i, wide);
+            } else if (sign) {
+                add(source(2), 0, Use::index, &write);
+            } else {
+                const bool pairs = wide || is_wide(line.modifiers) || has(line.modifiers, "HI");
+                for (size_t i = 0; i < sources.size(); ++i) use(i, pairs);
+            }
+            step->writes.push_back(std::move(write));
+        }
+    }
+
+    void write_uniform(const SassLine& line, size_t reg, const std::vector<std::string_view>& sources, Step* step) {
+        const size_t count = has(line.modifiers, "256") ? 8 : has(line.modifiers, "128") ? 4 : is_wide(line.modifiers) ? 2 : 1;
+        if (one_of(line.name, kParameterLoads))
+            parameter_load(reg, count, sources, step);
+        else if (one_of(line.name, kSums) || one_of(line.name, kProducts) || one_of(line.name, kShiftedSums) ||
+                 one_of(line.name, kScalars) || one_of(line.name, kUniformArithmetic))
+            arithmetic(line, reg, count, sources, step);
+        else
+            for (size_t k = 0; k < 8 && reg != kZero; ++k) step->writes.push_back({std::min(reg + k, kRegisters - 1), {}, true, true});
+    }
+
+    void parameter_load(size_t reg, size_t count, const std::vector<std::string_view>& sources, Step* step) {
+        for (uint32_t k = 0; k < count && reg != kZero; ++k) {
+            Write write{std::min(reg + k, kRegisters - 1), {}, false, false};
+            // A number of 32 bits from another bank is an index; two of them at once can be a pointer.
+            const auto from = sources.empty() ? std::nullopt : constant_of(sources[0]);
+            const bool index =
+                from && !from->parameters && count == 1 && !begins_with(sources[0], "c[0x4]") && begins_with(sources[0], "c[0x");
+            if (!index) write.terms.push_back({{kZero, sources.empty() ? kUnknown : constant(sources[0], k)}, Use::added});
+            step->writes.push_back(std::move(write));
+        }
+    }
+
+    void write_general(const SassLine& line, const SassEffect& effect, const std::vector<std::string_view>& sources, Step* step) {
+        std::vector<size_t> written;
+        for (size_t i = 0; i < effect.registers.size(); ++i)
+            if (effect.registers[i]) written.push_back(i);
+        if (written.empty()) return;
+        if (one_of(line.name, kParameterLoads)) {
+            parameter_load(written.front(), written.size(), sources, step);
+        } else if (line.name == "LDG" && written.size() == 1 && !is_wide(line.modifiers)) {
+            step->writes.push_back({written.front(), {}, false, false});
+        } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
+            step->writes.push_back({written.front(), {{{kZero, kPart}, Use::added}}, false, false});
+        } else if (begins_with(line.name, "LD") || begins_with(line.name, "ATOM") || line.name == "HMMA" || line.name == "IMMA" ||
+                   line.name == "QSPC") {
+            for (const size_t reg : written) step->writes.push_back({reg, {}, true, reg != written.front()});
+        } else {
+            arithmetic(line, written.front(), written.size(), sources, step);
+        }
+    }
+
+    // An instruction that is not known, but of some it is known where their results are.
+    void write_unknown(const SassLine& line, size_t first, Step* step) {
+        const auto forget = [&](size_t reg, size_t count) {
+            for (size_t k = 0; reg < kUniform && k < count && reg + k < kUniform - 1; ++k)
+                step->writes.push_back({reg + k, {}, true, true});
+        };
+        const auto result = first < line.operands.size() ? register_of(line.operands[first]) : std::nullopt;
+        if (result && line.name.size() > 4 && line.name.substr(line.name.size() - 4) == "GMMA") {
+            // "64x128x16.F32": a warp group's 64 × N results, at most one a register.
+            const size_t x = line.modifiers.find('x');
+            const auto digits = line.modifiers.substr(std::min(x + 1, line.modifiers.size()));
+            if (const auto n = leading_number(digits)) return forget(*result, *n / 2);
+        }
+        if (line.name == "VOTE") return;  // predicates alone
+        if (result && (line.name == "LEPC" || line.name == "B2R" || line.name == "DMMA" || line.name == "BMOV")) {
+            const size_t count = line.name == "B2R" ? 1 : line.name == "DMMA" ? 8 : 2;
+            return forget(*result, count);
+        }
+        if (result && line.name == "LDTM") {
+            // 16dp256bit.x4: 256 bits a lane and step are four registers.
+            const size_t x = line.modifiers.rfind(".x");
+            const auto n = x == line.modifiers.npos && !begins_with(line.modifiers, "x")
+                               ? std::optional<uint32_t>(1)
+                               : leading_number(line.modifiers.substr(x == line.modifiers.npos ? 1 : x + 2));
+            if (n) return forget(*result, size_t{*n} * 4);
+        }
+        // Vectors and 256 bits in one or two results.
+        if (line.name == "LDG" || line.name == "LD" || line.name == "LDGMC" || begins_with(line.name, "ATOM")) {
+            for (const std::string_view operand : line.operands)
+                if (const auto reg = register_of(operand)) forget(*reg, 4);
+            return;
+        }
+        if (line.name == "SYNCS" || line.name == "TEX" || line.name == "TLD" || line.name == "TLD4" || line.name == "TXQ" ||
+            line.name == "SULD") {
+            for (const std::string_view operand : line.operands)
+                if (const auto reg = register_of(operand)) forget(*reg, 4);
+            return;
+        }
+        step->all_unknown = true;
+    }
+
+    const std::optional<ParameterArea>& area_;
+    const std::unordered_map<uint32_t, size_t>& places_;
+    Values& values_;
+    Id every_ = kUnknown;
+};
+
+}  // namespace snoopie::following

@@ -1,0 +1,114 @@
+// What registers can hold while kernel parameters are followed; see roots.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace snoopie::following {
+
+// What a register can hold, by the 4-byte words of the parameters. `added`: words that reach it by moves and sums alone; `used`: those that
+// have a part in it otherwise. `part`: it holds 32 bits from memory that is not followed, an index or one half of a pointer. A pointer has
+// both halves from there, so the lower half of an address may hold such bits, and the upper may not. `places`: instructions that it names.
+struct Value {
+    bool unknown = false;
+    bool part = false;
+    std::vector<uint16_t> added;
+    std::vector<uint16_t> used;
+    std::vector<uint32_t> places;
+    auto all() const { return std::tie(unknown, part, added, used, places); }
+    bool operator<(const Value& other) const { return all() < other.all(); }
+};
+
+inline Value unknown_value() {
+    Value value;
+    value.unknown = true;
+    return value;
+}
+
+inline Value part_value() {
+    Value value;
+    value.part = true;
+    return value;
+}
+
+// A value in the table. Nothing but constants, indices of threads and numbers from memory: kScalar, which is also what a register holds
+// that was never written.
+using Id = uint32_t;
+constexpr Id kScalar = 0;
+constexpr Id kUnknown = 1;
+constexpr Id kPart = 2;
+
+// More words than this in one value, and nothing is known of it.
+constexpr size_t kMostWords = 512;
+
+template <class Number>
+inline std::vector<Number> united(const std::vector<Number>& a, const std::vector<Number>& b) {
+    std::vector<Number> both;
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+    return both;
+}
+
+class Values {
+  public:
+    Values() {
+        id_of({});
+        id_of(unknown_value());
+        id_of(part_value());
+    }
+    const Value& operator[](Id id) const { return *values_[id]; }
+
+    Id id_of(Value value) {
+        if (value.unknown || value.added.size() + value.used.size() > kMostWords) value = unknown_value();
+        const auto [entry, is_new] = ids_.try_emplace(std::move(value), static_cast<Id>(values_.size()));
+        if (is_new) values_.push_back(&entry->first);
+        return entry->second;
+    }
+    Id join(Id a, Id b) {
+        if (a == b || b == kScalar) return a;
+        if (a == kScalar) return b;
+        if (a == kUnknown || b == kUnknown) return kUnknown;
+        Id& known = joins_[uint64_t{std::min(a, b)} << 32 | std::max(a, b)];
+        if (known == kScalar) {
+            const Value one = *values_[a];
+            const Value& other = *values_[b];
+            known = id_of({false, one.part || other.part, united(one.added, other.added), united(one.used, other.used),
+                           united(one.places, other.places)});
+        }
+        return known;
+    }
+    // The same words, but not as a sum.
+    Id as_used(Id id) {
+        if (id == kScalar || id == kUnknown) return id;
+        Id& known = used_[id];
+        if (known == kScalar) known = id_of({false, values_[id]->part, {}, united(values_[id]->added, values_[id]->used), {}});
+        return known;
+    }
+    // A sum names no place.
+    Id as_added(Id id) {
+        if (values_[id]->places.empty()) return id;
+        Value value = *values_[id];
+        value.places.clear();
+        return id_of(std::move(value));
+    }
+    // Widened to 64 bits: no half of a pointer.
+    Id as_index(Id id) {
+        if (id == kUnknown) return id;
+        Value value = *values_[as_used(id)];
+        value.part = false;
+        return id_of(std::move(value));
+    }
+
+  private:
+    std::map<Value, Id> ids_;
+    std::vector<const Value*> values_;
+    std::unordered_map<uint64_t, Id> joins_;
+    std::unordered_map<Id, Id> used_;
+};
+
+}  // namespace snoopie::following
