@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -230,3 +231,9 @@ def test_efficiency_above_one_says_why() -> None:
 )
 def test_values_by_kind(name: str, value: object, text: str) -> None:
     assert columns.say(name, value) == text
+
+
+@pytest.mark.parametrize("number", [10240, 10240.0, np.int64(10240), np.uint64(10240), np.float32(10240)])
+def test_a_number_of_any_type_is_said_alike(number: float) -> None:
+    assert columns.say("bytes", number) == "10 KiB"
+    assert columns.change("bytes", number) == "+10 KiB"
