@@ -64,7 +64,7 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
     table = page.frame_locator("iframe").first
     expect(rows(table)).to_have_count(5)
     expect(rows(table).first).to_contain_text("ring_bump")
-    expect(rows(table).first).to_contain_text("−12.2 KiB")
+    expect(rows(table).first).to_contain_text("-12.2 KiB")
     expect(rows(table).first).to_contain_text("only in A")
     set_to(page, "Lines")
     first = rows(page.frame_locator("iframe").first).first
