@@ -69,7 +69,7 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
     set_to(page, "Lines")
     first = rows(page.frame_locator("iframe").first).first
     expect(first).to_contain_text("include/shift.h")
-    expect(first).to_contain_text("× 2")
+    expect(first).to_contain_text("2 ×")
     in_address(page, "by=Lines")
     page.locator("iframe").first.scroll_into_view_if_needed()
     picture(page, "compare_lines")
