@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "code/sass_words.h"
+
 namespace snoopie {
 
 namespace {
@@ -40,20 +42,6 @@ std::optional<int> predicate(std::string_view operand) {
 
 bool is_uniform(std::string_view operand) {
     return operand == "URZ" || operand == "UPT" || number_of(operand, "UR") || number_of(operand, "UP");
-}
-
-bool has(std::string_view modifiers, std::string_view wanted) {
-    while (!modifiers.empty()) {
-        const size_t dot = std::min(modifiers.find('.'), modifiers.size());
-        if (modifiers.substr(0, dot) == wanted) return true;
-        modifiers.remove_prefix(std::min(dot + 1, modifiers.size()));
-    }
-    return false;
-}
-
-template <size_t N>
-bool one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 template <size_t N>

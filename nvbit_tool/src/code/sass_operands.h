@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -10,17 +9,14 @@
 #include <string_view>
 #include <system_error>
 
+#include "code/sass_words.h"
+
 namespace snoopie::following {
 
 constexpr size_t kUniform = 256;  // the first uniform register, behind the general ones
 constexpr size_t kBarrier = 512;  // the first barrier of lanes that wait for each other
 constexpr size_t kRegisters = 528;
 constexpr size_t kZero = kRegisters;  // RZ and URZ
-
-template <size_t N>
-inline bool one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 inline bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
@@ -75,15 +71,6 @@ inline std::string_view bare(std::string_view text) {
         text.remove_prefix(1);
     while (!text.empty() && text.back() == '|') text.remove_suffix(1);
     return text;
-}
-
-inline bool has(std::string_view modifiers, std::string_view wanted) {
-    while (!modifiers.empty()) {
-        const size_t dot = std::min(modifiers.find('.'), modifiers.size());
-        if (modifiers.substr(0, dot) == wanted) return true;
-        modifiers.remove_prefix(std::min(dot + 1, modifiers.size()));
-    }
-    return false;
 }
 
 inline bool is_wide(std::string_view modifiers) {
