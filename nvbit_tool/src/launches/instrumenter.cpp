@@ -18,6 +18,7 @@
 #include "code/probe_plan.h"
 #include "code/recursion.h"
 #include "code/roots.h"
+#include "launches/live_calls.h"
 #include "nvbit.h"
 #include "probe/tensor_map.h"
 #include "settings/kernel_filter.h"
@@ -196,22 +197,12 @@ std::shared_ptr<const FunctionAddresses> addresses_of(const std::vector<Instruct
 }
 
 // The first argument of a kernel that has only one.
-struct Argument {
-    const void* data = nullptr;
-    size_t bytes = 0;
-};
-
-Argument only_argument(const Context& context, const LaunchCall& call) {
+ParameterBuffer only_argument(const Context& context, const LaunchCall& call) {
     if (call.parameters) {
         const std::vector<int> sizes = nvbit_get_kernel_argument_sizes(context.handle(), call.function);
         if (sizes.size() == 1 && sizes[0] > 0) return {call.parameters[0], static_cast<size_t>(sizes[0])};
     }
-    Argument argument;
-    for (void** extra = call.extra; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-        if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) argument.data = extra[1];
-        if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) argument.bytes = *static_cast<size_t*>(extra[1]);
-    }
-    return argument;
+    return parameter_buffer(call.extra);
 }
 
 }  // namespace
@@ -269,7 +260,7 @@ std::vector<CUfunction> Instrumenter::reachable(const Context& context, const La
     const CallTable* table = nullptr;
     if (has_nccl_work(nvbit_get_func_name(context.handle(), call.function, false))) {
         table = call_table(context, call.function);
-        const Argument argument = only_argument(context, call);
+        const ParameterBuffer argument = only_argument(context, call);
         const auto places = table ? nccl_functions(argument.data, argument.bytes, call.grid[0], table->size()) : std::nullopt;
         if (places) {
             function->by_table = true;

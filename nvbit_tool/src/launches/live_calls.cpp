@@ -38,6 +38,16 @@ bool leads_out(const std::vector<uint64_t>& pointers, int64_t elements, const Wh
 
 }  // namespace
 
+ParameterBuffer parameter_buffer(void* const* extra) {
+    // CU_LAUNCH_PARAM_END, _BUFFER_POINTER and _BUFFER_SIZE.
+    ParameterBuffer buffer;
+    for (; extra && extra[0]; extra += 2) {
+        if (reinterpret_cast<uintptr_t>(extra[0]) == 1) buffer.data = extra[1];
+        if (reinterpret_cast<uintptr_t>(extra[0]) == 2 && extra[1]) buffer.bytes = *static_cast<const size_t*>(extra[1]);
+    }
+    return buffer;
+}
+
 std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra) {
     std::string bytes(kernel.area.bytes, '\0');
     if (parameters) {
@@ -47,16 +57,10 @@ std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void*
         }
         return bytes;
     }
-    // CU_LAUNCH_PARAM_END, _BUFFER_POINTER and _BUFFER_SIZE.
-    const void* buffer = nullptr;
-    size_t size = 0;
-    for (; extra && extra[0]; extra += 2) {
-        if (reinterpret_cast<uintptr_t>(extra[0]) == 1) buffer = extra[1];
-        if (reinterpret_cast<uintptr_t>(extra[0]) == 2 && extra[1]) size = *static_cast<const size_t*>(extra[1]);
-    }
     if (kernel.list.empty()) return bytes;
-    if (!buffer || size < bytes.size()) return std::nullopt;
-    std::memcpy(bytes.data(), buffer, bytes.size());
+    const ParameterBuffer buffer = parameter_buffer(extra);
+    if (!buffer.data || buffer.bytes < bytes.size()) return std::nullopt;
+    std::memcpy(bytes.data(), buffer.data, bytes.size());
     return bytes;
 }
 

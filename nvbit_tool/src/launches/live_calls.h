@@ -7,6 +7,7 @@
 // answer is yes: a probe too many costs time, one too few would cost an access.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,6 +19,13 @@
 namespace snoopie {
 
 using WhereIs = std::function<Where(uint64_t address)>;
+
+// Of a launch call that hands its parameters over as they lie in memory (CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE); null if it does not.
+struct ParameterBuffer {
+    const void* data = nullptr;
+    size_t bytes = 0;
+};
+ParameterBuffer parameter_buffer(void* const* extra);
 
 // The bytes of the parameters of a launch, which its call holds in one of two forms; none if they are not whole.
 std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra);
