@@ -32,25 +32,25 @@ struct Recording {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
         frame.keep_access(site_word, address, page_byte);
-        if (counted(frame)) access(frame, asks(frame.state_address()));
+        if (!counted(frame)) return;
+        count_group(frame);
+        if (asks(frame.state_address(), frame.words[F::kGroup])) record(frame);
     }
 
-    // One that is in the frame, and counted.
+    // Of an access that is in the frame, and counted.
     template <class F>
-    __device__ __forceinline__ static void access(F& frame, bool asks) {
-        frame.words[F::kTurn] = asks;
-        {
-            uint32_t owner_or_object = frame.words[F::kPageByte];
-            const Group<DeviceWarp> group =
-                group_here(InFrame<F>{&frame}, frame.words[F::kSiteWord], frame.get(F::kAddress), &owner_or_object);
-            frame.words[F::kGroup] = group.lanes;
-            frame.words[F::kStrided] = group.dense;
-            if (!group.dense) frame.words[F::kPageByte] = owner_or_object;
-            if ((frame.words[F::kGroup] & lanes_below()) == 0)
-                count({frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)},
-                      group);
-        }
-        if (!frame.words[F::kTurn]) return;
+    __device__ __forceinline__ static void count_group(F& frame) {
+        uint32_t owner_or_object = frame.words[F::kPageByte];
+        const Group<DeviceWarp> group = group_here(InFrame<F>{&frame}, frame.words[F::kSiteWord], frame.get(F::kAddress), &owner_or_object);
+        frame.words[F::kGroup] = group.lanes;
+        frame.words[F::kStrided] = group.dense;
+        if (!group.dense) frame.words[F::kPageByte] = owner_or_object;
+        if ((frame.words[F::kGroup] & lanes_below()) == 0)
+            count({frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)}, group);
+    }
+
+    template <class F>
+    __device__ __forceinline__ static void record(F& frame) {
         frame.words[F::kLane] = this_warp().lane_;
         record_access(frame);
     }

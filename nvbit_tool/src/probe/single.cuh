@@ -20,7 +20,7 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
     if constexpr (!std::is_same_v<Kind, Selecting>) {
         if (!counted(state_at(high), launch)) return;
         // What has no record is counted from registers: there are enough.
-        if (std::is_same_v<Kind, Counting> || !asks(state_at(high))) {
+        if (std::is_same_v<Kind, Counting> || !asks(state_at(high), __activemask())) {
             const Group<DeviceWarp> group = group_here(InRegisters{high, site_word}, site_word, address, &page_byte);
             if ((group.lanes & lanes_below()) == 0)
                 count({state_of(state_at(high)), launch, site_word, static_cast<uint8_t>(page_byte - 1)}, group);
@@ -34,7 +34,8 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
         frame.put(frame.kLaunch, launch);
         if constexpr (std::is_same_v<Kind, Recording>) {
             frame.keep_access(site_word, address, page_byte);
-            Recording::access(frame, true);
+            Recording::count_group(frame);
+            Recording::record(frame);
         } else {
             Kind::access(frame, site_word, address, page_byte);
         }
