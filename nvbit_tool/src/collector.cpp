@@ -9,6 +9,7 @@
 #include "base/thread_id.h"
 #include "calls/call_bytes.h"
 #include "launches/call_lookup.h"
+#include "launches/launch_code.h"
 #include "launches/sampling_rows.h"
 #include "launches/tensor_map_check.h"
 #include "libraries/nccl_calls.h"
@@ -122,6 +123,7 @@ void Collector::context_ready(CUcontext handle) {
         notices_.note("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
         return;
     }
+    if (options_.probes == Probes::live) context->code().give_words(CodeWords::create(handle));
     context->give_clock(GpuClock::create(memory->drain_stream()));
     memory_.attach(context, std::move(memory));
     drain_.add(context);
@@ -201,13 +203,14 @@ void Collector::contradicted(const Context& context, const Flight& flight, uint3
         instruction = one.text;
         for (const uint16_t word : flight.function->addresses->roots[one.roots].pointers) roots += " " + std::to_string(8 * word);
     }
-    const uint64_t without = flight.function->liveness.distrust();
-    tally_.harmless -= without;
-    tally_.lost += without;
+    const Liveness::Without without = flight.function->liveness.distrust();
+    tally_.harmless -= without.all;
+    tally_.lost += without.all;
     const std::string text = "kernel " + without_arguments(flight.function->name) + ": " + instruction + " left GPU " +
                              std::to_string(context.gpu()) + ", although the parameters that its address is made from (at" + roots +
                              ") did not lead out of it; its launches run all probes from now on" +
-                             (without ? ", and " + std::to_string(without) + " that ran without any are counted as lost" : "");
+                             (without.all ? ", and " + std::to_string(without.all) + " that ran without any are counted as lost" : "") +
+                             (without.some ? "; " + std::to_string(without.some) + " that ran without some may lack counts" : "");
     if (notices_.note_once(text)) say(text);
 }
 

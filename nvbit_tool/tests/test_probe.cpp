@@ -304,7 +304,7 @@ void packing() {
 // A load can have a predicate behind its address, without which a lane reads nothing; one before it is a result.
 void plan_of_loads() {
     const auto probe_of = [](const char* text, bool pair, std::vector<PredicateOperand> predicates) {
-        return plan_probes({{0, text, "LDG.E", true, {{pair, false, 2, 0}}, {}, std::move(predicates)}}, true, 4).probes[0];
+        return plan_probes({{0, text, "LDG.E", true, {{pair, false, 2, 0}}, {}, std::move(predicates)}}, true).probes[0];
     };
     const Probe last = probe_of("LDG.E R4, [R2.64], !P1", true, {{1, true}});
     CHECK(last.kind == Probe::Kind::source && last.predicate.number == 1 && last.predicate.negated);
@@ -336,7 +336,7 @@ void plan() {
         {0xa0, "UTMALDG.2D [R8], [UR12]", "UTMALDG.2D", true, {in_other(8), in_uniform(12)}, {}, {}},
         {0xb0, "TEX.SCR.LL R0, R2", "TEX.SCR.LL", true, {}, {}, {}},
     };
-    const ProbePlan plan = plan_probes(code, true, 1);
+    const ProbePlan plan = plan_probes(code, true);
     CHECK_EQ(plan.sites.size(), code.size() - 1);
     CHECK_EQ(plan.probes.size(), plan.sites.size());
     for (size_t i = 0; i < plan.sites.size(); ++i) {
@@ -358,7 +358,7 @@ void plan() {
     CHECK(plan.probes[7].predicate.number == 1 && plan.probes[7].predicate.negated);
     CHECK(plan.probes[8].kind == Kind::registers);
     // Without a known layout of tensor maps their copies are only counted.
-    const ProbePlan cautious = plan_probes(code, false, 1);
+    const ProbePlan cautious = plan_probes(code, false);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);
 }
 
@@ -372,11 +372,16 @@ void packs() {
                                            load(0x20, 2, 0),  load(0x30, 6, far),
                                            load(0x40, 8, 16), load(0x50, 10, 0),
                                            load(0x60, 12, 0), {0x70, "EXIT", "EXIT", false, {}, {}, {}}};
-    const ProbePlan plan = plan_probes(code, true, 16);
+    ProbePlan plan = plan_probes(code, true);
+    plan.calls = plan_calls(code, plan, 16);
     // One by itself that is too far from its registers; four pairs of registers fit in a call.
     std::vector<std::vector<size_t>> calls;
     for (const PlannedCall& call : plan.calls) calls.push_back(call.probes);
     CHECK((calls == std::vector<std::vector<size_t>>{{3}, {0, 1, 2, 4, 5}, {6}}));
+    // Groups share no call.
+    calls.clear();
+    for (const PlannedCall& call : plan_calls(code, plan, 16, {0, -1, 0, 0, 0, -1, 1})) calls.push_back(call.probes);
+    CHECK((calls == std::vector<std::vector<size_t>>{{3}, {0, 2, 4}, {1, 5}, {6}}));
     const PackWords words = pack_words(plan.calls[1], plan, code, 100);
     CHECK((words.pairs == std::vector<int>{2, 4, 8, 10}));
     CHECK_EQ(words.margin, 100u);

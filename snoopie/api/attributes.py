@@ -195,7 +195,8 @@ class TraceAttributes(TraceCore):
     @cached_property
     def launches(self) -> pd.DataFrame:
         """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group
-        stack bare (1: ran without probes, because no access of it could leave its GPU).
+        stack code ("full": with all probes; "partial": with those whose accesses may leave the GPU; "original": with
+        none, because no access can).
 
         ``group`` is that of the ``collectives`` which the launch carries out, 0 = none.
         """

@@ -160,7 +160,7 @@ class Tables:
 
     launches = _Declared(
         "process function kernel gpu stream thread time grid_x grid_y grid_z block_x block_y block_z shared_memory"
-        " group stack bare",
+        " group stack code",
         index="launch",
         kernel=lambda tables: tables._kernels("launches"),
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 # Ids of rows of another table, which stand in an earlier block or the same one; whether 0 says that there is none.
 REFERENCES = {"row": False, "row or none": True}
 # Places in the list of this name in the header.
-LISTS = ("operations", "copy_kinds", "object_kinds", "directions")
+LISTS = ("operations", "codes", "copy_kinds", "object_kinds", "directions")
 # They use all 64 bits; everything else must fit a signed 64-bit number.
 UNSIGNED = ("address", "handle")
 # The numbers from 0 on that mean something.

@@ -186,7 +186,8 @@ def _link(read: _Reader, link: dict[str, Any], gpus: int) -> Link:
 
 
 def _codes(read: _Reader, members: Mapping[str, Any], gpus: int) -> Codes:
-    lists = {name: read.strings(members, name) for name in LISTS}
+    # Before launches had codes, all of them ran all probes.
+    lists = {name: read.strings({"codes": ["full"], **members}, name) for name in LISTS}
     if unknown := set(lists["operations"]) - set(OPERATIONS):
         raise VersionError(
             f"{read.name} holds operations of a kind that this Snoopie does not know: {sorted(unknown)[0]!r}",

@@ -23,7 +23,8 @@ from snoopie.trace.container import FOOTER, HEADER
 from snoopie.trace.declaration import declaration
 from snoopie.trace.schema import OPERATIONS, VERSION
 
-# The names that the collector gives to copies, objects and directions; a trace may have more of its own.
+# The names that the collector gives to code, copies, objects and directions; a trace may have more of its own.
+CODES = ("full", "partial", "original")
 COPY_KINDS = ("linear", "2d", "3d", "batch", "graph", "prefetch")
 OBJECT_KINDS = ("device", "pool", "array", "mapping", "import", "managed", "host", "registered", "graph", "multicast",
                 "physical", "symmetric")  # fmt: skip
@@ -63,6 +64,7 @@ def header(
         "links": [],
         "owners": {"host": HOST, "unknown": UNKNOWN, "first_set": HOST},
         "operations": list(OPERATIONS),
+        "codes": list(CODES),
         "copy_kinds": list(COPY_KINDS),
         "object_kinds": list(object_kinds),
         "directions": list(DIRECTIONS),

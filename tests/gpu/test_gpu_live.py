@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from gpu_programs import of_jacobi
 from gpu_runs import Runner
-from gpu_traffic import between_gpus, kernel_name, nothing_dropped, site_lines
+from gpu_traffic import between_gpus, by_launch, kernel_name, nothing_dropped, nothing_lost, site_lines, total
 
 from snoopie import Trace
 
@@ -30,8 +31,10 @@ LINES = {
     "function": "called",
     "swapped": "last",
 }
-# Of these the parameters tell when they stay on their GPU.
+# Of these the parameters tell when they stay on their GPU,
 JUDGED = {"direct", "in_struct", "distance", "elements", "number", "difference"}
+# and of these it is told of one of two accesses.
+PARTIAL = {"from_memory"}
 THREADS, WARPS = 1024, 32
 
 
@@ -58,8 +61,11 @@ def test_no_way_to_a_pointer_is_missed(runner: Runner, pair: tuple[str, ...], pr
     assert dict(found) == expected
     assert not [text for text in trace.notices.text if "although" in text]
     assert trace.launches.kernel.map(kernel_name).value_counts().to_dict() == dict.fromkeys(LINES, launches)
-    bare = set(trace.launches.kernel[trace.launches.bare == 1].map(kernel_name))
-    assert bare == (JUDGED if probes == "live" else set())
+    codes = trace.launches.groupby(trace.launches.kernel.map(kernel_name)).code.agg(set)
+    original = {kernel for kernel, code in codes.items() if "original" in code}
+    partial = {kernel for kernel, code in codes.items() if "partial" in code}
+    assert original == (JUDGED if probes == "live" else set())
+    assert (partial >= PARTIAL) if probes == "live" else not partial
 
 
 def test_sampled_launches_are_the_same(runner: Runner, pair: tuple[str, ...]) -> None:
@@ -70,3 +76,45 @@ def test_sampled_launches_are_the_same(runner: Runner, pair: tuple[str, ...]) ->
     )
     assert live.sort_values(columns).to_numpy().tolist() == full.sort_values(columns).to_numpy().tolist()
     assert set(live.launches) == {40}
+
+
+def test_only_what_may_leave_the_gpu_has_calls(runner: Runner, pair: tuple[str, ...]) -> None:
+    """Of jacobi's seven accesses the two remote stores."""
+    columns, iterations = 1024, 30
+    trace = runner.traced("jacobi", columns, 501, iterations, visible=pair, PROBES="live").trace
+    nothing_lost(trace)
+    assert total(by_launch(trace, "jacobi").values()) == of_jacobi(len(pair), columns, iterations)
+    sweeps = trace.launches[trace.launches.kernel.map(kernel_name) == "sweep"]
+    codes = sweeps.groupby(["gpu", "code"]).size().to_dict()
+    # The first launch on a GPU runs all probes, as a check.
+    assert codes == {(0, "full"): 1, (0, "partial"): iterations - 1,
+                     (1, "full"): 1, (1, "partial"): iterations - 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("probes", PROBES)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_launches_at_the_same_time_each_have_their_calls(
+    runner: Runner, pair: tuple[str, ...], probes: str, threads: int
+) -> None:
+    """Threads launch one kernel at the same time, each with other pointers from launch to launch."""
+    launches = 400
+    trace = runner.traced("turns", threads, launches, visible=pair, PROBES=probes).trace
+    nothing_dropped(trace)
+    found: Counter[str] = Counter()
+    for row in between_gpus(trace).itertuples():
+        found[row.operation] += row.accesses
+    turns = [(i, t) for i in range(launches) for t in range(threads)]
+    loads, stores = sum((i + t) % 3 == 0 for i, t in turns), sum((i // 8 + t) % 4 == 0 for i, t in turns)
+    assert dict(found) == {"load": WARPS * loads, "store": WARPS * stores}
+    assert not [text for text in trace.notices.text if "although" in text]
+
+
+def test_page_faults_take_no_access_apart(runner: Runner, pair: tuple[str, ...]) -> None:
+    """Around page faults the lanes of a warp run apart: those of one access once waited for each other for ever."""
+    launches, inside, warps = 3, 2046, 64 * 2046
+    trace = runner.traced("paged", launches, visible=pair).trace
+    counts = trace.counts.groupby(trace.counts.site.map(trace.sites.operation))[["accesses", "lanes"]].sum()
+    assert counts.to_dict("index") == {
+        "load": {"accesses": 4 * launches * warps, "lanes": 4 * launches * inside**2},
+        "store": {"accesses": launches * warps, "lanes": launches * inside**2},
+    }

@@ -161,6 +161,7 @@ class TraceBuilder:
             ],
             "owners": {"host": HOST, "unknown": UNKNOWN, "first_set": FIRST_SET},
             "operations": OPERATIONS,
+            "codes": ["full", "partial", "original"],
             "copy_kinds": COPY_KINDS,
             "object_kinds": OBJECT_KINDS,
             "directions": DIRECTIONS,

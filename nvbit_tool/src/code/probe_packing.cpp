@@ -70,8 +70,8 @@ std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const st
             size_t first = 0;
             for (size_t j = k; j < members.size() && pack.accesses.size() < most; ++j) {
                 const PackableAccess& access = accesses[members[j]];
-                if (done[j] || intervals[members[j]].first > last || (guarded && access.guarded() && !access.same_guard(*guarded)))
-                    continue;
+                if (done[j] || access.group != accesses[members[k]].group || intervals[members[j]].first > last) continue;
+                if (guarded && access.guarded() && !access.same_guard(*guarded)) continue;
                 done[j] = true;
                 if (access.guarded()) guarded = &access;
                 pack.accesses.push_back(members[j]);

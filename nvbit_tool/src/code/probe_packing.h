@@ -3,7 +3,7 @@
 // The call, which saves and restores registers, is what a probe costs; what it does for one more address is little. The addresses of an
 // access are known wherever its registers hold what they hold at the access: from behind their last definition to their next one, within
 // the basic block, where the same lanes run. Each access is an interval of places, and the fewest places that meet every interval are the
-// calls.
+// calls. Accesses to one array are a group: a launch may need the call of some arrays and not of others.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@ struct PackableAccess {
     int reg = 0;             // the pair's first
     int guard = SassLine::kAlways;
     bool guard_negated = false;
+    int group = 0;  // only accesses of one group share a call
 
     bool guarded() const { return guard != SassLine::kAlways || guard_negated; }
     bool same_guard(const PackableAccess& other) const { return guard == other.guard && guard_negated == other.guard_negated; }

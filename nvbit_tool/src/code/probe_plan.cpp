@@ -61,7 +61,10 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
     }
 }
 
-std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing) {
+}  // namespace
+
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing,
+                                    const std::vector<int>& groups) {
     std::vector<PlannedCall> calls;
     std::vector<std::optional<SassLine>> lines;
     std::vector<SassEffect> effects;
@@ -86,7 +89,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
             calls.push_back({at, {i}});
             continue;
         }
-        accesses.push_back({at, reference.reg, line->guard, line->guard_negated});
+        accesses.push_back({at, reference.reg, line->guard, line->guard_negated, groups.empty() ? 0 : groups[i]});
         plan.probes[i].guarded = accesses.back().guarded();
         probes.push_back(i);
     }
@@ -116,9 +119,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     return calls;
 }
 
-}  // namespace
-
-ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps, size_t packing) {
+ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps) {
     ProbePlan plan;
     for (size_t i = 0; i < instructions.size(); ++i) {
         const Opcode opcode = decode_opcode(instructions[i].opcode, instructions[i].touches_memory);
@@ -129,7 +130,6 @@ ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_
         plan.probes.push_back(probe);
         plan.sites.push_back({i, opcode, measuring.has_value()});
     }
-    plan.calls = plan_calls(instructions, plan, packing);
     return plan;
 }
 

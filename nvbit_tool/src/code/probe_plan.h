@@ -77,7 +77,12 @@ struct ProbePlan {
     std::vector<PlannedCall> calls;
 };
 
-// `tensor_maps`: whether tensor maps can be decoded on this driver and GPU. `packing`: at most so many accesses share a call.
-ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps, size_t packing);
+// The sites and their probes. `tensor_maps`: whether tensor maps can be decoded on this driver and GPU.
+ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps);
+
+// The calls, for the plan's probes. `packing`: at most so many accesses share one. `groups`: of each probe, see PackableAccess; empty = all
+// are of one.
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing,
+                                    const std::vector<int>& groups = {});
 
 }  // namespace snoopie

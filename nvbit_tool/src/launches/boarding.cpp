@@ -17,17 +17,21 @@ void Boarding::without_probes(const Context& context, ContextFunction& function,
     if (recording_->ending()) return;
     ++tally_->harmless;
     ++function.launches_measured;
-    function.liveness.ran_without();
-    write(context, ++last_launch_, function, call, true);
+    function.liveness.ran_without_any();
+    write(context, ++last_launch_, function, call, Code::original);
 }
 
-std::optional<Flight> Boarding::board(Context& context, ContextFunction& function) {
+std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const Decision& decision) {
     std::optional<Flight> flight;
     if (!recording_->ending()) flight = context.board(++last_launch_, function);
-    if (flight)
-        ++tally_->boarded;
-    else
+    if (!flight) {
         ++tally_->lost;
+        return flight;
+    }
+    ++tally_->boarded;
+    flight->code = decision.code;
+    flight->dead = decision.dead;
+    if (decision.code == Code::partial) function.liveness.ran_without_some();
     return flight;
 }
 
@@ -43,13 +47,13 @@ void Boarding::lose(Context& context, std::optional<Flight>* flight) {
 }
 
 void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
-    write(context, flight.launch, *flight.function, call, false);
+    write(context, flight.launch, *flight.function, call, flight.code);
 }
 
-void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, bool bare) {
+void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code) {
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              current_collective_group(context.gpu()), stack_(), bare});
+                              current_collective_group(context.gpu()), stack_(), static_cast<u1>(code)});
 }
 
 }  // namespace snoopie

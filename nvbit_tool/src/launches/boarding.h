@@ -9,6 +9,7 @@
 #include "base/recording.h"
 #include "launches/context.h"
 #include "launches/instrumenter.h"
+#include "launches/launch_decision.h"
 #include "launches/launch_tally.h"
 #include "trace/notices.h"
 #include "trace/trace_writer.h"
@@ -26,7 +27,7 @@ class Boarding {
     // Instruments if necessary. Whether probes were put in; afterwards the function has sites if its launches can be measured.
     bool prepare(Context& context, ContextFunction& function, const LaunchCall& call);
     // None if no counters are free.
-    std::optional<Flight> board(Context& context, ContextFunction& function);
+    std::optional<Flight> board(Context& context, ContextFunction& function, const Decision& decision);
     // A launch that runs its own code because no access of it can leave the GPU.
     void without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
     // The flight was boarded but its code is not in place: it is none.
@@ -35,7 +36,7 @@ class Boarding {
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
   private:
-    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, bool bare);
+    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code);
 
     Instrumenter* const instrumenter_;
     TraceWriter* const writer_;

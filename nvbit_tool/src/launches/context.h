@@ -17,6 +17,8 @@
 
 #include "calls/launch_call.h"
 #include "driver/driver.h"
+#include "launches/call_set.h"
+#include "launches/code_words.h"
 #include "launches/function_addresses.h"
 #include "launches/gpu_clock.h"
 #include "launches/liveness.h"
@@ -46,6 +48,8 @@ struct ContextFunction {
     std::atomic<uint64_t> launches_measured{0};
     // Of LaunchCode: NVBit's switch and value as they were set last.
     bool enabled = false;
+    std::optional<CodeWords::Kept> words;  // with which calls are taken out of the code
+    const CallSet* in_place = nullptr;     // of instrumented code: the calls that are in it at least; null = all
     bool uncounted = false;
     bool in_graph = false;
     bool shares_code = false;  // it calls instrumented functions that other kernels can call too
@@ -63,6 +67,7 @@ struct Flight {
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
     ContextFunction* function = nullptr;
+    Code code = Code::full;
     // Sites that no access to other memory was expected from; null: nothing was expected.
     const std::vector<uint32_t>* dead = nullptr;
     std::chrono::steady_clock::time_point begin;

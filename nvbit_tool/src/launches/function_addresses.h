@@ -17,10 +17,16 @@ struct FunctionAddresses {
         size_t roots = 0;  // index
         std::string text;  // the instruction
     };
+    // Of the calls before one instruction, which are in the code together or not at all.
+    struct Call {
+        uint32_t offset = 0;          // of the instruction
+        std::vector<uint32_t> sites;  // ids
+    };
     std::optional<KernelParameters> parameters;
     std::vector<Roots> roots;  // each once
     std::vector<Site> sites;   // of known roots; others, and those of functions that it calls, can be live at any launch
     bool all_known = false;    // there are no others
+    std::vector<Call> calls;   // by offset
 };
 
 }  // namespace snoopie

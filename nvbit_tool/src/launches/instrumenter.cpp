@@ -159,14 +159,8 @@ std::string read_module(CUcontext context, CUfunction function) {
     return read_whole(file.get()).value_or("");
 }
 
-// What the addresses of a kernel are made from.
-std::shared_ptr<const FunctionAddresses> addresses_of(const std::vector<Instruction>& instructions, const ProbePlan& plan,
-                                                      const std::unordered_map<std::string, KernelParameters>& parameters,
-                                                      const FunctionDescription& description, const Catalog::Entry& entry) {
-    const auto known = parameters.find(description.mangled);
-    if (!description.kernel || known == parameters.end()) return nullptr;
-    auto addresses = std::make_shared<FunctionAddresses>();
-    addresses->parameters = known->second;
+// What the address of each probe of a kernel is made from; unknown where that cannot be told.
+std::vector<Roots> roots_of_probes(const std::vector<Instruction>& instructions, const ProbePlan& plan, const ParameterArea& area) {
     std::vector<std::optional<SassLine>> lines;
     std::vector<uint32_t> offsets;
     for (const Instruction& instruction : instructions) {
@@ -174,23 +168,44 @@ std::shared_ptr<const FunctionAddresses> addresses_of(const std::vector<Instruct
         offsets.push_back(instruction.offset);
     }
     std::vector<AddressOperand> operands;
-    std::vector<uint32_t> sites;
-    for (const Probe& probe : plan.probes) {
+    std::vector<size_t> probes;
+    for (size_t i = 0; i < plan.probes.size(); ++i) {
+        const Probe& probe = plan.probes[i];
         const size_t at = plan.sites[probe.site].instruction;
         // A tensor map's address says nothing, and what is not measured is counted wherever it goes.
         if (probe.kind == Probe::Kind::tensor || probe.kind == Probe::Kind::executed || !lines[at]) continue;
         const auto operand = address_operand(*lines[at], probe.reference);
         if (!operand) continue;
         operands.push_back({at, *operand});
-        sites.push_back(entry.first_site + static_cast<uint32_t>(probe.site));
+        probes.push_back(i);
     }
-    std::vector<Roots> found = roots_of(lines, offsets, known->second.area, operands);
-    for (size_t i = 0; i < found.size(); ++i) {
-        if (found[i].unknown) continue;
-        const auto same = std::find(addresses->roots.begin(), addresses->roots.end(), found[i]);
-        addresses->sites.push_back(
-            {sites[i], static_cast<size_t>(same - addresses->roots.begin()), instructions[operands[i].instruction].sass});
-        if (same == addresses->roots.end()) addresses->roots.push_back(std::move(found[i]));
+    std::vector<Roots> found = roots_of(lines, offsets, area, operands);
+    std::vector<Roots> roots(plan.probes.size());
+    for (size_t i = 0; i < found.size(); ++i) roots[probes[i]] = std::move(found[i]);
+    return roots;
+}
+
+// Of each probe, for calls: those whose addresses begin with the same pointers may leave the GPU in the same launches.
+std::vector<int> groups_of(const std::vector<Roots>& roots) {
+    std::map<std::vector<uint16_t>, int> groups;
+    std::vector<int> group;
+    for (const Roots& one : roots) group.push_back(one.unknown ? -1 : groups.emplace(one.pointers, groups.size()).first->second);
+    return group;
+}
+
+// `roots`: of the plan's probes. All but the calls.
+std::shared_ptr<FunctionAddresses> addresses_of(const std::vector<Instruction>& instructions, const ProbePlan& plan,
+                                                const KernelParameters& parameters, const std::vector<Roots>& roots,
+                                                const Catalog::Entry& entry) {
+    auto addresses = std::make_shared<FunctionAddresses>();
+    addresses->parameters = parameters;
+    for (size_t i = 0; i < plan.probes.size(); ++i) {
+        if (roots[i].unknown) continue;
+        const size_t site = plan.probes[i].site;
+        const auto same = std::find(addresses->roots.begin(), addresses->roots.end(), roots[i]);
+        addresses->sites.push_back({entry.first_site + static_cast<uint32_t>(site), static_cast<size_t>(same - addresses->roots.begin()),
+                                    instructions[plan.sites[site].instruction].sass});
+        if (same == addresses->roots.end()) addresses->roots.push_back(roots[i]);
     }
     addresses->all_known = addresses->sites.size() == entry.sites;
     return addresses;
@@ -308,7 +323,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
     std::vector<Instruction> instructions;
     for (Instr* instr : instrs) instructions.push_back(describe(instr));
-    const ProbePlan plan = plan_probes(instructions, tensor_maps_, packing_);
+    ProbePlan plan = plan_probes(instructions, tensor_maps_);
 
     FunctionDescription description;
     description.name = nvbit_get_func_name(handle, function, false);
@@ -321,6 +336,10 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
                 " can be launched by other kernels: what it accesses is not measured, whoever launches it");
         return {catalog_->add(description), nullptr};
     }
+    const auto parameters = module.parameters.find(description.mangled);
+    const bool finds_roots = finds_roots_ && description.kernel && parameters != module.parameters.end();
+    const std::vector<Roots> roots = finds_roots ? roots_of_probes(instructions, plan, parameters->second.area) : std::vector<Roots>();
+    plan.calls = plan_calls(instructions, plan, packing_, groups_of(roots));
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
         SiteDescription site{
@@ -341,13 +360,21 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const Catalog::Entry entry = catalog_->add(description);
 
     const Injection injection{probes_, entry.first_site, context.memory()->state()};
-    for (size_t i = 0; i < launch_calls.size(); ++i)
-        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(plan.sites.size() + i), 0), injection);
+    std::map<uint32_t, std::vector<uint32_t>> sites_of_calls;  // by the offset of the instruction
+    const auto note_call = [&](uint32_t offset, size_t site) {
+        sites_of_calls[offset].push_back(entry.first_site + static_cast<uint32_t>(site));
+    };
+    for (size_t i = 0; i < launch_calls.size(); ++i) {
+        const size_t site = plan.sites.size() + i;
+        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(site), 0), injection);
+        note_call(launch_calls[i]->getOffset(), site);
+    }
     const auto inject_one = [&](size_t i) {
         const Probe& probe = plan.probes[i];
         const PlannedSite& site = plan.sites[probe.site];
         const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
         inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, injection);
+        note_call(instructions[site.instruction].offset, probe.site);
     };
     for (const PlannedCall& call : plan.calls) {
         std::optional<uint32_t> pack;
@@ -356,12 +383,17 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
             words = pack_words(call, plan, instructions, entry.first_site);
             pack = context.memory()->add_pack(words.description);
         }
-        if (pack)
+        if (pack) {
             inject_pack(instrs[call.instruction], call, words, *pack, injection);
-        else
+            for (const size_t i : call.probes) note_call(instructions[call.instruction].offset, plan.probes[i].site);
+        } else {
             for (const size_t i : call.probes) inject_one(i);
+        }
     }
-    return {entry, finds_roots_ ? addresses_of(instructions, plan, module.parameters, description, entry) : nullptr};
+    if (!finds_roots) return {entry, nullptr};
+    const auto addresses = addresses_of(instructions, plan, parameters->second, roots, entry);
+    for (auto& [offset, sites] : sites_of_calls) addresses->calls.push_back({offset, std::move(sites)});
+    return {entry, addresses};
 }
 
 const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunction function) {

@@ -1,17 +1,25 @@
 #include "launches/launch_code.h"
 
 #include <thread>
+#include <vector>
 
 #include "nvbit.h"
 
 namespace snoopie {
 
-bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code) {
+bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code,
+                        const CallSet* live) {
     const bool measured = value.has_value();
     if (!measured && !new_code && !function.enabled && function.uncounted) return true;
     bool instrumented = measured;
     if (!measured && function.enabled) instrumented = function.in_graph || !context_->let_default_stream_wait(function);
+    if (measured && function.enabled && function.in_place != live && !begin_anew(function, call) && !covers(function.in_place, live)) {
+        set(function, call, true, kLaunchUncounted, new_code);
+        return false;
+    }
+    const bool written = measured && !function.enabled;
     set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
+    if (written) function.in_place = !new_code && live && words_->restore(*function.words, *live) ? live : nullptr;
     if (!measured || in_place(call.stream)) return true;
     set(function, call, true, kLaunchUncounted, false);
     return false;
@@ -19,10 +27,28 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
 
 void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool new_code) {
     function.in_graph = true;
+    if (function.enabled && function.in_place) begin_anew(function, call);
+    if (!function.enabled) function.in_place = nullptr;
     set(function, call, true, kLaunchUncounted, new_code);
 }
 
+bool LaunchCode::begin_anew(ContextFunction& function, const LaunchCall& call) {
+    if (!context_->let_default_stream_wait(function)) return false;
+    // The kernel alone: functions that it calls have all their calls in any case.
+    nvbit_enable_instrumented(context_->handle(), call.function, false, false);
+    function.enabled = false;
+    return true;
+}
+
+void LaunchCode::keep_words(ContextFunction& function, const LaunchCall& call) {
+    std::vector<uint32_t> offsets;
+    for (const FunctionAddresses::Call& one : function.addresses->calls) offsets.push_back(one.offset);
+    function.words = words_->keep(nvbit_get_func_addr(context_->handle(), call.function), std::move(offsets));
+}
+
 void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {
+    const bool first = new_code && !function.enabled && !function.words;
+    if (first && words_ && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
     nvbit_set_at_launch(context_->handle(), call.function, value);
     std::unique_lock lock(mutex_);
     // A function that several kernels call follows the switch of the one that was launched last.

@@ -29,17 +29,28 @@ bool LaunchDecision::measured(const Context& context, ContextFunction& function)
 Decision LaunchDecision::decide(const Context& context, ContextFunction& function, const LaunchCall& call) const {
     if (probes_ == Probes::full || !function.addresses || function.in_graph) return {};
     const FunctionAddresses& addresses = *function.addresses;
+    Liveness& liveness = function.liveness;
     const auto where = [this, gpu = context.gpu()](uint64_t address) { return memory_->where(gpu, address); };
-    const Liveness::Answer& answer = function.liveness.at_launch(
-        addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra), where, memory_->map().version());
-    const bool check = probes_ == Probes::check || launch_sampled(function.liveness.looked_at(), kCheckOneIn);
+    const Liveness::Answer& answer =
+        liveness.at_launch(addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra), where, memory_->map().version());
+    const bool check = probes_ == Probes::check || launch_sampled(liveness.looked_at(), kCheckOneIn);
+    if (check) return {Code::full, nullptr, answer.dead};
     // Other kernels can call what this one does: its accesses are not told by its own parameters.
-    if (answer.any_live || function.shares_code) {
-        function.liveness.grows();
-        return {Code::full, answer.dead};
+    const bool needs_none = !answer.any_live && !function.shares_code;
+    if (needs_none) {
+        if (!function.enabled || liveness.shrinks()) return {Code::original, nullptr, nullptr};
+        return {function.in_place ? Code::partial : Code::full, function.in_place, answer.dead};
     }
-    if (check || !function.liveness.shrinks(function.enabled)) return {Code::full, answer.dead};
-    return {Code::original, nullptr};
+    const CallSet* live = function.words ? answer.live : nullptr;
+    if (!function.enabled) {
+        liveness.grows();
+    } else if (!covers(function.in_place, live)) {
+        liveness.grows();
+        if (live) live = liveness.united(*function.in_place, *live);
+    } else if (function.in_place != live && !liveness.shrinks()) {
+        live = function.in_place;
+    }
+    return {live ? Code::partial : Code::full, live, answer.dead};
 }
 
 }  // namespace snoopie

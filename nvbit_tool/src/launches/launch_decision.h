@@ -8,16 +8,13 @@
 #include "memory/memory.h"
 #include "settings/kernel_filter.h"
 #include "settings/options.h"
+#include "trace/owners.h"
 
 namespace snoopie {
 
-enum class Code {
-    original,  // the kernel's own
-    full,      // with all its probes
-};
-
 struct Decision {
     Code code = Code::full;
+    const CallSet* live = nullptr;  // of partial code: the calls that are in it
     // Sites from which no access may leave the GPU, which the counts of the full code are to show; null if nothing is known of them.
     const std::vector<uint32_t>* dead = nullptr;
 };
@@ -35,8 +32,8 @@ class LaunchDecision {
     // Whether a launch of a selected function, whose lock is held, is measured: counts it among those that LAUNCH_SAMPLE chooses from.
     bool measured(const Context& context, ContextFunction& function) const;
 
-    // For a launch that is, once its function has been looked at: what it accesses is known from the full code, and also from the
-    // original one if no access may leave the GPU.
+    // For a launch that is, once its function has been looked at: any code will do that has the calls of all accesses that may leave the
+    // GPU.
     Decision decide(const Context& context, ContextFunction& function, const LaunchCall& call) const;
 
     // Whether there is anything to measure on the context's GPU.

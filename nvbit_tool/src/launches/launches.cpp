@@ -31,17 +31,15 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     const bool measured = decision_->measured(*context, function);
     const bool new_code = measured && boarding_->prepare(*context, function, call);
     if (function.last_site == 0) return launch;
-    bool without_probes = false;
+    Decision decision;
     if (measured) {
-        const Decision decision = decision_->decide(*context, function, call);
-        without_probes = decision.code == Code::original;
-        if (!without_probes) launch.flight = boarding_->board(*context, function);
-        if (launch.flight) launch.flight->dead = decision.dead;
+        decision = decision_->decide(*context, function, call);
+        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, decision);
     }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
-    if (!context->code().choose(function, call, value, new_code)) boarding_->lose(*context, &launch.flight);
-    if (without_probes) {
+    if (!context->code().choose(function, call, value, new_code, decision.live)) boarding_->lose(*context, &launch.flight);
+    if (decision.code == Code::original) {
         boarding_->without_probes(*context, function, call);
         launch.without_probes = &function;
     }
@@ -76,6 +74,7 @@ void Launches::after(Launch launch, bool succeeded) {
         --tally_->harmless;
         --launch.without_probes->launches;
         --launch.without_probes->launches_measured;
+        launch.without_probes->liveness.did_not_run();
     }
     if (!launch.flight) return;
     const OwnCalls own;

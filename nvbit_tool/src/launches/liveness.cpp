@@ -25,21 +25,37 @@ const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, 
         if (!live[site.roots]) dead.push_back(site.id);
     std::sort(dead.begin(), dead.end());
     entry->second.any_live = !addresses.all_known || dead.size() < addresses.sites.size();
-    entry->second.dead = &*sets_.insert(std::move(dead)).first;
+    CallSet calls;
+    for (const FunctionAddresses::Call& call : addresses.calls)
+        calls.push_back(!std::all_of(call.sites.begin(), call.sites.end(),
+                                     [&](uint32_t site) { return std::binary_search(dead.begin(), dead.end(), site); }));
+    if (std::find(calls.begin(), calls.end(), false) != calls.end()) entry->second.live = &*call_sets_.insert(std::move(calls)).first;
+    entry->second.dead = &*dead_sets_.insert(std::move(dead)).first;
     return entry->second;
 }
 
-uint64_t Liveness::distrust() {
+Liveness::Without Liveness::distrust() {
     trusted_ = false;
-    return without_.exchange(0);
+    return {without_any_.exchange(0), without_some_.exchange(0)};
 }
 
-bool Liveness::shrinks(bool instrumented) {
-    if (!instrumented) return true;
+bool Liveness::shrinks() {
     if (++idle_ <= patience_) return false;
-    patience_ = std::min(2 * patience_ + 1, kMostPatience);
     idle_ = 0;
+    shrunk_ = true;
     return true;
+}
+
+void Liveness::grows() {
+    if (shrunk_) patience_ = std::min(2 * patience_ + 1, kMostPatience);
+    shrunk_ = false;
+    idle_ = 0;
+}
+
+const CallSet* Liveness::united(const CallSet& one, const CallSet& other) {
+    CallSet both = one;
+    for (size_t i = 0; i < both.size(); ++i) both[i] = both[i] || other[i];
+    return &*call_sets_.insert(std::move(both)).first;
 }
 
 }  // namespace snoopie

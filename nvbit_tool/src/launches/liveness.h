@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launches/call_set.h"
 #include "launches/function_addresses.h"
 #include "launches/live_calls.h"
 
@@ -20,35 +21,51 @@ class Liveness {
     struct Answer {
         bool any_live = true;
         const std::vector<uint32_t>* dead = nullptr;  // ids of sites, ascending; null if nothing is known
+        const CallSet* live = nullptr;                // calls of which a site is not dead; null if they all are
     };
 
     // For a launch with these parameters, none if they are not known. `version`: of what `where` answers from.
     const Answer& at_launch(const FunctionAddresses& addresses, const std::optional<std::string>& parameters, const WhereIs& where,
                             uint64_t version);
 
-    // A dead site has left the GPU: from now on all are live. How many launches were without probes so far.
-    uint64_t distrust();
+    // Launches so far that ran without some of their probes, or without any.
+    struct Without {
+        uint64_t all = 0;
+        uint64_t some = 0;
+    };
+    // A dead site has left the GPU: from now on all are live.
+    Without distrust();
     bool trusted() const { return trusted_.load(std::memory_order_relaxed); }
 
-    // A launch in which nothing is live: whether its own code is to take the place of the instrumented one. Not at once when that came
-    // back and forth, as each switch costs more than some launches with probes.
-    bool shrinks(bool instrumented);
-    void grows() { idle_ = 0; }
-    void ran_without() { ++without_; }
+    // A launch that needs fewer calls than the code has: whether they are taken out. Not at once when code went back and forth, as each
+    // switch costs more than some launches with all calls.
+    bool shrinks();
+    // One that needs more.
+    void grows();
+    // The calls of both.
+    const CallSet* united(const CallSet& one, const CallSet& other);
+
+    void ran_without_any() { ++without_any_; }
+    void did_not_run() { --without_any_; }
+    void ran_without_some() { ++without_some_; }
 
     // Launches that were looked at: the first and some by chance run all probes, as a check.
     uint64_t looked_at() { return looks_++; }
 
   private:
     std::unordered_map<std::string, Answer> known_;  // by the parameters
-    std::set<std::vector<uint32_t>> sets_;           // of dead sites; kept, as launches under way still look at them. There are few
+    // Kept, as launches under way and the code in place still refer to them. There are few.
+    std::set<std::vector<uint32_t>> dead_sets_;
+    std::set<CallSet> call_sets_;
     uint64_t version_ = 0;
     Answer unknown_;
     std::atomic<bool> trusted_{true};
-    std::atomic<uint64_t> without_{0};
+    std::atomic<uint64_t> without_any_{0};
+    std::atomic<uint64_t> without_some_{0};
     uint64_t looks_ = 0;
-    uint32_t idle_ = 0;      // launches in a row in which nothing was live
+    uint32_t idle_ = 0;      // launches in a row that needed fewer calls
     uint32_t patience_ = 0;  // so many more before the next switch
+    bool shrunk_ = false;    // since it last grew
 };
 
 }  // namespace snoopie

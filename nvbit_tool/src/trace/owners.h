@@ -31,6 +31,10 @@ constexpr const char* kDirectionNames[] = {"", "host to device", "device to host
 enum class CopyKind : uint8_t { linear, rectangle, box, batch, graph, prefetch };
 constexpr const char* kCopyKindNames[] = {"linear", "2d", "3d", "batch", "graph", "prefetch"};
 
+// Which code a launch ran: with all its probes, with those whose accesses may leave the GPU, or the kernel's own.
+enum class Code : uint8_t { full, partial, original };
+constexpr const char* kCodeNames[] = {"full", "partial", "original"};
+
 // Counters and page bytes number the owners densely, in slots: the GPUs, the host, unknown, the multicast objects. Behind them come slots
 // of objects, see SlotTable.
 struct OwnerSlots {

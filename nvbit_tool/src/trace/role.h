@@ -25,6 +25,7 @@ constexpr Role log2{"log2"};
 // A place in the list of this name in the header.
 constexpr Role operations{"operations"};
 constexpr Role copy_kinds{"copy_kinds"};
+constexpr Role codes{"codes"};
 constexpr Role object_kinds{"object_kinds"};
 constexpr Role directions{"directions"};
 

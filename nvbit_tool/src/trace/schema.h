@@ -109,7 +109,8 @@ constexpr int kFormatVersion = 3;
     C(shared_memory, u4, "bytes", {}, "dynamic shared memory of a block")                                   \
     C(group, u4, "", role::optional(role::group), "the group of collectives that it carries out, 0 = none") \
     C(stack, u4, "", role::optional(role::row_or_none("stacks")), "who launched it, 0 = unknown")           \
-    C(bare, u1, "", role::optional(role::flag), "1 = it ran without probes, as no access could leave its GPU; it has no counts")
+    C(code, u1, "", role::optional(role::codes),                                                            \
+      "index in the header's codes: full, partial (probes only where an access may leave its GPU) or original (none; it has no counts)")
 
 #define SNOOPIE_COUNTS(C)                                                                                                               \
     C(launch, u4, "", role::row("launches"), "the launch")                                                                              \

@@ -126,6 +126,9 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     json.key("operations").begin_array();
     for (const char* name : kOperationNames) json.value(name);
     json.end_array();
+    json.key("codes").begin_array();
+    for (const char* name : kCodeNames) json.value(name);
+    json.end_array();
     json.key("copy_kinds").begin_array();
     for (const char* name : kCopyKindNames) json.value(name);
     json.end_array();

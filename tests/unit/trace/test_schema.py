@@ -66,7 +66,7 @@ def test_tables_that_may_be_missing() -> None:
 def test_columns_that_may_be_missing_are_0() -> None:
     rest = [column for column in columns("launches") if column["required"]]
     optional = [column["name"] for column in columns("launches") if not column["required"]]
-    assert optional == ["group", "stack", "bare"]
+    assert optional == ["group", "stack", "code"]
     trace = TraceBuilder(2, schema=changed("launches", columns=rest))
     trace.launch(trace.function("k"), 0)
     process = read(trace)

@@ -38,6 +38,7 @@ def names_in(text: str, array: str) -> tuple[str, ...]:
 
 def test_the_names_are_those_of_the_collector() -> None:
     text = (Path(__file__).parents[3] / "nvbit_tool/src/trace/owners.h").read_text("utf-8")
+    assert names_in(text, "kCodeNames") == writer.CODES
     assert names_in(text, "kObjectKindNames") == writer.OBJECT_KINDS
     assert names_in(text, "kCopyKindNames") == writer.COPY_KINDS
     assert names_in(text, "kDirectionNames") == writer.DIRECTIONS

@@ -1,0 +1,100 @@
+// Which calls of a kernel are live in a launch, and when code changes for it.
+#include "launches/liveness.h"
+
+#include <cstring>
+#include <string>
+
+#include "check.h"
+
+using namespace snoopie;
+
+namespace {
+
+constexpr uint64_t kOwn = 0x7e00'0000'0000, kForeign = 0x7f00'0000'0000;
+
+Where where(uint64_t address) {
+    return address >> 32 == kOwn >> 32 ? Where::own : address >> 32 == kForeign >> 32 ? Where::foreign : Where::nowhere;
+}
+
+// Two pointers; three calls: of both, of the first, and of the second beside a site that is not known.
+FunctionAddresses two_pointers() {
+    FunctionAddresses addresses;
+    addresses.roots = {{false, {0}, {}}, {false, {1}, {}}};
+    addresses.sites = {{10, 0, ""}, {11, 1, ""}, {12, 0, ""}, {13, 1, ""}};
+    addresses.calls = {{0x10, {10, 11}}, {0x20, {12}}, {0x30, {13, 14}}};
+    return addresses;
+}
+
+const Liveness::Answer& answer(Liveness& liveness, const FunctionAddresses& addresses, uint64_t first, uint64_t second) {
+    std::string bytes(16, '\0');
+    std::memcpy(bytes.data(), &first, 8);
+    std::memcpy(bytes.data() + 8, &second, 8);
+    return liveness.at_launch(addresses, bytes, where, 1);
+}
+
+void calls() {
+    const FunctionAddresses addresses = two_pointers();
+    Liveness liveness;
+    const auto& own = answer(liveness, addresses, kOwn, kOwn);
+    CHECK(own.any_live && own.live && (*own.live == CallSet{false, false, true}));
+    CHECK((*own.dead == std::vector<uint32_t>{10, 11, 12, 13}));
+    const auto& second = answer(liveness, addresses, kOwn, kForeign);
+    CHECK(second.live && (*second.live == CallSet{true, false, true}));
+    CHECK((*second.dead == std::vector<uint32_t>{10, 12}));
+    // All calls are no set.
+    CHECK(!answer(liveness, addresses, kForeign, kForeign).live);
+    const auto& unknown = liveness.at_launch(addresses, std::nullopt, where, 1);
+    CHECK(unknown.any_live && !unknown.live && !unknown.dead);
+    // One set for what is equal, and it stays where the answers go.
+    const CallSet* const kept = own.live;
+    CHECK(liveness.at_launch(addresses, std::string(16, '\0'), where, 2).live);
+    CHECK(answer(liveness, addresses, kOwn, kOwn + 8).live == kept);
+
+    CHECK(covers(nullptr, kept) && covers(nullptr, nullptr) && covers(kept, kept));
+    CHECK(!covers(kept, nullptr));
+    const CallSet one{true, false, false}, other{false, false, true};
+    const CallSet* const both = liveness.united(one, other);
+    CHECK((*both == CallSet{true, false, true}));
+    CHECK(covers(both, &one) && covers(both, &other) && !covers(&one, both) && !covers(&one, &other));
+
+    liveness.ran_without_any();
+    liveness.ran_without_any();
+    liveness.ran_without_some();
+    liveness.did_not_run();
+    const Liveness::Without without = liveness.distrust();
+    CHECK_EQ(without.all, 1u);
+    CHECK_EQ(without.some, 1u);
+    CHECK(!answer(liveness, addresses, kOwn, kOwn).live);
+}
+
+// Launches in a row that need fewer calls, until they are taken out.
+int until_shrunk(Liveness& liveness) {
+    int launches = 1;
+    while (!liveness.shrinks()) ++launches;
+    return launches;
+}
+
+void patience() {
+    Liveness liveness;
+    CHECK_EQ(until_shrunk(liveness), 1);
+    // Checks bring all calls back without anything having grown: they cost no patience.
+    CHECK_EQ(until_shrunk(liveness), 1);
+    for (const int expected : {2, 4, 8, 16, 32, 64, 65, 65}) {
+        liveness.grows();
+        CHECK_EQ(until_shrunk(liveness), expected);
+    }
+    // What grows twice in a row was not shrunk in vain twice.
+    Liveness other;
+    other.shrinks();
+    other.grows();
+    other.grows();
+    CHECK_EQ(until_shrunk(other), 2);
+}
+
+}  // namespace
+
+int main() {
+    calls();
+    patience();
+    return test::summary("liveness");
+}
