@@ -329,6 +329,13 @@ void plan() {
         {0x60, "UTMASTG.3D [UR16], [UR4]", "UTMASTG.3D", true, {in_uniform(16), in_uniform(4)}, {}, {}},
         {0x70, "LDG.E R4, [R2.U32+UR4]", "LDG.E", true, {in_other(2)}, {}, {}},
         {0x78, "LDGSTS.E.64.ZFILL [R5], desc[UR4][R2.64], !P1", "LDGSTS.E.64.ZFILL", true, {in_other(5), in_pair(2, 0)}, {}, {{1, true}}},
+        {0x7a,
+         "LDGSTS.E.BYPASS.128 [R5+0x80], [R2.64+UR12], P3",
+         "LDGSTS.E.BYPASS.128",
+         true,
+         {in_other(5), in_other(2)},
+         {},
+         {{3, false}}},
         {0x7c, "ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR4][R2.64], R5", "ATOMG.E.ADD.STRONG.GPU", true, {in_pair(2, 0)}, {}, {{7, false}}},
         // What was not understood is not measured, but counted.
         {0x80, "STG.E desc[UR4][R2.64], R4", "STG.E", true, {}, {}, {}},
@@ -342,7 +349,7 @@ void plan() {
     for (size_t i = 0; i < plan.sites.size(); ++i) {
         CHECK_EQ(plan.sites[i].instruction, i + 1);
         CHECK_EQ(plan.probes[i].site, i);
-        CHECK(plan.sites[i].measured == (i < 9));
+        CHECK(plan.sites[i].measured == (i < 10));
         CHECK(plan.sites[i].measured == (plan.probes[i].kind != Kind::executed));
     }
     CHECK(plan.probes[0].kind == Kind::registers);
@@ -356,7 +363,8 @@ void plan() {
     CHECK(plan.probes[6].kind == Kind::address);
     CHECK(plan.probes[7].kind == Kind::source && plan.probes[7].reference == 1);
     CHECK(plan.probes[7].predicate.number == 1 && plan.probes[7].predicate.negated);
-    CHECK(plan.probes[8].kind == Kind::registers);
+    CHECK(plan.probes[8].kind == Kind::source && plan.probes[8].predicate.number == 3 && !plan.probes[8].predicate.negated);
+    CHECK(plan.probes[9].kind == Kind::registers);
     // Without a known layout of tensor maps their copies are only counted.
     const ProbePlan cautious = plan_probes(code, false);
     CHECK(cautious.sites[3].measured && !cautious.sites[4].measured && !cautious.sites[5].measured);

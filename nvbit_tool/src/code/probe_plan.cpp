@@ -33,7 +33,6 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
             probe.kind = reference.register_pair ? Probe::Kind::registers : Probe::Kind::address;
             // The only operand of LDGSTS that is a predicate.
             if (instruction.references.size() == 2 && !instruction.predicates.empty()) {
-                if (!reference.register_pair) return std::nullopt;
                 probe.kind = Probe::Kind::source;
                 probe.predicate = instruction.predicates.front();
             }

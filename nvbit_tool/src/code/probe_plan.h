@@ -46,8 +46,8 @@ struct PlannedSite {
 struct Probe {
     enum class Kind {
         registers,  // the address is a pair of registers and an immediate
-        source,     // the same, and a predicate without which a lane reads nothing: of a copy into shared memory
         address,    // NVBit computes the address
+        source,     // either of these, and a predicate without which a lane reads nothing: of a copy into shared memory
         bulk,       // of a bulk copy: a pair of uniform registers and a uniform register with the size
         tensor,     // of a tensor copy: a pair of uniform registers, and `rank` uniform registers with coordinates
         executed,   // not measured: only how often it runs is counted

@@ -87,15 +87,19 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
             break;
         case Probe::Kind::source:
-            begin(injection.kind + "source");
+            begin(injection.kind + (reference->register_pair ? "source" : "source_address"));
             if (probe.predicate.number == PredicateOperand::kAlways)
                 nvbit_add_call_arg_const_val32(instr, 1);
             else
                 nvbit_add_call_arg_pred_val_at(instr, probe.predicate.number);
             nvbit_add_call_arg_const_val32(instr, probe.predicate.negated);
-            nvbit_add_call_arg_reg_val(instr, reference->reg);
-            nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
-            nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            if (reference->register_pair) {
+                nvbit_add_call_arg_reg_val(instr, reference->reg);
+                nvbit_add_call_arg_reg_val(instr, reference->reg + 1);
+                nvbit_add_call_arg_const_val32(instr, static_cast<uint32_t>(reference->immediate));
+            } else {
+                nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
+            }
             break;
         case Probe::Kind::address:
             begin(injection.kind + "address");

@@ -12,7 +12,7 @@ using namespace snoopie;
 //   registers   the address as the two registers of a pair and an immediate: cheaper than NVBit's own address argument
 //   address     as NVBit computes it, for every other form of operand
 //   source      of a copy into shared memory of which a lane reads its source only if a predicate holds. Where it asks fewer bytes than the
-//               instruction copies, its address lies that many behind the source's.
+//               instruction copies, its address lies that many behind the source's. source_address gets the address from NVBit.
 //   packP       of several accesses to P different pairs of registers; see probe_packing.h
 #define SNOOPIE_PROBES(Kind, kind)                                                                                                         \
     extern "C" __device__ __noinline__ void snoopie_##kind##_registers(int executes, uint32_t low, uint32_t high, int immediate,           \
@@ -24,11 +24,19 @@ using namespace snoopie;
                                                                      uint64_t launch) {                                                    \
         probe<Kind>(executes, address, site_word, state, launch);                                                                          \
     }                                                                                                                                      \
+    __device__ __forceinline__ void kind##_source(int executes, int predicate, int negated, uint64_t address, uint32_t site_word,          \
+                                                  uint64_t state, uint64_t launch) {                                                       \
+        const bool reads = (predicate != 0) != (negated != 0);                                                                             \
+        probe<Kind>(executes && reads, address & ~static_cast<uint64_t>(site_width(site_word) - 1), site_word, state, launch);             \
+    }                                                                                                                                      \
     extern "C" __device__ __noinline__ void snoopie_##kind##_source(int executes, int predicate, int negated, uint32_t low, uint32_t high, \
                                                                     int immediate, uint32_t site_word, uint64_t state, uint64_t launch) {  \
-        const bool reads = (predicate != 0) != (negated != 0);                                                                             \
         const uint64_t address = (static_cast<uint64_t>(high) << 32 | low) + static_cast<int64_t>(immediate);                              \
-        probe<Kind>(executes && reads, address & ~static_cast<uint64_t>(site_width(site_word) - 1), site_word, state, launch);             \
+        kind##_source(executes, predicate, negated, address, site_word, state, launch);                                                    \
+    }                                                                                                                                      \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_source_address(int executes, int predicate, int negated, uint64_t address,    \
+                                                                            uint32_t site_word, uint64_t state, uint64_t launch) {         \
+        kind##_source(executes, predicate, negated, address, site_word, state, launch);                                                    \
     }
 SNOOPIE_PROBES(Counting, count)
 SNOOPIE_PROBES(Recording, record)
