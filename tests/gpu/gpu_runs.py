@@ -50,6 +50,7 @@ NEEDS = {
     "nvshmem_ops": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "halo": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "allreduce.py": ("torch", "torch"),
+    "gemm.py": ("torch", "torch"),
     "symmetric_memory.py": ("torch", "torch"),
     "train.py": ("torch", "torch"),
 }
