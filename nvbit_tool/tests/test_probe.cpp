@@ -399,6 +399,27 @@ void packs() {
                                                       pack_access(0, 3, kPackedLast), pack_site(105, 2)}));
 }
 
+// A jump may have the guard of its instruction if all that the call does is under that guard.
+void guards() {
+    const auto store = [](uint32_t offset, int reg, const std::string& guard) {
+        const std::string text = guard + "STG.E desc[UR4][R" + std::to_string(reg) + ".64], R20";
+        return Instruction{offset, text, "STG.E", true, {MemoryReference{true, false, reg, 0}}, {}, {}};
+    };
+    const Instruction compare{0x00, "ISETP.NE.AND P0, PT, RZ, UR8, PT", "ISETP.NE.AND", false, {}, {}, {}};
+    const auto common = [&](const std::vector<Instruction>& code, size_t packing) {
+        ProbePlan plan = plan_probes(code, true);
+        std::vector<bool> guards;
+        for (const PlannedCall& call : plan_calls(code, plan, packing)) guards.push_back(call.guard_common);
+        return guards;
+    };
+    CHECK((common({compare, store(0x10, 2, "@!P0 ")}, 16) == std::vector<bool>{true}));
+    CHECK((common({compare, store(0x10, 2, "@!P0 "), store(0x20, 4, "@!P0 ")}, 16) == std::vector<bool>{true}));
+    CHECK((common({compare, store(0x10, 2, "@!P0 "), store(0x20, 4, "")}, 16) == std::vector<bool>{false}));
+    CHECK((common({compare, store(0x10, 2, "@!P0 "), store(0x20, 4, "@P0 ")}, 16) == std::vector<bool>{true, true}));
+    CHECK((common({compare, store(0x10, 2, ""), store(0x20, 4, "@P0 ")}, 1) == std::vector<bool>{false, true}));
+    CHECK((common({compare, store(0x10, 2, "@P1 ")}, 16) == std::vector<bool>{false}));
+}
+
 // The warp's end of the ring, as ring.cuh does it.
 class Producer {
   public:
@@ -497,6 +518,7 @@ int main() {
     plan();
     plan_of_loads();
     packs();
+    guards();
     ring();
     return test::summary("probe");
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 namespace snoopie {
@@ -14,18 +13,6 @@ struct Interval {
     size_t first;
     size_t last;
 };
-
-// For each instruction whether a basic block begins with it. Empty if control can go to places that are not known.
-std::vector<bool> block_begins(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets) {
-    std::set<uint32_t> targets;
-    for (const SassEffect& effect : effects) {
-        if (effect.anywhere) return {};
-        targets.insert(effect.targets.begin(), effect.targets.end());
-    }
-    std::vector<bool> begins(effects.size(), false);
-    for (size_t i = 0; i < effects.size(); ++i) begins[i] = i == 0 || effects[i - 1].ends_block || targets.count(offsets[i]) > 0;
-    return begins;
-}
 
 bool changes(const SassEffect& effect, const PackableAccess& access) {
     const auto reg = static_cast<size_t>(access.reg);

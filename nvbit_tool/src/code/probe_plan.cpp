@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "code/common_guard.h"
 #include "code/pack_words.h"
 #include "code/probe_packing.h"
 #include "probe/probe_abi.h"
@@ -115,6 +116,13 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     // One by itself comes before its own instruction, whose guard its probe takes.
     for (PlannedCall& call : calls)
         if (call.probes.size() == 1) call.instruction = plan.sites[plan.probes[call.probes.front()].site].instruction;
+    const std::vector<bool> begins = block_begins(effects, offsets);
+    for (PlannedCall& call : calls) {
+        const std::optional<SassLine>& line = lines[call.instruction];
+        if (!line || !has_common_guard(lines, effects, begins, call.instruction)) continue;
+        const bool same = line->guard == call.guard && line->guard_negated == call.guard_negated;
+        call.guard_common = same && std::all_of(call.probes.begin(), call.probes.end(), [&](size_t i) { return plan.probes[i].guarded; });
+    }
     return calls;
 }
 

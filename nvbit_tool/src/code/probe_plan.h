@@ -69,6 +69,9 @@ struct PlannedCall {
         probes;  // and does what these would. Several are all of Kind::registers, and those that are guarded have this guard:
     int guard = SassLine::kAlways;
     bool guard_negated = false;
+    // The instruction and all accesses of the call have this guard, in which lanes do not differ: no lane that has it false need come to
+    // the call.
+    bool guard_common = false;
 };
 
 struct ProbePlan {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 
 #include "code/sass_words.h"
 
@@ -196,6 +197,17 @@ SassEffect effect_of(const SassLine& line) {
     // What is not known could be a branch as well: only the names of those that go anywhere tell.
     effect.anywhere = (branch && effect.targets.empty()) || line.name.substr(0, 3) == "BRX" || line.name.substr(0, 3) == "JMX";
     return effect;
+}
+
+std::vector<bool> block_begins(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets) {
+    std::set<uint32_t> targets;
+    for (const SassEffect& effect : effects) {
+        if (effect.anywhere) return {};
+        targets.insert(effect.targets.begin(), effect.targets.end());
+    }
+    std::vector<bool> begins(effects.size(), false);
+    for (size_t i = 0; i < effects.size(); ++i) begins[i] = i == 0 || effects[i - 1].ends_block || targets.count(offsets[i]) > 0;
+    return begins;
 }
 
 }  // namespace snoopie

@@ -37,4 +37,7 @@ struct SassEffect {
 
 SassEffect effect_of(const SassLine& line);
 
+// For each instruction of a function whether a basic block begins with it. Empty if control can go to places that are not known.
+std::vector<bool> block_begins(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets);
+
 }  // namespace snoopie

@@ -31,8 +31,15 @@ bool CodeWords::launch(CUfunction kernel, WordBatch& batch) {
     return nvbit_launch_kernel(context_, kernel, 1, 1, 1, kWordBatch, 1, 1, 0, CU_STREAM_LEGACY, arguments, nullptr) == 0;
 }
 
-std::optional<CodeWords::Kept> CodeWords::keep(uint64_t code, std::vector<uint32_t> offsets) {
-    Kept kept{code, std::move(offsets), 0};
+WordBatch CodeWords::batch_of(const Kept& kept, size_t first) {
+    WordBatch batch{kept.code, kept.words + first * kWordBytes,
+                    static_cast<uint32_t>(std::min<size_t>(kWordBatch, kept.offsets.size() - first))};
+    std::copy_n(kept.offsets.begin() + first, batch.count, batch.offsets);
+    return batch;
+}
+
+std::optional<CodeWords::Kept> CodeWords::keep(uint64_t code, std::vector<uint32_t> offsets, std::vector<JumpGuard> guards) {
+    Kept kept{code, std::move(offsets), std::move(guards), 0};
     {
         const std::unique_lock lock(mutex_);
         if (used_ + kept.offsets.size() > kMostWords) return std::nullopt;
@@ -40,9 +47,7 @@ std::optional<CodeWords::Kept> CodeWords::keep(uint64_t code, std::vector<uint32
         used_ += kept.offsets.size();
     }
     for (size_t first = 0; first < kept.offsets.size(); first += kWordBatch) {
-        WordBatch batch{code, kept.words + first * kWordBytes,
-                        static_cast<uint32_t>(std::min<size_t>(kWordBatch, kept.offsets.size() - first))};
-        std::copy_n(kept.offsets.begin() + first, batch.count, batch.offsets);
+        WordBatch batch = batch_of(kept, first);
         if (!launch(keep_, batch)) return std::nullopt;
     }
     return kept;
@@ -50,9 +55,8 @@ std::optional<CodeWords::Kept> CodeWords::keep(uint64_t code, std::vector<uint32
 
 bool CodeWords::restore(const Kept& kept, const CallSet& live) {
     for (size_t first = 0; first < kept.offsets.size(); first += kWordBatch) {
-        WordBatch batch{kept.code, kept.words + first * kWordBytes,
-                        static_cast<uint32_t>(std::min<size_t>(kWordBatch, kept.offsets.size() - first))};
-        std::copy_n(kept.offsets.begin() + first, batch.count, batch.offsets);
+        WordBatch batch = batch_of(kept, first);
+        std::copy_n(kept.guards.begin() + first, batch.count, batch.guards);
         for (uint32_t i = 0; i < batch.count; ++i) batch.live[i / 32] |= static_cast<uint32_t>(live[first + i]) << i % 32;
         if (!launch(restore_, batch)) return false;
     }

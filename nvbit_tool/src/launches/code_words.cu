@@ -1,7 +1,11 @@
 // Kernels of the collector: code can be read and written by kernels alone.
 #include "launches/word_batch.h"
 
-using snoopie::WordBatch;
+using namespace snoopie;
+
+// In the first half of an instruction of sm_70 and later.
+constexpr int kGuardBit = 12;
+constexpr unsigned long long kGuardBits = 0xf;
 
 extern "C" __global__ void snoopie_keep_words(const __grid_constant__ WordBatch batch) {
     const uint32_t i = threadIdx.x;
@@ -12,7 +16,15 @@ extern "C" __global__ void snoopie_keep_words(const __grid_constant__ WordBatch 
 
 extern "C" __global__ void snoopie_restore_words(const __grid_constant__ WordBatch batch) {
     const uint32_t i = threadIdx.x;
-    if (i >= batch.count || (batch.live[i / 32] >> i % 32 & 1)) return;
-    *reinterpret_cast<ulonglong2*>(batch.code + batch.offsets[i]) = reinterpret_cast<const ulonglong2*>(batch.words)[i];
+    if (i >= batch.count) return;
+    auto* const word = reinterpret_cast<ulonglong2*>(batch.code + batch.offsets[i]);
+    if (!(batch.live[i / 32] >> i % 32 & 1)) {
+        *word = reinterpret_cast<const ulonglong2*>(batch.words)[i];
+    } else if (batch.guards[i] != kUnguarded) {
+        auto* const first = reinterpret_cast<volatile unsigned long long*>(word);
+        const unsigned long long jump = *first;
+        if ((jump >> kGuardBit & kGuardBits) != kUnguarded) return;
+        *first = (jump & ~(kGuardBits << kGuardBit)) | static_cast<unsigned long long>(batch.guards[i]) << kGuardBit;
+    }
     __threadfence_system();
 }

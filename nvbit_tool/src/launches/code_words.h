@@ -29,16 +29,19 @@ class CodeWords {
     struct Kept {
         uint64_t code = 0;
         std::vector<uint32_t> offsets;
+        std::vector<JumpGuard> guards;
         CUdeviceptr words = 0;
     };
     // Keeps the words at these offsets, while the function's own code is in place. None if there is no room for them or the driver refuses.
-    std::optional<Kept> keep(uint64_t code, std::vector<uint32_t> offsets);
+    std::optional<Kept> keep(uint64_t code, std::vector<uint32_t> offsets, std::vector<JumpGuard> guards);
 
-    // Puts the original words back where no call is `live`. NVBit has just put the instrumented code in place. False if the driver refuses.
+    // Puts the original words back where no call is `live`, and the guards into the jumps of the others. NVBit has just put the
+    // instrumented code in place. False if the driver refuses.
     bool restore(const Kept& kept, const CallSet& live);
 
   private:
     explicit CodeWords(CUcontext context) : context_(context) {}
+    static WordBatch batch_of(const Kept& kept, size_t first);
     bool launch(CUfunction kernel, WordBatch& batch);
 
     static constexpr size_t kWordBytes = 16;

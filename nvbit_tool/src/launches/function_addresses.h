@@ -8,6 +8,7 @@
 
 #include "code/parameters.h"
 #include "code/roots.h"
+#include "launches/word_batch.h"
 
 namespace snoopie {
 
@@ -21,6 +22,7 @@ struct FunctionAddresses {
     struct Call {
         uint32_t offset = 0;          // of the instruction
         std::vector<uint32_t> sites;  // ids
+        JumpGuard guard = kUnguarded;
     };
     std::optional<KernelParameters> parameters;
     std::vector<Roots> roots;  // each once

@@ -197,6 +197,10 @@ std::vector<int> groups_of(const std::vector<Roots>& roots) {
     return group;
 }
 
+JumpGuard jump_guard(const PlannedCall& call) {
+    return call.guard_common ? static_cast<JumpGuard>(call.guard | (call.guard_negated ? 8 : 0)) : kUnguarded;
+}
+
 // `roots`: of the plan's probes. All but the calls.
 std::shared_ptr<FunctionAddresses> addresses_of(const std::vector<Instruction>& instructions, const ProbePlan& plan,
                                                 const KernelParameters& parameters, const std::vector<Roots>& roots,
@@ -364,21 +368,23 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const Catalog::Entry entry = catalog_->add(description);
 
     const Injection injection{probes_, entry.first_site, context.memory()->state()};
-    std::map<uint32_t, std::vector<uint32_t>> sites_of_calls;  // by the offset of the instruction
-    const auto note_call = [&](uint32_t offset, size_t site) {
-        sites_of_calls[offset].push_back(entry.first_site + static_cast<uint32_t>(site));
+    std::map<uint32_t, FunctionAddresses::Call> noted;  // by the offset of the instruction
+    const auto note_call = [&](uint32_t offset, size_t site, JumpGuard guard) {
+        const auto [at, is_new] = noted.try_emplace(offset, FunctionAddresses::Call{offset, {}, guard});
+        if (!is_new && at->second.guard != guard) at->second.guard = kUnguarded;
+        at->second.sites.push_back(entry.first_site + static_cast<uint32_t>(site));
     };
     for (size_t i = 0; i < launch_calls.size(); ++i) {
         const size_t site = plan.sites.size() + i;
         inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(site), 0), injection);
-        note_call(launch_calls[i]->getOffset(), site);
+        note_call(launch_calls[i]->getOffset(), site, kUnguarded);
     }
-    const auto inject_one = [&](size_t i) {
+    const auto inject_one = [&](size_t i, JumpGuard guard) {
         const Probe& probe = plan.probes[i];
         const PlannedSite& site = plan.sites[probe.site];
         const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
         inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, injection);
-        note_call(instructions[site.instruction].offset, probe.site);
+        note_call(instructions[site.instruction].offset, probe.site, guard);
     };
     for (const PlannedCall& call : plan.calls) {
         std::optional<uint32_t> pack;
@@ -389,14 +395,14 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
         }
         if (pack) {
             inject_pack(instrs[call.instruction], call, words, *pack, injection);
-            for (const size_t i : call.probes) note_call(instructions[call.instruction].offset, plan.probes[i].site);
+            for (const size_t i : call.probes) note_call(instructions[call.instruction].offset, plan.probes[i].site, jump_guard(call));
         } else {
-            for (const size_t i : call.probes) inject_one(i);
+            for (const size_t i : call.probes) inject_one(i, call.probes.size() == 1 ? jump_guard(call) : kUnguarded);
         }
     }
     if (!finds_roots) return {entry, nullptr};
     const auto addresses = addresses_of(instructions, plan, parameters->second, roots, entry);
-    for (auto& [offset, sites] : sites_of_calls) addresses->calls.push_back({offset, std::move(sites)});
+    for (auto& [offset, call] : noted) addresses->calls.push_back(std::move(call));
     return {entry, addresses};
 }
 

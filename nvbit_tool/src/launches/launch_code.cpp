@@ -42,8 +42,12 @@ bool LaunchCode::begin_anew(ContextFunction& function, const LaunchCall& call) {
 
 void LaunchCode::keep_words(ContextFunction& function, const LaunchCall& call) {
     std::vector<uint32_t> offsets;
-    for (const FunctionAddresses::Call& one : function.addresses->calls) offsets.push_back(one.offset);
-    function.words = words_->keep(nvbit_get_func_addr(context_->handle(), call.function), std::move(offsets));
+    std::vector<JumpGuard> guards;
+    for (const FunctionAddresses::Call& one : function.addresses->calls) {
+        offsets.push_back(one.offset);
+        guards.push_back(one.guard);
+    }
+    function.words = words_->keep(nvbit_get_func_addr(context_->handle(), call.function), std::move(offsets), std::move(guards));
 }
 
 void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {

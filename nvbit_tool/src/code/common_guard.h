@@ -1,0 +1,21 @@
+// Guards that hold for all lanes that run together, or for none.
+//
+// A call before an instruction with a guard runs for every warp, also where the guard holds nowhere, as at the edge of a plate. If lanes
+// cannot differ in the guard, the jump to the call can have it, too, and no lanes part. They cannot differ in what is made of constants,
+// parameters, the block's place and uniform registers alone.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "code/sass.h"
+
+namespace snoopie {
+
+// Of the instruction `at`. Only the basic block is looked at: within it lanes do not come together that ran apart. False for one that
+// always runs.
+bool has_common_guard(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects,
+                      const std::vector<bool>& begins, size_t at);
+
+}  // namespace snoopie
