@@ -181,6 +181,28 @@ def not_measured(sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
+def that_ran(unmeasured: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `not_measured` whose instructions ran: what they moved is missing."""
+    ran: pd.DataFrame = unmeasured[unmeasured["accesses"] > 0]
+    return ran
+
+
+def that_did_not_run(unmeasured: pd.DataFrame) -> str:
+    """A sentence on the other rows, of which a library can have thousands; "" where there are none."""
+    ran = int((unmeasured["accesses"] > 0).sum())
+    idle = len(unmeasured) - ran
+    if not idle:
+        return ""
+    which = (
+        "more"
+        if ran
+        else "instruction that cannot be measured"
+        if idle == 1
+        else "instructions that cannot be measured"
+    )
+    return f"{idle:,} {which} did not run in any launch with probes."
+
+
 def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
     """The rows of `not_measured` by what they do: uncounted sites accesses lanes, most often run first.
 
@@ -200,7 +222,7 @@ def _doing(opcode: str) -> str:
 
 def _unmeasured(sites: pd.DataFrame) -> list[str]:
     sentences = []
-    ran = sites[sites["accesses"] > 0]
+    ran = that_ran(sites)
     if len(ran):
         kinds = list(dict.fromkeys(opcode.split(".")[0] for opcode in ran["opcode"]))
         named = ", ".join(kinds[:_KINDS]) + (", …" if kinds[_KINDS:] else "")
