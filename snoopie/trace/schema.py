@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
-from snoopie.trace.columns import Column, Table, Type
+from snoopie.trace.columns import Column, TableSchema, Type
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.roles import LISTS, Codes, Role
 
@@ -61,7 +61,7 @@ class Header:
     gpus: tuple[Gpu, ...]
     links: tuple[Link, ...]
     codes: Codes
-    tables: dict[int, Table]
+    tables: dict[int, TableSchema]
     schema: dict[str, dict[str, Any]]
 
 
@@ -202,7 +202,7 @@ def _codes(read: _Reader, members: Mapping[str, Any], gpus: int) -> Codes:
     return Codes(gpus, host, unknown_owner, first_set, lists)
 
 
-def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, Table]:
+def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, TableSchema]:
     tables = read.objects(members, "schema", lambda table: _table(read, table))
     names = {table.name for table in tables}
     if len({table.id for table in tables}) != len(tables) or len(names) != len(tables):
@@ -215,7 +215,7 @@ def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, Table]:
     return {table.id: table for table in tables}
 
 
-def _table(read: _Reader, table: dict[str, Any]) -> Table:
+def _table(read: _Reader, table: dict[str, Any]) -> TableSchema:
     name = read.get(table, "name", str)
     number = read.get(table, "id", int)
     if not 2 <= number < 1 << 32:
@@ -224,7 +224,7 @@ def _table(read: _Reader, table: dict[str, Any]) -> Table:
     if not columns or len({column.name for column in columns}) != len(columns):
         raise read.fail("'schema' has a table without columns, or with one twice")
     required, doc = read.get(table, "required", bool, False), read.get(table, "doc", str, "")
-    return Table(name, number, required, doc, {column.name: column for column in columns})
+    return TableSchema(name, number, required, doc, {column.name: column for column in columns})
 
 
 def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
@@ -250,7 +250,7 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     return Column(name, stored, read.get(column, "unit", str, ""), role, required, doc)
 
 
-def _check_required(name: str, declared: Mapping[str, Table]) -> None:
+def _check_required(name: str, declared: Mapping[str, TableSchema]) -> None:
     """Refuses a trace that lacks what this package needs, whatever the trace itself says is required."""
     remedy = "record it with the collector of this version"
     for table in known_tables().values():

@@ -15,7 +15,7 @@ import snoopie
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.nsys import activity, calls, memory, stacks
+from snoopie.importers.nsys import calls, gpu_work, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
 from snoopie.importers.nsys.report import Devices, Report, program, read_devices, read_report
 from snoopie.importers.output import trace_paths, write_all
@@ -26,7 +26,7 @@ __all__ = ["import_nsys"]
 # The tables of which rows belong to a process, with the column that says to which.
 _OF_PROCESS = (
     (calls.TABLE, "globalTid"),
-    *((table, "globalPid") for table in (activity.KERNELS, activity.COPIES, activity.SETS, memory.TABLE)),
+    *((table, "globalPid") for table in (gpu_work.KERNELS, gpu_work.COPIES, gpu_work.SETS, memory.TABLE)),
 )
 # A report of more processes than any machine runs under a profiler.
 _MOST_PROCESSES = 4096
@@ -79,15 +79,15 @@ def _write(
     """Writes the trace of one process; returns the sentences on what it lacks."""
     host = report.host_times
     made, wrong = calls.read_calls(database, process, only)
-    kernels = activity.read_kernels(database, made, process, only)
-    copies = activity.read_copies(database, made, process, only)
-    sets = activity.read_sets(database, made, process, only)
+    kernels = gpu_work.read_kernels(database, made, process, only)
+    copies = gpu_work.read_copies(database, made, process, only)
+    sets = gpu_work.read_sets(database, made, process, only)
     events, wrong_events = memory.read_memory(database, made, process, only)
     wrong += kernels.wrong + copies.wrong + sets.wrong + wrong_events
     check_sums(database.path, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
 
     devices = read_devices(database, report, process, [kernels.device, copies.device, sets.device, events.device])
-    ends = activity.ends_of(copies, devices)
+    ends = gpu_work.ends_of(copies, devices)
     owner = memory.owners(events, devices)
     allocations = ~events.frees
     gpu = devices.places(kernels.device)
@@ -115,8 +115,8 @@ def _write(
         strings = database.strings(np.unique(made.name).tolist())
         names = _interned(writer, made.name, lambda number: calls.call_name(strings[number]))
         stack = stacks.stacks_of(made.chain, *stacks.write_stacks(writer, database, chains, made.chain))
-        homeless = activity.write_kernels(writer, database, kernels, gpu, made, stack, host)
-        copy_bytes = activity.write_copies(writer, copies, ends, copier, made, names, stack, host)
+        homeless = gpu_work.write_kernels(writer, database, kernels, gpu, made, stack, host)
+        copy_bytes = gpu_work.write_copies(writer, copies, ends, copier, made, names, stack, host)
         lost = memory.write_memory(writer, events, owner, made, names, stack, host)
         calls.write_calls(writer, made, names, host)
         notices = [
@@ -172,7 +172,7 @@ def _lacks(database: Database, report: Report, devices: Devices, stacks_known: b
         sentences.append(
             "The report has no allocations: record it with nsys profile --trace=cuda --cuda-memory-usage=true."
         )
-    if database.has(activity.GRAPHS):
+    if database.has(gpu_work.GRAPHS):
         sentences.append(
             "The report has CUDA graphs only as a whole, not their kernels and copies: record it with nsys profile "
             "--cuda-graph-trace=node."
