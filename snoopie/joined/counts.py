@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.joined.columns import JoinedColumns
-from snoopie.joined.sums import check_sums
+from snoopie.joined.limits import check_sums
 from snoopie.trace.tables import Ints
 
 COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")

@@ -18,9 +18,9 @@ from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.counts import COUNT_VALUES, all_counts, launch_weights
 from snoopie.joined.frames import frame
 from snoopie.joined.ids import Places
+from snoopie.joined.limits import check_sums
 from snoopie.joined.processes import processes
 from snoopie.joined.records import Records
-from snoopie.joined.sums import check_sums
 from snoopie.trace.lines import own_lines
 from snoopie.trace.tables import Ints, Process
 

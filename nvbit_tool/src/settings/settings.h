@@ -121,8 +121,8 @@ inline constexpr Setting kSettings[] = {
      "the nvdisasm to run for functions that the cache does not have",
      text("a program, by its path or its name on PATH", "", check_nothing, show_default<kDefaultNvdisasm>)},
     {"PROBES", "--probes WHICH", "probes",
-     "which launches of measured kernels run probes: live leaves out those that cannot leave their GPU, by what their parameters point to; "
-     "full runs probes in all; check does so and reports each access that live would have missed",
+     "which launches of measured kernels run probes: live leaves out those whose parameters point only to their GPU's own memory; full "
+     "runs probes in all; check does too, and reports each access that live would have missed",
      choice<&Options::probes>("live|full|check")},
     {"PACKING", "", "packing",
      "how many accesses may share one injected call; 1 gives each its own, for comparison",
