@@ -45,7 +45,7 @@ def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> lis
     for source in tables.sources:
         sentences += _from_settings(source.header.settings)
         sentences += _differences(source)
-    sentences += [" ".join(str(text).split()) for text in tables.notices["text"]]
+    sentences += [_sentence(str(text)) for text in tables.notices["text"]]
     # Processes of one run say the same of themselves: once is enough.
     return list(dict.fromkeys(sentences))
 
@@ -160,6 +160,12 @@ def _differences(source: Process) -> list[str]:
         for name, number in held.items()
         if totals.get(name, number) != number
     ]
+
+
+def _sentence(notice: str) -> str:
+    """A notice. Those of the collector are like its lines on a terminal, without a capital and a full stop."""
+    text = " ".join(notice.split())
+    return text if text.endswith(".") else f"{text[:1].upper()}{text[1:]}."
 
 
 def _things(number: int, one: str, many: str) -> str:

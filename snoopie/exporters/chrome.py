@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 def export(trace: Trace, path: str | Path, *, force: bool = False, progress: Progress | None = None) -> int:
     """Write the timeline of a trace as JSON, compressed if the name ends with .gz; returns the number of events.
 
-    The file takes its name when it is complete. SnoopieError if it exists already (unless `force`) or cannot be
+    The file takes its name when it is complete. SnoopieError if it already exists (unless `force`) or cannot be
     written.
     """
     path = Path(path)

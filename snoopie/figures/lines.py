@@ -36,7 +36,7 @@ def draw(
     if value not in VALUES:
         raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}")
     if top < 1:
-        raise UsageError(f"{top} lines are no figure", "ask for one or more")
+        raise UsageError(f"a figure cannot show {top} lines", "ask for one or more")
     shown = lines.sort_values(value, ascending=False, kind="stable").head(top)
     hidden = len(lines) - len(shown)
     figure = Picture(width, 0.7 + _ROW * max(len(shown) + bool(hidden), 3) + (0.2 if title else 0))

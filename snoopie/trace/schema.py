@@ -129,13 +129,15 @@ def parse_header(name: str, content: bytes) -> Header:
     """The header of a trace. Raises NotATraceError, VersionError, MissingColumnError or CorruptError."""
     members = parse_json(name, "header", content)
     if members.get("format") != "snoopie":
-        raise NotATraceError(f"{name} is not a Snoopie trace (its format is another)", "give a trace of Snoopie")
+        raise NotATraceError(f"{name} is not a Snoopie trace (it has another format)", "give a Snoopie trace")
     version = members.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version != VERSION:
         shown = version if isinstance(version, int) and abs(version) < 1 << 32 else "?"
         newer = isinstance(version, int) and version > VERSION
         remedy = "upgrade Snoopie" if newer else "record it again with this version"
-        raise VersionError(f"{name} has format version {shown}, and this Snoopie reads version {VERSION}", remedy)
+        raise VersionError(
+            f"{name} has format version {shown}, and this version of Snoopie reads version {VERSION}", remedy
+        )
     read = _Reader(name)
     process = read.get(members, "process", dict)
     gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
@@ -189,7 +191,7 @@ def _codes(read: _Reader, members: Mapping[str, Any], gpus: int) -> Codes:
     lists = {name: read.strings(members, name) for name in LISTS}
     if unknown := set(lists["operations"]) - set(OPERATIONS):
         raise VersionError(
-            f"{read.name} holds operations of a kind that this Snoopie does not know: {sorted(unknown)[0]!r}",
+            f"{read.name} has an operation that this version of Snoopie does not know: {sorted(unknown)[0]!r}",
             "upgrade Snoopie",
         )
     owners = read.get(members, "owners", dict)
@@ -232,7 +234,8 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     stored = Type.parse(type_)
     if stored is None:
         raise VersionError(
-            f"{read.name} declares the column {table}.{name} with the type {type_!r}, which this Snoopie does not know",
+            f"{read.name} declares the column {table}.{name} with the type {type_!r}, which this version of Snoopie "
+            "does not know",
             "upgrade Snoopie",
         )
     role = Role(read.get(column, "role", str, ""), read.get(column, "ref", str, ""))
@@ -242,7 +245,7 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
         role = known.role
     if known is not None and role != known.role:
         raise VersionError(
-            f"{read.name} declares the column {table}.{name} as {str(role)!r}, which this Snoopie reads as"
+            f"{read.name} declares the column {table}.{name} as {str(role)!r}, which this version of Snoopie reads as"
             f" {str(known.role)!r}",
             "upgrade Snoopie",
         )

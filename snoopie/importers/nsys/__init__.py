@@ -59,9 +59,7 @@ def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Pr
 def _processes(database: Database) -> list[int]:
     if not any(database.has(table) for table, _ in _OF_PROCESS):
         if database.has("StringIds"):
-            raise SnoopieError(
-                f"{database.path} has no activity of CUDA", "record it with: nsys profile --trace=cuda …"
-            )
+            raise SnoopieError(f"{database.path} has no CUDA activity", "record it with: nsys profile --trace=cuda …")
         raise SnoopieError(
             f"{database.path} is a database, but not of Nsight Systems",
             "make one with: nsys export --type sqlite REPORT.nsys-rep",
@@ -69,7 +67,7 @@ def _processes(database: Database) -> list[int]:
     # Where nothing says whose the rows are, they are one process's, whose number is not known.
     processes = database.processes(_OF_PROCESS) or [0]
     if len(processes) > _MOST_PROCESSES:
-        raise SnoopieError(f"{database.path} claims to be of {len(processes)} processes", "export the report again")
+        raise SnoopieError(f"{database.path} claims to have {len(processes)} processes", "export the report again")
     return processes
 
 
@@ -155,12 +153,12 @@ def _range(times: Sequence[Ints], host: Callable[[Ints], Ints]) -> tuple[int, in
 def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:
     """What nsys cannot record, what it was not told to record, and what its version does not say."""
     sentences = [
-        "Nsight Systems does not see which memory kernels access: what their loads and stores moved between GPUs is "
-        "not in this trace."
+        "Nsight Systems does not record which memory kernels access: the traffic of their loads and stores is not in "
+        "this trace."
     ]
     if not database.has(calls.TABLE):
         sentences.append(
-            "The report has no calls of CUDA, so nothing says who allocated, launched or copied: record it with nsys "
+            "The report has no CUDA calls, so nothing says who allocated, launched or copied: record it with nsys "
             "profile --trace=cuda."
         )
     elif not stacks_known:
@@ -179,12 +177,13 @@ def _lacks(database: Database, report: Report, devices: Devices, stacks_known: b
         )
     if not report.epoch:
         sentences.append(
-            "The report does not say when it began (a newer nsys does): times count from the beginning of its session."
+            "The report does not say when it began (newer versions of nsys do): times count from the start of its "
+            "session."
         )
     if devices.invented:
         sentences.append(
-            "The report does not say the UUID of a GPU (a newer nsys does): it has a name made of host and number, and "
-            "is not recognised in other traces."
+            "The report lacks the UUID of a GPU (newer versions of nsys record it): it is named by host and number, "
+            "and is not recognised in other traces."
         )
     return sentences
 
@@ -192,13 +191,11 @@ def _lacks(database: Database, report: Report, devices: Devices, stacks_known: b
 def _oddities(wrong: int, lost: int, copies: int) -> list[str]:
     sentences = []
     if lost:
-        what = "1 free ends an allocation" if lost == 1 else f"{lost} frees end allocations"
-        sentences.append(f"{what} that the report does not have, made before it began.")
+        what = "1 free is of an allocation" if lost == 1 else f"{lost} frees are of allocations"
+        sentences.append(f"{what} made before the report began.")
     if wrong:
-        what = "1 row of the report makes" if wrong == 1 else f"{wrong} rows of the report make"
-        sentences.append(f"{what} no sense and {'is' if wrong == 1 else 'are'} left out.")
+        what = "1 invalid row of the report was" if wrong == 1 else f"{wrong} invalid rows of the report were"
+        sentences.append(f"{what} skipped.")
     if copies:
-        sentences.append(
-            "Times of copies are those on the GPU, as Nsight Systems measured them, not those of the calls."
-        )
+        sentences.append("Copies have their times on the GPU, as Nsight Systems measured them, not those of the calls.")
     return sentences

@@ -220,7 +220,7 @@ def test_plot_writes_the_same_file_again(
     first = path.read_bytes()
     assert first.startswith(MAGIC[suffix[1:]])
     assert cli.main(words) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main([*words, "--force"]) == 0
     assert path.read_bytes() == first
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
@@ -250,10 +250,10 @@ def test_width_and_kernels(ring_path: Path, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--figure", "matrix", "-o", "x.gif"], "a picture is not written as x.gif"),
+        (["--figure", "matrix", "-o", "x.gif"], "a picture cannot be written as x.gif"),
         (["--figure", "matrix", "-o", "x.pdf", "--top", "3"], "--figure matrix has no --top; it is for lines"),
         (["--figure", "matrix", "-o", "x.pdf", "-k", "none"], "no kernel is called none"),
-        (["--figure", "matrix", "-o", "x.pdf", "--width", "900in"], "a figure is not 900 inches wide"),
+        (["--figure", "matrix", "-o", "x.pdf", "--width", "900in"], "a figure cannot be 900 inches wide"),
         (["--figure", "matrix", "-o", "/dev/null/x.pdf"], "cannot be written"),
     ],
 )

@@ -213,7 +213,7 @@ def test_command(ring_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert done.err.splitlines()[-1] == f"Next: open {path.as_uri()} in a browser"
     assert "<title>Ring &lt;1&gt;</title>" in path.read_text(encoding="utf-8")
     assert cli.main(words) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main([*words, "--force"]) == 0
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
