@@ -17,6 +17,7 @@ from snoopie.figures.matrix import BYTES, named
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import COLUMN
 from snoopie.words import units
+from snoopie.words.columns import heading
 
 NO_LINE = "(no source line)"
 # Inches: a line, a letter of its name, bars at least, the text beside a bar (without and with its efficiency).
@@ -56,8 +57,10 @@ def draw(
     amounts = shown[value].to_numpy(np.float64) / size
     if with_wire:
         wire = shown["wire_bytes"].to_numpy(np.float64) / size
-        axes.barh(place, wire, 0.72, facecolor="none", edgecolor=INK, linewidth=0.5, hatch=_HATCH, label="wire bytes")
-    axes.barh(place, amounts, 0.46 if with_wire else 0.72, color=colours.of_gpus(1)[0], label=value.replace("_", " "))
+        axes.barh(
+            place, wire, 0.72, facecolor="none", edgecolor=INK, linewidth=0.5, hatch=_HATCH, label=heading("wire_bytes")
+        )
+    axes.barh(place, amounts, 0.46 if with_wire else 0.72, color=colours.of_gpus(1)[0], label=heading(value))
     for row, (amount, efficiency) in enumerate(zip(shown[value], shown["wire_efficiency"], strict=True)):
         text = scaled(amount) + (f", {units.percent(efficiency)}" if with_wire else "")
         axes.annotate(text, (longest[row], row), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
