@@ -141,7 +141,7 @@ def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: Open
     expect(rows(in_words).first).to_contain_text("texture reads")
     expect(rows(in_words).first).to_contain_text("24")
     picture(page, "mixed-overview")
-    page.get_by_role("link", name="Each of them, with its line").click()
+    page.get_by_role("link", name="Each instruction, with its source line").click()
     page.get_by_role("heading", name="Sites", exact=True, level=2).wait_for()
     settled(page)
     unmeasured = page.frame_locator("iframe").nth(1)

@@ -209,7 +209,7 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
     st.caption(NOT_MEASURED_NOTE)
     remarks.not_filtered("these instructions", UNMEASURED_BY)
     tables.grid(losses.in_words(ran), ["uncounted", "sites", "accesses", "lanes"], "not_measured", height=240)
-    pages.link("sites", "Each of them, with its line")
+    pages.link("sites", "Each instruction, with its source line")
 
 
 def _links(between: pd.DataFrame) -> None:

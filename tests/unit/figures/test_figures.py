@@ -84,7 +84,7 @@ def test_matrix_keeps_other_places_apart(mixed_trace: snoopie.Trace) -> None:
 def test_matrix_by_flow_and_values(mixed_trace: snoopie.Trace) -> None:
     figure = mixed_trace.plot_matrix("accesses", "flow")
     assert (figure.axes[0].get_ylabel(), figure.axes[0].get_xlabel()) == ("From", "To")
-    assert figure.axes[1].get_ylabel() == "accesses"
+    assert figure.axes[1].get_ylabel() == "Accesses"
     assert "96" in texts(figure)
     with pytest.raises(UsageError, match="no accesses, only bytes"):
         mixed_trace.plot_matrix("accesses", initiated="host")
