@@ -119,7 +119,8 @@ void Collector::context_ready(CUcontext handle) {
     const uint32_t objects = options_.object_attribution ? SlotTable::kMostObjects : 0;
     std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.blocks);
     if (!memory) {
-        notices_.note("the collector could not allocate memory on GPU " + std::to_string(context->gpu()) + ": launches there are not measured");
+        notices_.note("the collector could not allocate memory on GPU " + std::to_string(context->gpu()) +
+                      ": launches there are not measured");
         return;
     }
     context->give_clock(GpuClock::create(memory->drain_stream()));

@@ -39,8 +39,8 @@ _EFFICIENCY = f" {columns.heading('wire_efficiency')}: {columns.meaning('wire_ef
 _BYTES_ONLY = " Copies have bytes only, no accesses or lanes."
 _SIDES = "Device: instructions of kernels. Host: copies that the host started, such as cudaMemcpy."
 _LIBRARIES = (
-    "NCCL: its kernels and functions. NVSHMEM: its kernels and functions, and all else that touches its symmetric heap. "
-    "A copy belongs to the library in its call stack."
+    "NCCL: its kernels and functions. NVSHMEM: its kernels and functions, and all else that touches its symmetric "
+    "heap. A copy belongs to the library in its call stack."
 )
 
 IN_MATRIX = ("the row", "the column")

@@ -21,8 +21,8 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
 
 void GraphLaunches::node_disabled() {
     if (!recording_->on()) return;
-    const std::string text =
-        "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION " will end the program at the graph's launch";
+    const std::string text = "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION
+                             " will end the program at the graph's launch";
     if (notices_->note_once(text)) say(text);
 }
 

@@ -179,8 +179,7 @@ uint32_t StackTable::child(uint32_t frame, uint32_t caller) {
     if (stacks_.size() >= kMostStacks) {
         const auto found = stacks_.find(key);
         if (found != stacks_.end()) return found->second;
-        if (!full_)
-            notify_("the program has more than " + std::to_string(kMostStacks) + " distinct call stacks: new ones are truncated");
+        if (!full_) notify_("the program has more than " + std::to_string(kMostStacks) + " distinct call stacks: new ones are truncated");
         full_ = true;
         return caller;
     }
