@@ -82,8 +82,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
-    tell_collectives(&collectives_);
-    tell_symmetric_memory(&symmetric_objects_);
+    send_collectives_to(&collectives_);
+    send_symmetric_memory_to(&symmetric_objects_);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);

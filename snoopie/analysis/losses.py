@@ -215,10 +215,10 @@ def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
     ``uncounted`` is in plain words.
     """
     opcodes = unmeasured["opcode"].astype("str")
-    told = unmeasured.assign(
+    named = unmeasured.assign(
         uncounted=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
     )
-    table = told.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
+    table = named.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
     return table.sort_values(["accesses", "uncounted"], ascending=[False, True], ignore_index=True)
 
 

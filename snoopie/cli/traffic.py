@@ -36,7 +36,7 @@ _SHOWN = {
 }
 _NOTHING = {
     "copy": "no copy that the host started was recorded",
-    "collective": "no call of NCCL was recorded",
+    "collective": "no NCCL call was recorded",
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
 

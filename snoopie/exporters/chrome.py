@@ -17,7 +17,7 @@ from snoopie.exporters.chrome_events import Story
 from snoopie.exporters.chrome_tracks import json_text
 from snoopie.files import whole_file
 
-# Is told now and then how many events are written, of how many.
+# Called now and then with the number of events written, and of all.
 Progress = Callable[[int, int], None]
 
 

@@ -64,15 +64,15 @@ def draw(
     for row, (amount, efficiency) in enumerate(zip(shown[value], shown["wire_efficiency"], strict=True)):
         text = scaled(amount) + (f", {units.percent(efficiency)}" if with_wire else "")
         axes.annotate(text, (longest[row], row), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
-    told = names(shown["file"], shown["line"], int((width - _BARS) / _LETTER))
+    labels = names(shown["file"], shown["line"], int((width - _BARS) / _LETTER))
     if hidden:
-        told.append(f"{hidden} more {'line' if hidden == 1 else 'lines'}")
+        labels.append(f"{hidden} more {'line' if hidden == 1 else 'lines'}")
         rest = scaled(float(lines[value].sum()) - float(shown[value].sum()))
         axes.annotate(rest, (0, len(shown)), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
-    axes.set_yticks(np.arange(len(told)), told)
-    axes.set_ylim(len(told) - 0.45, -0.55)
+    axes.set_yticks(np.arange(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.45, -0.55)
     # Room for the texts beside the bars.
-    room = max(width - 0.3 - _LETTER * max(map(len, told)), _BARS - 0.3)
+    room = max(width - 0.3 - _LETTER * max(map(len, labels)), _BARS - 0.3)
     axes.set_xlim(0, max(float(longest.max()), 1 / size) / (1 - min(_TEXT[with_wire] / room, 0.7)))
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter("{x:.4g}")

@@ -1,6 +1,6 @@
 """The logs of Alnair's interposer → a trace: metrics.log has sums of calls, timeline.log single ones.
 
-What a file holds is told by its lines, not by its name.
+What a file holds follows from its lines, not from its name.
 """
 
 from __future__ import annotations

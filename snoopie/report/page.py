@@ -16,7 +16,7 @@ from snoopie.report.parts import MOST_LETTERS, cut
 
 _HERE = Path(__file__).parent
 
-# Is told which section is being made.
+# Called with the section that is being made.
 Progress = Callable[[str], None]
 
 

@@ -156,7 +156,7 @@ class Process:
 
     @property
     def dropped(self) -> int:
-        """Records dropped by the collector, as far as the file tells."""
+        """Records dropped by the collector, as far as the file says."""
         return max([block.dropped for block in self.container.blocks[: len(self.blocks) + 1]], default=0)
 
     @property

@@ -14,7 +14,7 @@ import pandas as pd
 from snoopie.analysis.host.copies import ORDERS, Order
 from snoopie.errors import UsageError
 
-# What a row of sums can be told apart by, beside the call, the kernel and the direction.
+# What distinguishes a row of sums, besides the call, the kernel and the direction.
 KEYS = ("process", "thread", "gpu")
 # The share of the calls that took no longer, by column.
 PERCENTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}

@@ -1,6 +1,6 @@
 """Logs of the first Snoopie (2023 and 2024), all generations → one trace a process.
 
-They have one line a lane access, sampled at a rate that nothing tells, and no kernels, launches or times.
+They have one line a lane access, sampled at an unknown rate, and no kernels, launches or times.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def test_a_report_of_kernels(ring_path: Path, tmp_path: Path) -> None:
     ):
         assert expected in text, expected
     assert html.unescape("if (i &lt; n) next[i] = T{};") in text  # the source around a line
-    assert "Collectives: no call of NCCL was recorded." in text
+    assert "Collectives: no NCCL call was recorded." in text
     assert "Driver calls: driver calls were not recorded." in text
     assert read.tags.count("svg") == 4  # matrix, timeline, lines, memory
 
