@@ -62,7 +62,7 @@ def _processes(trace: Trace) -> pd.DataFrame:
     table = trace.processes.copy()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
     table["ran"] = [
-        ("until its end was lost" if not complete else units.duration(end - start) if start else units.NOTHING)
+        ("unknown, its end is missing" if not complete else units.duration(end - start) if start else units.NOTHING)
         for start, end, complete in zip(table["start_ns"], table["end_ns"], table["complete"], strict=True)
     ]
     table["process"] = table.index
