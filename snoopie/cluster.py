@@ -125,7 +125,8 @@ class Cluster:
             raise
         except ImportError as error:
             raise SnoopieError(
-                f"the Dask workers lack what Snoopie needs ({error})", "install the same Snoopie on all of them"
+                f"the Dask workers lack what Snoopie needs ({error})",
+                "install the same version of Snoopie on all of them",
             ) from None
         except (OSError, RuntimeError, MemoryError) as error:
             raise SnoopieError(f"the Dask cluster failed ({error})", "look at the logs of its workers") from None
@@ -156,7 +157,7 @@ def _connect(scheduler: Any) -> Client:
             ) from None
     elif not isinstance(scheduler, distributed.Client):
         raise UsageError(
-            f"a {type(scheduler).__name__} is no scheduler",
+            f"a {type(scheduler).__name__} is not a scheduler",
             "give an address, the path of a scheduler's file or a Client",
         )
     try:

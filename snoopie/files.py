@@ -16,14 +16,14 @@ def check_free(path: Path, *, force: bool = False) -> None:
     if path.is_dir():
         raise SnoopieError(f"{path} is a folder", "name a file in it")
     if path.exists() and not force:
-        raise SnoopieError(f"{path} exists already", "name another file, or overwrite with --force")
+        raise SnoopieError(f"{path} already exists", "name another file, or overwrite with --force")
 
 
 @contextmanager
 def whole_file(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Another path to write to: what is there at the end takes the name ``path``, and nothing after an error.
 
-    SnoopieError if the file exists already (unless ``force``) or cannot be written.
+    SnoopieError if the file already exists (unless ``force``) or cannot be written.
     """
     check_free(path, force=force)
     try:

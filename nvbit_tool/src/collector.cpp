@@ -82,9 +82,9 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
-    if (!nvml_memory_) notices_.note("the driver's library for monitoring, libnvidia-ml.so.1, was not found: memory in use is not known");
-    tell_collectives(&collectives_);
-    tell_symmetric_memory(&symmetric_objects_);
+    if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
+    send_collectives_to(&collectives_);
+    send_symmetric_memory_to(&symmetric_objects_);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
@@ -120,7 +120,8 @@ void Collector::context_ready(CUcontext handle) {
     const uint32_t objects = options_.object_attribution ? SlotTable::kMostObjects : 0;
     std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.blocks);
     if (!memory) {
-        notices_.note("no memory for the collector on GPU " + std::to_string(context->gpu()) + ": its launches are not measured");
+        notices_.note("the collector could not allocate memory on GPU " + std::to_string(context->gpu()) +
+                      ": launches there are not measured");
         return;
     }
     if (options_.probes == Probes::live) context->code().give_words(CodeWords::create(handle));
@@ -150,11 +151,11 @@ void Collector::context_ending(CUcontext handle) {
 void Collector::tensor_map_made(const cuTensorMapEncodeTiled_params& call) {
     if (!recording_.on() || tensor_map_is_as_expected(call)) return;
     instrumenter_.distrust_tensor_maps();
-    not_followed("tensor maps, whose layout this driver has changed,");
+    not_followed("tensor maps in a layout that is new in this driver");
 }
 
 void Collector::not_followed(const char* what) {
-    if (recording_.on()) notices_.note_once(std::string("the program uses ") + what + " whose traffic is not measured");
+    if (recording_.on()) notices_.note_once(std::string("the program uses ") + what + ": their traffic is not measured");
 }
 
 void Collector::copying(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
@@ -207,9 +208,9 @@ void Collector::contradicted(const Context& context, const Flight& flight, uint3
     tally_.harmless -= without.all;
     tally_.lost += without.all;
     const std::string text = "kernel " + without_arguments(flight.function->name) + ": " + instruction + " left GPU " +
-                             std::to_string(context.gpu()) + ", although the parameters that its address is made from (at" + roots +
-                             ") did not lead out of it; its launches run all probes from now on" +
-                             (without.all ? ", and " + std::to_string(without.all) + " that ran without any are counted as lost" : "") +
+                             std::to_string(context.gpu()) + ", although the parameters behind its address (at" + roots +
+                             ") point to no other memory; all launches of the kernel run all probes from now on" +
+                             (without.all ? ", and " + std::to_string(without.all) + " that ran without any count as lost" : "") +
                              (without.some ? "; " + std::to_string(without.some) + " that ran without some may lack counts" : "");
     if (notices_.note_once(text)) say(text);
 }
@@ -218,8 +219,8 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     const std::string kernel = without_arguments(flight.function->name);
     const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
                              std::to_string(since.count()) +
-                             " s: it waits for something that another kernel, process or the host must do; if it ends in time without the "
-                             "tool, leave it out with KERNEL_NAME";
+                             " s: it seems to wait for another kernel, another process or the host; if it finishes without the tool, "
+                             "exclude it with KERNEL_NAME";
     say(text);
     notices_.note(text);
     if (!options_.exit_on_stall || !recording_.end_launches()) return;
@@ -251,8 +252,7 @@ void Collector::finish() {
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     if (const uint64_t lanes = drain_.misdirected())
         notices_.note(plural(lanes, "lane access", "es") +
-                      " came with the launch value of another GPU and are in no count: kernels were launched on several GPUs at the same "
-                      "moment");
+                      " could not be attributed to a launch and are in no count: kernels were launched on several GPUs at the same moment");
     const Totals totals = this->totals();
     writer_.checkpoint(footer_json(recording_.exit_ns(), now_ns(), totals));
 

@@ -24,12 +24,13 @@ std::string setting_json(const Setting& setting) {
 }
 
 void print_table() {
-    const char* before = "[\n ";
+    std::puts("{\n\"generated\": \"from nvbit_tool/src/settings/settings.h, by: make -C nvbit_tool settings\",");
+    const char* before = "\"settings\": [\n ";
     for (const Setting& setting : kSettings) {
         std::printf("%s%s", before, setting_json(setting).c_str());
         before = ",\n ";
     }
-    std::puts("\n]");
+    std::puts("\n]\n}");
 }
 
 // A line for each: the collector's sentence, or an empty one.

@@ -73,26 +73,26 @@ void options() {
     CHECK(!good({{"STALL", "report"}}).exit_on_stall);
 
     const std::string most = std::to_string(UINT32_MAX);
-    CHECK_EQ(bad({{"SAMPLE_SIZE", "x"}}), "SAMPLE_SIZE=x: write a whole number from 0 to " + most);
+    CHECK_EQ(bad({{"SAMPLE_SIZE", "x"}}), "SAMPLE_SIZE=x: use a whole number from 0 to " + most);
     for (const char* value : {"-1", "1.5", "10k", "4294967296", "0x10", "1 2"}) bad({{"SAMPLE_SIZE", value}});
     for (const char* value : {"0", "-1", "1.5", "10k", "4294967296", "all"})
-        CHECK_EQ(bad({{"LAUNCH_SAMPLE", value}}), std::string("LAUNCH_SAMPLE=") + value + ": write a whole number from 1 to " + most);
+        CHECK_EQ(bad({{"LAUNCH_SAMPLE", value}}), std::string("LAUNCH_SAMPLE=") + value + ": use a whole number from 1 to " + most);
     for (const std::string& value : {std::string("0"), std::to_string(kMostPacked + 1), std::string("-1"), std::string("2x")})
-        CHECK_EQ(bad({{"PACKING", value}}), "PACKING=" + value + ": write a whole number from 1 to " + std::to_string(kMostPacked));
+        CHECK_EQ(bad({{"PACKING", value}}), "PACKING=" + value + ": use a whole number from 1 to " + std::to_string(kMostPacked));
     for (const char* value : {"-1", "soon"})
-        CHECK_EQ(bad({{"PATIENCE", value}}), std::string("PATIENCE=") + value + ": write a whole number from 0 to " + most);
+        CHECK_EQ(bad({{"PATIENCE", value}}), std::string("PATIENCE=") + value + ": use a whole number from 0 to " + most);
     for (const char* name : {"CODE_ATTRIBUTION", "DISASSEMBLY_CACHE", "CODE_CONTEXT", "DATA_OBJECT_ATTRIBUTION", "HOST_MEMORY"})
         for (const char* value : {"yes", "2", "01", "0|1", "|"})
-            CHECK_EQ(bad({{name, value}}), std::string(name) + "=" + value + ": write 0 or 1");
+            CHECK_EQ(bad({{name, value}}), std::string(name) + "=" + value + ": use 0 or 1");
     for (const char* value : {"1", "All", "summary,all"})
-        CHECK_EQ(bad({{"CALLS", value}}), std::string("CALLS=") + value + ": write off, summary or all");
-    CHECK_EQ(bad({{"STALL", "kill"}}), "STALL=kill: write report or exit");
-    CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB: write a number of bytes") == 0);
+        CHECK_EQ(bad({{"CALLS", value}}), std::string("CALLS=") + value + ": use off, summary or all");
+    CHECK_EQ(bad({{"STALL", "kill"}}), "STALL=kill: use report or exit");
+    CHECK(bad({{"SNOOPIE_CACHE_SIZE", "1GB"}}).find("SNOOPIE_CACHE_SIZE=1GB: use a number of bytes") == 0);
     for (const char* value : {"put,,get", ",", "put,", "[", "a]"})
-        CHECK(bad({{"KERNEL_NAME", value}}).find(std::string("KERNEL_NAME=") + value + ": write all, or names separated by commas") == 0);
+        CHECK(bad({{"KERNEL_NAME", value}}).find(std::string("KERNEL_NAME=") + value + ": use all, or names separated by commas") == 0);
     for (const char* value : {"%x", "a%", "%"}) CHECK(bad({{"SNOOPIE_OUTPUT", value}}).find("%h") != std::string::npos);
     // Nothing of a refused value is used for another one's sake.
-    CHECK_EQ(bad({{"SAMPLE_SIZE", "5"}, {"STALL", "x"}}), "STALL=x: write report or exit");
+    CHECK_EQ(bad({{"SAMPLE_SIZE", "5"}, {"STALL", "x"}}), "STALL=x: use report or exit");
 }
 
 // A default is what the table says, can be written out, and is the same as saying nothing. `snoopie run` refuses what `pattern` does not

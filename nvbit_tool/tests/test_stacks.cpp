@@ -452,7 +452,7 @@ void given_up() {
     Recording recording;
     outer(recording.table);
     Written written = recording.end(std::chrono::milliseconds(0));
-    CHECK(written.notices.find("shown as a place in their file") != std::string::npos);
+    CHECK(written.notices.find("show an address in their file") != std::string::npos);
     CHECK(!written.frames.empty() && !written.stacks.empty());
 }
 

@@ -163,7 +163,7 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     write_calls(writer);
     writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000, 4712});
-    writer.append(NoticeRow{kStart + 1, "GPU 1 learned late of an allocation: accesses to it may be missing"});
+    writer.append(NoticeRow{kStart + 1, "GPU 1 learned of an allocation too late: accesses to it may be missing"});
 }
 
 // Launches and instructions only as far as the accesses name them.

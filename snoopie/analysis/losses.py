@@ -45,7 +45,7 @@ def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> lis
     for source in tables.sources:
         sentences += _from_settings(source.header.settings)
         sentences += _differences(source)
-    sentences += [" ".join(str(text).split()) for text in tables.notices["text"]]
+    sentences += [_sentence(str(text)) for text in tables.notices["text"]]
     # Processes of one run say the same of themselves: once is enough.
     return list(dict.fromkeys(sentences))
 
@@ -162,6 +162,12 @@ def _differences(source: Process) -> list[str]:
     ]
 
 
+def _sentence(notice: str) -> str:
+    """A notice. Those of the collector are like its lines on a terminal, without a capital and a full stop."""
+    text = " ".join(notice.split())
+    return text if text.endswith(".") else f"{text[:1].upper()}{text[1:]}."
+
+
 def _things(number: int, one: str, many: str) -> str:
     return f"{units.count(number)} {one if number == 1 else many}"
 
@@ -181,16 +187,38 @@ def not_measured(sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
+def that_ran(unmeasured: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `not_measured` whose instructions ran: what they moved is missing."""
+    ran: pd.DataFrame = unmeasured[unmeasured["accesses"] > 0]
+    return ran
+
+
+def that_did_not_run(unmeasured: pd.DataFrame) -> str:
+    """A sentence on the other rows, of which a library can have thousands; "" where there are none."""
+    ran = int((unmeasured["accesses"] > 0).sum())
+    idle = len(unmeasured) - ran
+    if not idle:
+        return ""
+    which = (
+        "more"
+        if ran
+        else "instruction that cannot be measured"
+        if idle == 1
+        else "instructions that cannot be measured"
+    )
+    return f"{idle:,} {which} did not run in any launch with probes."
+
+
 def in_words(unmeasured: pd.DataFrame) -> pd.DataFrame:
     """The rows of `not_measured` by what they do: uncounted sites accesses lanes, most often run first.
 
     ``uncounted`` is in plain words.
     """
     opcodes = unmeasured["opcode"].astype("str")
-    told = unmeasured.assign(
+    named = unmeasured.assign(
         uncounted=pd.Series([_doing(opcode) for opcode in opcodes], unmeasured.index, dtype="str"), sites=1
     )
-    table = told.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
+    table = named.groupby("uncounted", sort=False)[["sites", "accesses", "lanes"]].sum().reset_index()
     return table.sort_values(["accesses", "uncounted"], ascending=[False, True], ignore_index=True)
 
 
@@ -200,7 +228,7 @@ def _doing(opcode: str) -> str:
 
 def _unmeasured(sites: pd.DataFrame) -> list[str]:
     sentences = []
-    ran = sites[sites["accesses"] > 0]
+    ran = that_ran(sites)
     if len(ran):
         kinds = list(dict.fromkeys(opcode.split(".")[0] for opcode in ran["opcode"]))
         named = ", ".join(kinds[:_KINDS]) + (", …" if kinds[_KINDS:] else "")

@@ -214,7 +214,7 @@ class TraceAttributes(TraceCore):
     @cached_property
     def counts(self) -> pd.DataFrame:
         """launch site issuer owner process accesses lanes sectors bytes wire_bytes object: exact totals, of measured
-        sites; ``object`` is 0 where it was not told from others of the owner.
+        sites; ``object`` is 0 where it could not be distinguished from others of the owner.
         """
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
 

@@ -141,8 +141,8 @@ class Comparison:
     def _repr_html_(self) -> str:
         titles = zip(_side_by_side.SIDES, self._both, strict=True)
         traces = "".join(f"<p>{side}: {html.escape(repr(trace))}</p>" for side, trace in titles)
-        told = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.remarks())
-        return f"<div>{traces}{rows_html(self.summary_in_words().reset_index())}<ul>{told}</ul></div>"
+        remarks = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.remarks())
+        return f"<div>{traces}{rows_html(self.summary_in_words().reset_index())}<ul>{remarks}</ul></div>"
 
     # Inside. Tables of A and B are kept: they serve every value.
 

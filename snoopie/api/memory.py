@@ -50,8 +50,8 @@ class MemoryMethods(StackMethods):
     def memory_watermark(
         self, device: int | str | None = None, process: int | None = None, *, total: bool = False
     ) -> pd.DataFrame:
-        """process device (label) time (host ns) peak (bytes) stack source call kind objects bytes: what there was when
-        a process had most on a device, by who had made it; most bytes first.
+        """process device (label) time (host ns) peak (bytes) stack source call kind objects bytes: the
+        allocations at each process's peak on each device, by call site; most bytes first.
 
         ``total``: when all processes and devices together had most; process is then `memory.usage.ALL`.
         """
@@ -60,7 +60,7 @@ class MemoryMethods(StackMethods):
 
     def leaks(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
         """process device (label) state stack source call kind objects bytes: memory that no call had freed when the
-        program began to exit, by who had made it; by state, then most bytes first.
+        program began to exit, by call site; by state, then most bytes first.
 
         ``state`` is "never freed", or says why nothing is known, or why it lives so long by design: freed at exit,
         ended with its context, module static, held by a graph, held by a pool (bytes alone).

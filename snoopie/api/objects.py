@@ -94,7 +94,7 @@ class ObjectMethods(StackMethods):
         """
         first, last = heat.checked_range(self._object_size(object), start, stop)
         if length < 1:
-            raise UsageError(f"rows of {length} bytes are none", "give how many bytes a row has")
+            raise UsageError(f"a row cannot have {length} bytes", "give the number of bytes in a row")
         down, across = rows or (0, -(-(last - first) // length)), columns or (0, min(length, last - first))
         if not (0 <= down[0] < down[1] and 0 <= across[0] < across[1] <= length):
             raise UsageError(

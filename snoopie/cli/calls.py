@@ -29,7 +29,7 @@ DESCRIPTION = (
     "times: an asynchronous call returns before its work is done."
 )
 
-# The sums behind all tables, and what tells their rows apart.
+# The sums behind all tables, and what distinguishes their rows.
 _TABLES = ("call_totals", "call_times", "call_errors")
 _TOTALS = ("process", "thread", "gpu", "call", "kernel", "direction")
 _TIMES = ("process", "thread", "gpu", "call")
@@ -100,8 +100,8 @@ def main(arguments: argparse.Namespace) -> int:
     trace = load_traces(arguments)
     sums = Sums(trace)
     if arguments.json:
-        told = as_json(sums, arguments.by or "call") | {"complete": trace.complete, "losses": trace.losses()}
-        json.dump(told, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        result = as_json(sums, arguments.by or "call") | {"complete": trace.complete, "losses": trace.losses()}
+        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
         print()
         return 0
     print_calls(sums, arguments.by, sys.stdout)
@@ -220,10 +220,10 @@ def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
 def _show(live: Live, arguments: argparse.Namespace) -> None:
     now = datetime.datetime.now().astimezone().isoformat(" ", "seconds")
     if arguments.json:
-        told = {"time": now, "running": live.running}
+        result = {"time": now, "running": live.running}
         if live.sums is not None:
-            told |= as_json(live.sums, arguments.by or "call")
-            print(json.dumps(told, ensure_ascii=False, allow_nan=False), flush=True)
+            result |= as_json(live.sums, arguments.by or "call")
+            print(json.dumps(result, ensure_ascii=False, allow_nan=False), flush=True)
         return
     drawn = is_terminal(sys.stdout)
     text = _Screen() if drawn else StringIO()

@@ -63,8 +63,8 @@ def main(arguments: argparse.Namespace) -> int:
     summary = comparison.summary()
     exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
     if arguments.json:
-        told = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
-        json.dump(told, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+        result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
+        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
         print()
     elif arguments.by == "summary":
         print_table(comparison.summary_in_words().reset_index())
@@ -104,11 +104,11 @@ def _rows(table: pd.DataFrame) -> str:
 
 def as_json(comparison: Comparison, by: str, value: str) -> dict[str, Any]:
     """What --json prints, but for `exceeded`: amounts as they are, `null` where there is no number."""
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         side: {"files": [str(path) for path in trace.paths], "complete": trace.complete, "estimated": trace.estimated}
         for side, trace in (("a", comparison.a), ("b", comparison.b))
     }
-    told |= {"different": comparison.different, "summary": json_rows(comparison.summary().reset_index())}
+    result |= {"different": comparison.different, "summary": json_rows(comparison.summary().reset_index())}
     if by != "summary":
-        told |= {"by": by, "value": value, "rows": json_rows(TABLES[by][0](comparison, value))}
-    return told | {"remarks": comparison.remarks()}
+        result |= {"by": by, "value": value, "rows": json_rows(TABLES[by][0](comparison, value))}
+    return result | {"remarks": comparison.remarks()}

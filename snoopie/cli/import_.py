@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     kind = KINDS[arguments.kind]
     if arguments.allow_truncated and kind.text is None:
-        raise UsageError(f"a file of {arguments.kind} cannot be read in part", "leave out --allow-truncated")
+        raise UsageError(f"files of {arguments.kind} cannot be imported in part", "leave out --allow-truncated")
     output = _output(arguments)
     progress, done = _progress()
     try:

@@ -6,10 +6,11 @@ import sys
 
 import pandas as pd
 
+from snoopie.analysis import losses
 from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
-from snoopie.cli.traffic import not_measured
+from snoopie.cli.traffic import print_not_measured
 from snoopie.words import units
 
 DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
@@ -27,7 +28,8 @@ def main(arguments: argparse.Namespace) -> int:
     _section("Settings", _settings(trace))
     print("\nTotals")
     print_pairs_of_values(_totals(trace))
-    _section("Instructions that were not measured", not_measured(trace))
+    print("\nInstructions that were not measured")
+    _not_measured(trace.not_measured())
     print("\nWhat the trace lacks")
     for sentence in trace.losses() or ["nothing"]:
         print(in_shell_words(sentence))
@@ -46,11 +48,21 @@ def _section(title: str, table: pd.DataFrame) -> None:
         print_table(table)
 
 
+def _not_measured(unmeasured: pd.DataFrame) -> None:
+    ran = losses.that_ran(unmeasured)
+    if len(ran):
+        print_not_measured(ran)
+    if idle := losses.that_did_not_run(unmeasured):
+        print(idle)
+    elif ran.empty:
+        print("none")
+
+
 def _processes(trace: Trace) -> pd.DataFrame:
     table = trace.processes.copy()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
     table["ran"] = [
-        ("until its end was lost" if not complete else units.duration(end - start) if start else units.NOTHING)
+        ("unknown, its end is missing" if not complete else units.duration(end - start) if start else units.NOTHING)
         for start, end, complete in zip(table["start_ns"], table["end_ns"], table["complete"], strict=True)
     ]
     table["process"] = table.index

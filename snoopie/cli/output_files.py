@@ -45,7 +45,7 @@ def output_files(named: str | None, environment: Mapping[str, str], directory: P
     """What an allowed value of -o means: a folder, or a file name with placeholders.
 
     Without -o, the user's SNOOPIE_OUTPUT, else a file in `directory`. Folders that are missing are made, because the
-    collector makes none. A name without a placeholder that exists already is refused.
+    collector makes none. A name without a placeholder that already exists is refused.
     """
     text = named if named is not None else environment.get("SNOOPIE_OUTPUT", "").strip()
     pattern = os.path.join(str(directory).replace("%", "%%"), text)
@@ -53,7 +53,7 @@ def output_files(named: str | None, environment: Mapping[str, str], directory: P
     if pattern.endswith("/") or (plain is not None and os.path.isdir(plain)):
         pattern = os.path.join(pattern, DEFAULT_NAME)
     elif plain is not None and os.path.exists(plain):
-        raise SnoopieError(f"{plain} exists already and is not overwritten", "choose another name, or delete it")
+        raise SnoopieError(f"{plain} already exists and is not overwritten", "choose another name, or delete it")
     files = OutputFiles(pattern)
     if files.folder is not None:
         _make(files.folder)
@@ -64,6 +64,6 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SnoopieError(f"{folder} cannot be made ({error.strerror})", "name another place with -o") from error
+        raise SnoopieError(f"{folder} cannot be created ({error.strerror})", "name another place with -o") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SnoopieError(f"{folder} is not writable, so no trace can be put there", "name another place with -o")

@@ -84,7 +84,8 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-SETTINGS = tuple(Setting(**row) for row in json.loads(Path(__file__).with_name("settings.json").read_text("utf-8")))
+_DECLARED = json.loads(Path(__file__).with_name("settings.json").read_text("utf-8"))
+SETTINGS = tuple(Setting(**row) for row in _DECLARED["settings"])
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 
 
@@ -98,7 +99,7 @@ def chosen(arguments: argparse.Namespace) -> dict[str, str]:
     given = {setting: getattr(arguments, setting.variable) for setting in options()}
     for setting, value in given.items():
         if value is not None and not setting.allows(value):
-            raise UsageError(f"{setting.names[-1]} {value}: write {setting.allowed}")
+            raise UsageError(f"{setting.names[-1]} {value}: use {setting.allowed}")
     return {setting.variable: value for setting, value in given.items() if value is not None}
 
 
@@ -107,4 +108,4 @@ def check(environment: Mapping[str, str]) -> None:
     for setting in SETTINGS:
         value = environment.get(setting.variable, "").strip(" \t\n")
         if not setting.allows(value):
-            raise UsageError(f"{setting.variable}={value}: write {setting.allowed}")
+            raise UsageError(f"{setting.variable}={value}: use {setting.allowed}")

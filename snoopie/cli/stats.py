@@ -49,7 +49,7 @@ def _not_filtered(trace: Trace, arguments: argparse.Namespace) -> list[str]:
     beside = arguments.by == "pair"
     sentences = []
     if len(trace.collectives) and (beside or arguments.by == "collective"):
-        sentences += not_filtered(arguments, "calls of NCCL, only to their kernels' traffic", COLLECTIVES_BY)
+        sentences += not_filtered(arguments, "NCCL calls, only to their kernels' traffic", COLLECTIVES_BY)
     if beside and len(trace.not_measured()):
         sentences += not_filtered(arguments, "instructions that were not measured", UNMEASURED_BY)
     return sentences

@@ -6,6 +6,7 @@ from typing import TextIO
 
 import pandas as pd
 
+from snoopie.analysis import losses
 from snoopie.api.trace import Trace
 from snoopie.cli.output import in_shell_words, print_table
 from snoopie.words import units
@@ -35,7 +36,7 @@ _SHOWN = {
 }
 _NOTHING = {
     "copy": "no copy that the host started was recorded",
-    "collective": "no call of NCCL was recorded",
+    "collective": "no NCCL call was recorded",
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
 
@@ -81,19 +82,17 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
     if len(trace.collectives):
         print("\nCollectives, with the traffic of their kernels", file=stream)
         print_traffic(trace, "collective", stream=stream)
-    missed = not_measured(trace, ran=True)
+    missed = losses.that_ran(trace.not_measured())
     if len(missed):
         print("\nInstructions that ran and were not measured", file=stream)
-        print_table(missed, stream)
+        print_not_measured(missed, stream)
 
 
-def not_measured(trace: Trace, *, ran: bool = False) -> pd.DataFrame:
-    """source kernel opcode accesses; ``ran``: without those that never ran."""
-    table = trace.not_measured()
-    table["source"] = sources(table)
+def print_not_measured(ran: pd.DataFrame, stream: TextIO | None = None) -> None:
+    """Print the instructions that ran and were not measured, most often run first."""
     # A line can hold many of a kind.
-    times = table.groupby(["source", "kernel", "opcode"], sort=False)["accesses"].sum().reset_index()
-    return times.loc[(times["accesses"] != 0) | (not ran), ["source", "kernel", "opcode", "accesses"]]
+    kinds = ran.assign(source=sources(ran)).groupby(["source", "kernel", "opcode"], sort=False)["accesses"].sum()
+    print_table(kinds.sort_values(ascending=False, kind="stable").reset_index(), stream)
 
 
 def sources(table: pd.DataFrame) -> list[str]:

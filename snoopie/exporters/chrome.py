@@ -17,14 +17,14 @@ from snoopie.exporters.chrome_events import Story
 from snoopie.exporters.chrome_tracks import json_text
 from snoopie.files import whole_file
 
-# Is told now and then how many events are written, of how many.
+# Called now and then with the number of events written, and of all.
 Progress = Callable[[int, int], None]
 
 
 def export(trace: Trace, path: str | Path, *, force: bool = False, progress: Progress | None = None) -> int:
     """Write the timeline of a trace as JSON, compressed if the name ends with .gz; returns the number of events.
 
-    The file takes its name when it is complete. SnoopieError if it exists already (unless `force`) or cannot be
+    The file takes its name when it is complete. SnoopieError if it already exists (unless `force`) or cannot be
     written.
     """
     path = Path(path)

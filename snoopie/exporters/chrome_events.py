@@ -170,13 +170,13 @@ class Story:
         kernels, directions = _texts(table["kernel"]), _texts(table["direction"])
         codes, sizes = table["code"].tolist(), table["bytes"].tolist()
 
-        def told(row: int) -> str:
+        def details(row: int) -> str:
             facts = f'"gpu":{labels[row]},"code":{codes[row]}'
             if kernels[row] != '""':
                 facts += f',"kernel":{kernels[row]}'
             return facts + (f',"bytes":{sizes[row]},"direction":{directions[row]}' if sizes[row] else "")
 
-        return _slice_events(self._calls, "call", names, told, [_FAILED if code else "" for code in codes])
+        return _slice_events(self._calls, "call", names, details, [_FAILED if code else "" for code in codes])
 
     def _collective_events(self) -> Iterator[list[str]]:
         table = self._trace.collectives
@@ -186,22 +186,22 @@ class Story:
         )
         numbers = {name: table[name].tolist() for name in ("count", "bytes", "peer", "rank", "ranks", "group")}
 
-        def told(row: int) -> str:
+        def details(row: int) -> str:
             facts = f'"gpu":{labels[row]},"type":{types[row]},"reduction":{reductions[row]}'
             return f'{facts},"communicator":{communicators[row]},' + ",".join(
                 f'"{name}":{values[row]}' for name, values in numbers.items()
             )
 
-        return _slice_events(self._collectives, "nccl", _texts("nccl" + table["operation"]), told)
+        return _slice_events(self._collectives, "nccl", _texts("nccl" + table["operation"]), details)
 
     def _copy_events(self) -> Iterator[list[str]]:
         table = self._trace.copies
-        told = self._told_of_copies(table, "issuer")
-        yield from _slice_events(self._copies, "copy", self._copy_names(table), told)
+        details = self._details_of_copies(table, "issuer")
+        yield from _slice_events(self._copies, "copy", self._copy_names(table), details)
         queued = self._queued
-        told = self._told_of_copies(queued, "gpu")
+        details = self._details_of_copies(queued, "gpu")
         times = self._since(queued["start"])
-        yield from self._instants(self._copied, times, "copy", self._copy_names(queued), told)
+        yield from self._instants(self._copied, times, "copy", self._copy_names(queued), details)
 
     def _copy_names(self, copies: pd.DataFrame) -> list[str]:
         sources, destinations = (
@@ -211,7 +211,7 @@ class Story:
             [f"copy {source} → {destination}" for source, destination in zip(sources, destinations, strict=True)]
         )
 
-    def _told_of_copies(self, copies: pd.DataFrame, issuer: str) -> Callable[[int], str]:
+    def _details_of_copies(self, copies: pd.DataFrame, issuer: str) -> Callable[[int], str]:
         calls, kinds, labels = _texts(copies["call"]), _texts(copies["kind"]), self._labels(copies[issuer])
         numbers, sizes = copies.index.tolist(), copies["bytes"].tolist()
         return lambda row: (
@@ -229,7 +229,7 @@ class Story:
         sizes = [launches[f"{what}_{axis}"].tolist() for what in ("grid", "block") for axis in "xyz"]
         shared, numbers = launches["shared_memory"].tolist(), launches.index.tolist()
 
-        def told(row: int) -> str:
+        def details(row: int) -> str:
             x, y, z, bx, by, bz = (values[row] for values in sizes)
             return (
                 f'"launch":{numbers[row]},"kernel":{whole[row]},"grid":"{x} x {y} x {z}","block":"{bx} x {by} x {bz}",'
@@ -249,7 +249,7 @@ class Story:
             self._kernels,
             "kernel",
             [kernels[row] for row in ran],
-            lambda row: f'{told(ran[row])},"time":{seen[processes[ran[row]]]}',
+            lambda row: f'{details(ran[row])},"time":{seen[processes[ran[row]]]}',
         )
         unknown = np.flatnonzero(~self._spanned).tolist()
         yield from self._instants(
@@ -257,7 +257,7 @@ class Story:
             self._since(self._when["called"])[~self._spanned],
             "kernel",
             [kernels[row] for row in unknown],
-            lambda row: f'{told(unknown[row])},"time":"unknown, this is that of the call"',
+            lambda row: f'{details(unknown[row])},"time":"unknown, this is that of the call"',
         )
 
     def _moved(self) -> Callable[[int], str]:
@@ -279,7 +279,7 @@ class Story:
             (~self._lonely, (self._calls.pid[call], self._calls.tid[call], self._calls.start[call])),
         ):
             pid[mask], tid[mask], start[mask] = pids, tids, starts
-        # The launch is told within its call.
+        # The launch is described within its call.
         start = np.maximum(start, self._since(self._when["called"]))[self._spanned]
         pid, tid, ids = pid[self._spanned], tid[self._spanned], self._when.index.to_numpy()[self._spanned]
         kernels = self._kernels
@@ -338,20 +338,24 @@ class Story:
         return [of_place[place] for place in places]
 
     def _instants(
-        self, line: Ints, times: Ints, category: str, names: Sequence[str], told: Callable[[int], str]
+        self, line: Ints, times: Ints, category: str, names: Sequence[str], details: Callable[[int], str]
     ) -> Iterator[list[str]]:
         """On the first track of a stream."""
         pids, tids = self._stream_pids[line].tolist(), self._stream_tids[line].tolist()
         for piece in _pieces(np.arange(len(line))):
             yield [
                 f'{{"ph":"i","s":"t","cat":"{category}","name":{names[row]},"pid":{pids[row]},"tid":{tids[row]},'
-                f'"ts":{_us(int(times[row]))},"args":{{{told(row)}}}}}'
+                f'"ts":{_us(int(times[row]))},"args":{{{details(row)}}}}}'
                 for row in piece.tolist()
             ]
 
 
 def _slice_events(
-    slices: Slices, category: str, names: Sequence[str], told: Callable[[int], str], more: Sequence[str] | None = None
+    slices: Slices,
+    category: str,
+    names: Sequence[str],
+    details: Callable[[int], str],
+    more: Sequence[str] | None = None,
 ) -> Iterator[list[str]]:
     for piece in _pieces(np.arange(len(slices.line))):
         rows: Iterable[tuple[int, ...]] = zip(
@@ -361,7 +365,7 @@ def _slice_events(
         )
         yield [
             f'{{"ph":"X","cat":"{category}","name":{names[row]},{more[row] if more else ""}"pid":{pid},"tid":{tid},'
-            f'"ts":{_us(start)},"dur":{_us(end - start)},"args":{{{told(row)}}}}}'
+            f'"ts":{_us(start)},"dur":{_us(end - start)},"args":{{{details(row)}}}}}'
             for row, pid, tid, start, end in rows
         ]
 

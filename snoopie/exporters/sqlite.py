@@ -28,7 +28,7 @@ def export(trace: Trace, path: str | Path, *, lanes: bool = False, force: bool =
     """Write all tables into one new database; returns table → rows.
 
     ``lanes`` adds one row per lane of every record. The file takes its name when it is complete. SnoopieError if it
-    exists already (unless ``force``) or cannot be written.
+    already exists (unless ``force``) or cannot be written.
     """
     path = Path(path)
     with whole_file(path, force=force) as unfinished:

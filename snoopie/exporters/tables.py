@@ -98,7 +98,7 @@ def export(
     """Write folder/<table>.<format> for every table; returns table → path.
 
     `lanes` adds one row per lane of every record. All files are complete before the first takes its name. SnoopieError
-    if one exists already (unless `force`) or cannot be written.
+    if one already exists (unless `force`) or cannot be written.
     """
     write = _WRITERS.get(format)
     if write is None:
@@ -109,7 +109,7 @@ def export(
     existing = [path for path in paths.values() if path.exists()]
     if existing and not force:
         more = f", and {len(existing) - 1} more" if existing[1:] else ""
-        raise SnoopieError(f"{existing[0]} exists already{more}", "name another folder, or overwrite with --force")
+        raise SnoopieError(f"{existing[0]} already exists{more}", "name another folder, or overwrite with --force")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # In the same folder, so that the renames stay within one file system.

@@ -13,7 +13,7 @@ OTHERS = {"host": "#6b7280", "unknown": "#a3a8b2", "multicast": "#5b6b8c"}
 
 
 def of_gpus(count: int) -> list[str]:
-    """A colour for each GPU by its number: told apart by colour-blind people up to 10, then by hue."""
+    """A colour for each GPU by its number: colour-blind people can distinguish up to 10, then they differ by hue."""
     palette = sns.color_palette("colorblind", count) if count <= 10 else sns.husl_palette(count, s=0.75, l=0.6)
     return [str(colour) for colour in palette.as_hex()]
 

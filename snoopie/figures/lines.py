@@ -17,6 +17,7 @@ from snoopie.figures.matrix import BYTES, named
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import COLUMN
 from snoopie.words import units
+from snoopie.words.columns import heading
 
 NO_LINE = "(no source line)"
 # Inches: a line, a letter of its name, bars at least, the text beside a bar (without and with its efficiency).
@@ -36,7 +37,7 @@ def draw(
     if value not in VALUES:
         raise UsageError(f"there is no value {value!r}", f"use one of {', '.join(VALUES)}")
     if top < 1:
-        raise UsageError(f"{top} lines are no figure", "ask for one or more")
+        raise UsageError(f"a figure cannot show {top} lines", "ask for one or more")
     shown = lines.sort_values(value, ascending=False, kind="stable").head(top)
     hidden = len(lines) - len(shown)
     figure = Picture(width, 0.7 + _ROW * max(len(shown) + bool(hidden), 3) + (0.2 if title else 0))
@@ -56,20 +57,22 @@ def draw(
     amounts = shown[value].to_numpy(np.float64) / size
     if with_wire:
         wire = shown["wire_bytes"].to_numpy(np.float64) / size
-        axes.barh(place, wire, 0.72, facecolor="none", edgecolor=INK, linewidth=0.5, hatch=_HATCH, label="wire bytes")
-    axes.barh(place, amounts, 0.46 if with_wire else 0.72, color=colours.of_gpus(1)[0], label=value.replace("_", " "))
+        axes.barh(
+            place, wire, 0.72, facecolor="none", edgecolor=INK, linewidth=0.5, hatch=_HATCH, label=heading("wire_bytes")
+        )
+    axes.barh(place, amounts, 0.46 if with_wire else 0.72, color=colours.of_gpus(1)[0], label=heading(value))
     for row, (amount, efficiency) in enumerate(zip(shown[value], shown["wire_efficiency"], strict=True)):
         text = scaled(amount) + (f", {units.percent(efficiency)}" if with_wire else "")
         axes.annotate(text, (longest[row], row), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
-    told = names(shown["file"], shown["line"], int((width - _BARS) / _LETTER))
+    labels = names(shown["file"], shown["line"], int((width - _BARS) / _LETTER))
     if hidden:
-        told.append(f"{hidden} more {'line' if hidden == 1 else 'lines'}")
+        labels.append(f"{hidden} more {'line' if hidden == 1 else 'lines'}")
         rest = scaled(float(lines[value].sum()) - float(shown[value].sum()))
         axes.annotate(rest, (0, len(shown)), (3, 0), textcoords="offset points", va="center", fontsize=6.5)
-    axes.set_yticks(np.arange(len(told)), told)
-    axes.set_ylim(len(told) - 0.45, -0.55)
+    axes.set_yticks(np.arange(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.45, -0.55)
     # Room for the texts beside the bars.
-    room = max(width - 0.3 - _LETTER * max(map(len, told)), _BARS - 0.3)
+    room = max(width - 0.3 - _LETTER * max(map(len, labels)), _BARS - 0.3)
     axes.set_xlim(0, max(float(longest.max()), 1 / size) / (1 - min(_TEXT[with_wire] / room, 0.7)))
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter("{x:.4g}")

@@ -17,6 +17,7 @@ from snoopie.figures import colours
 from snoopie.figures.picture import INK, Picture, in_look, printable, say_nothing
 from snoopie.figures.widths import COLUMN
 from snoopie.words import units
+from snoopie.words.columns import heading
 
 # The host and others stand apart from the GPUs, by this part of a cell.
 _APART = 0.35
@@ -60,8 +61,8 @@ def draw(matrix: pd.DataFrame, value: str, *, gpus: int, width: float = COLUMN, 
     scale = Normalize(0, float(amounts.max()))
     heat = LinearSegmentedColormap.from_list("amounts", colours.of_amounts())
     _frame(axes, rows, columns, turned, cell)
-    axes.set_ylabel(str(matrix.index.name))
-    axes.set_xlabel(str(matrix.columns.name))
+    axes.set_ylabel(heading(str(matrix.index.name)))
+    axes.set_xlabel(heading(str(matrix.columns.name)))
     if len(cells) > _CELLS:
         edges = (np.append(one.at, one.size) for one in (columns, rows))
         axes.pcolormesh(*edges, np.where(amounts > 0, amounts, np.nan), cmap=heat, norm=scale, rasterized=True)
@@ -102,7 +103,7 @@ class _Side:
 
 def named(value: str, unit: str) -> str:
     """The title of an axis."""
-    return f"{value.replace('_', ' ')}{f' ({unit})' if unit else ''}"
+    return f"{heading(value)}{f' ({unit})' if unit else ''}"
 
 
 def _frame(axes: Axes, rows: _Side, columns: _Side, turned: bool, cell: float) -> None:

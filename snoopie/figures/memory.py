@@ -89,7 +89,7 @@ def draw(panels: Sequence[Panel], start: int, *, width: float = PAGE, title: str
     for panel, ax in zip(panels, axes, strict=False):
         _chart(panel, start, ax, most)
     if panels:
-        axes[-1].set_xlabel("seconds since the program's start")
+        axes[-1].set_xlabel("Time since the program's start (s)")
     else:
         say_nothing(axes[0], "No memory in this trace")
     return figure

@@ -67,7 +67,7 @@ class Picture(Figure):
         """Width and height in inches. UsageError for a width that no page has."""
         if not _NARROWEST <= width <= _WIDEST:
             raise UsageError(
-                f"a figure is not {width:g} inches wide", f"use {_NARROWEST:g} to {_WIDEST:g}, as in 3.5in or 89mm"
+                f"a figure cannot be {width:g} inches wide", f"use {_NARROWEST:g} to {_WIDEST:g}, as in 3.5in or 89mm"
             )
         super().__init__(figsize=(width, height), **{"layout": "constrained"} | options)
 
@@ -108,7 +108,7 @@ def in_look(draw: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result
 def check_suffix(path: Path) -> None:
     """UsageError for a name that says no kind of picture."""
     if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"a picture is not written as {path.name}", f"end its name in {', '.join(SUFFIXES)}")
+        raise UsageError(f"a picture cannot be written as {path.name}", f"end its name in {', '.join(SUFFIXES)}")
 
 
 def write(figure: Figure, path: Path, *, dpi: float = DPI, force: bool = False) -> None:

@@ -74,7 +74,7 @@ def draw(
     colour = dict(enumerate(colours.of_gpus(max(gpus, 1))))
     _draw_lanes(ran, lanes, axis, colour, labels, spanned=bool(len(launches) and launches["spanned"].all()))
     _draw_pairs(amounts, moved, rows, axis, {labels[place]: shade for place, shade in colour.items()})
-    amounts.set_xlabel(f"time ({axis.unit[1]})")
+    amounts.set_xlabel(f"Time ({axis.unit[1]})")
     amounts.set_xlim(0, float(axis(np.array([axis.last]))[0]))
     return figure
 
@@ -181,9 +181,9 @@ def _draw_lanes(
     axes.tick_params(axis="x", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_title("Launches" if spanned else "Launches, at the time of their calls", fontsize=7.5)
-    kinds = [Patch(facecolor=colours.NEUTRAL, label="launches")] if any(len(lane.launches) for lane in lanes) else []
+    kinds = [Patch(facecolor=colours.NEUTRAL, label="Launches")] if any(len(lane.launches) for lane in lanes) else []
     if any(len(lane.copies) for lane in lanes):
-        kinds.append(Patch(facecolor="none", edgecolor=INK, linewidth=0.3, hatch=_HATCH, label="copies by the host"))
+        kinds.append(Patch(facecolor="none", edgecolor=INK, linewidth=0.3, hatch=_HATCH, label="Copies by the host"))
     axes.legend(handles=kinds, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderpad=0, borderaxespad=0.2)
 
 

@@ -1,6 +1,6 @@
 """The logs of Alnair's interposer → a trace: metrics.log has sums of calls, timeline.log single ones.
 
-What a file holds is told by its lines, not by its name.
+What a file holds follows from its lines, not from its name.
 """
 
 from __future__ import annotations
@@ -135,19 +135,17 @@ def _write(path: Path, name: str, logs: _Logs, notices: list[str]) -> None:
 def _notices(logs: _Logs) -> list[str]:
     sentences = [
         *logs.cut,
-        "Alnair's logs have the time and number of calls, and none of threads, GPUs, kernels, results, or of what "
-        "kernels accessed.",
+        "Alnair's logs have the times and numbers of calls, but no threads, GPUs, kernels or results, nor what kernels "
+        "accessed.",
     ]
     if logs.sums:
-        sentences.append(
-            "metrics.log has sums alone: the shortest and the longest of the calls are unknown, shown as 0."
-        )
+        sentences.append("metrics.log has only sums: the shortest and longest calls are unknown and shown as 0.")
     if logs.memory is not None:
-        sentences.append("metrics.log does not say of which GPU memory was in use, nor when: it is shown for one GPU.")
+        sentences.append("metrics.log does not say when memory was in use, nor on which GPU: it is shown for one GPU.")
     if not logs.calls:
         sentences.append("There is no timeline.log: single calls and times are unknown.")
     if logs.calls and not logs.sums:
         sentences.append("There is no metrics.log: the sums are those of the calls in timeline.log.")
     if logs.other:
-        sentences.append(f"Lines that make no sense and are left out: {logs.other:,}.")
+        sentences.append(f"Invalid lines, skipped: {logs.other:,}.")
     return sentences

@@ -17,4 +17,4 @@ LIMIT = 1 << 61
 def check_sums(source: Path, amounts: Iterable[ArrayLike]) -> None:
     """SnoopieError if one of these columns adds up to LIMIT or more."""
     if any(float(np.asarray(values, np.float64).clip(min=0).sum()) >= LIMIT for values in amounts):
-        raise SnoopieError(f"the amounts in {source} add up to more than any machine can do", "export it again")
+        raise SnoopieError(f"the amounts in {source} add up to more than any machine can move", "export it again")

@@ -39,7 +39,7 @@ def read(path: Path, zone: tzinfo | None = None) -> pd.DataFrame:
     times, indices, uuids, used = [], [], [], []
     for number, cells in body:
         if len(cells) != len(rows[0][1]):
-            raise _bad(path, f"has a line {number} with {len(cells)} columns and not {len(rows[0][1])}")
+            raise _bad(path, f"has {len(cells)} columns in line {number}, not {len(rows[0][1])}")
         memory = _MEMORY.fullmatch(cells[places["used"]])
         index = cells[places["index"]] if "index" in places else "-1"
         if memory is None or not re.fullmatch(r"-1|\d{1,4}", index) or len(memory[1]) > 12:
@@ -75,7 +75,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         if any(cell.strip() for cell in cells)
     ]
     if not rows:
-        raise EmptyError(f"{path} has no whole line", f"record one with {RECORD_IT}")
+        raise EmptyError(f"{path} has no complete line", f"record one with {RECORD_IT}")
     return rows
 
 
@@ -130,6 +130,4 @@ def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:
 
 
 def _bad(path: Path, what: str) -> SnoopieError:
-    return SnoopieError(
-        f"{path} is not a log of nvidia-smi that can be read: it {what}", f"record one with {RECORD_IT}"
-    )
+    return SnoopieError(f"{path} is not a readable log of nvidia-smi: it {what}", f"record one with {RECORD_IT}")

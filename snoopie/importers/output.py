@@ -41,9 +41,9 @@ def write_all(
     read = {os.path.realpath(source) for source in sources}
     for path in paths:
         if os.path.realpath(path) in read:
-            raise UsageError(f"{path} is the file to import", "name another place with -o")
+            raise UsageError(f"{path} is the file being imported", "name another place with -o")
         if path.exists() and not force:
-            raise SnoopieError(f"{path} exists already", "name another with -o, or overwrite with --force")
+            raise SnoopieError(f"{path} already exists", "name another with -o, or overwrite with --force")
     folder = paths[0].parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

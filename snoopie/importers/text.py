@@ -43,7 +43,7 @@ class TextFile:
             pending.append(data)
             size += len(data)
             if size > _PIECE + _LONGEST:
-                raise SnoopieError(f"{self.path} has a line of {size:,} bytes", "give a file of text")
+                raise SnoopieError(f"{self.path} has a line of {size:,} bytes", "give a text file")
         rest = b"".join(pending)
         if self.cut:
             # Of the last line, nobody knows what is missing.
@@ -89,9 +89,9 @@ class TextFile:
                 lines += text.count(b"\n")
                 yield text
         if not frame.eof:
-            self._end(TruncatedError, f"ends too early: it has {lines:,} whole lines ({read:,} bytes) of text")
+            self._end(TruncatedError, f"ends too early: it has {lines:,} complete lines ({read:,} bytes) of text")
 
     def _end(self, error: type[SnoopieError], what: str) -> None:
         if not self.allow_truncated:
-            raise error(f"{self.path} {what}", "import what is whole with --allow-truncated")
+            raise error(f"{self.path} {what}", "import the complete lines with --allow-truncated")
         self.cut = f"{self.path.name} {what}; only that is in this trace."

@@ -58,7 +58,7 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
         return _tensors(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         raise NotATraceError(
-            f"{path} holds no allocator's history that this Snoopie understands",
+            f"{path} has no allocator history that this version of Snoopie can read",
             "record it with torch.cuda.memory._record_memory_history() of PyTorch 2.1 or newer",
         ) from None
 
@@ -73,15 +73,16 @@ def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
     pids = processes["pid"].tolist()
     if snapshot is not None and not snapshot.is_dir():
         if len(pids) > 1:
-            raise UsageError("one snapshot is of one process, and the trace has several", "name their folder")
+            raise UsageError("a snapshot covers one process, and the trace has several", "name their folder")
         paths = {pids[0]: snapshot}
     else:
         folders = [Path(path).parent if snapshot is None else snapshot for path in processes["path"]]
         found = {pid: _beside(folder, pid) for folder, pid in zip(folders, pids, strict=True)}
         paths = {pid: path for pid, path in found.items() if path is not None}
     if not paths:
+        where = "beside the trace" if snapshot is None else f"in {snapshot}"
         raise NotATraceError(
-            f"no history of PyTorch's allocator lies {'beside the trace' if snapshot is None else f'in {snapshot}'}",
+            f"there is no history of PyTorch's allocator {where}",
             "record with snoopie run --tensors, or name what torch.cuda.memory._dump_snapshot wrote",
         )
     parts, offset = [], 0

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from snoopie.joined.sums import check_sums
-
-if TYPE_CHECKING:
-    from snoopie.joined.tables import Tables
+from snoopie.joined.columns import JoinedColumns
+from snoopie.joined.limits import check_sums
+from snoopie.trace.tables import Ints
 
 COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
 SECTOR = 32
 
 
-def all_counts(tables: Tables) -> pd.DataFrame:
-    """The rows of counts of all sites, measured or not. Refuses sums that no machine can reach."""
-    columns = tables.columns
+def all_counts(
+    columns: JoinedColumns, width_of: Callable[[Ints], Ints], issuer_of: Callable[[Ints], Ints]
+) -> pd.DataFrame:
+    """The rows of counts of all sites, measured or not. Refuses sums that no machine can reach.
+
+    ``width_of`` has the widths of sites, ``issuer_of`` the GPUs of launches.
+    """
     launches, sites = columns.joined("counts", "launch"), columns.joined("counts", "site")
-    width = tables.widths(sites)
+    width = width_of(sites)
     values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "sectors")}
     wide = values["lanes"].astype(np.float64) * width
     amounts = [*values.values(), wide, values["sectors"].astype(np.float64) * SECTOR]
-    check_sums("counts", tables.sources, amounts)
+    check_sums("counts", columns.sources, amounts)
     return pd.DataFrame(
         {
             "launch": launches,
             "site": sites,
-            "issuer": tables.launches["gpu"].to_numpy()[tables.launch_places.of(launches)],
+            "issuer": issuer_of(launches),
             "owner": columns.joined("counts", "owner"),
             "process": columns.process("counts"),
             **values,

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.joined.columns import JoinedColumns
 from snoopie.trace.columns import Columns
 from snoopie.trace.container import Block
 from snoopie.trace.parallel import ordered
-from snoopie.trace.tables import RECORD_TABLES
-
-if TYPE_CHECKING:
-    from snoopie.joined.tables import Tables
+from snoopie.trace.tables import RECORD_TABLES, Ints
 
 _Result = TypeVar("_Result")
 
@@ -40,36 +38,42 @@ class RecordBlock:
 
 
 class Records:
-    """The records of ``tables``. A process is named by its place in their ``sources``."""
+    """The records of the processes of ``columns``, each of which is named by its place in their ``sources``.
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    ``width_of`` has the widths of sites. ``prepare`` builds what ``width_of`` and users of `each` read.
+    """
+
+    def __init__(self, columns: JoinedColumns, width_of: Callable[[Ints], Ints], prepare: Callable[[], None]) -> None:
+        self._columns = columns
+        self._width_of = width_of
+        self._prepare = prepare
 
     @property
     def rows(self) -> int:
         """How many there are, known without decoding."""
-        return sum(source.record_rows for source in self._tables.sources)
+        return sum(source.record_rows for source in self._columns.sources)
 
     def each(self, work: Callable[[int, Block], _Result]) -> Iterator[_Result]:
         """What ``work`` makes of each block, with its process, in order.
 
         Several blocks are worked on at once, each by one thread.
         """
-        tables = self._tables
         # What all threads read is built before the first of them: a cached property is computed once a thread.
-        _ = self._id_type, self._place_type, tables.launch_places, tables.site_places, tables.sites
-        blocks = ((number, block) for number, source in enumerate(tables.sources) for block in source.record_blocks())
+        _ = self._id_type, self._place_type
+        self._prepare()
+        sources = self._columns.sources
+        blocks = ((number, block) for number, source in enumerate(sources) for block in source.record_blocks())
         return ordered(lambda place: work(*place), blocks)
 
     def block(self, process: int, block: Block) -> RecordBlock:
         """The accesses in one of `Process.record_blocks`. CorruptError on a bad one."""
-        table, columns = self._tables.sources[process].record_block(block)
+        table, columns = self._columns.sources[process].record_block(block)
         return self._joined(process, _SHAPE_OF[table], columns)
 
     def places(self, process: int, block: Block) -> pd.DataFrame:
         """launch site owner of the accesses in a block, each some times, with how many ``records`` each row is."""
-        columns, times = self._tables.sources[process].record_places(block)
-        joined = self._tables.columns
+        columns, times = self._columns.sources[process].record_places(block)
+        joined = self._columns
         return pd.DataFrame(
             {
                 "launch": columns["launch"] + joined.ids.added["launches"][process],
@@ -89,17 +93,17 @@ class Records:
     @cached_property
     def _id_type(self) -> type[np.signedinteger[Any]]:
         # Records can be many: ids in 32 bits where they fit.
-        last = self._tables.columns.ids.last
+        last = self._columns.ids.last
         return np.int32 if max(last["launches"], last["sites"]) < 1 << 31 else np.int64
 
     @cached_property
     def _place_type(self) -> type[np.signedinteger[Any]]:
-        gpus = self._tables.columns.gpus
+        gpus = self._columns.gpus
         return np.int16 if len(gpus.merged) + gpus.sets < 1 << 14 else np.int32
 
     def _joined(self, process: int, shape: str, columns: Columns) -> RecordBlock:
         ids, places = self._id_type, self._place_type
-        joined = self._tables.columns
+        joined = self._columns
         mask = columns["mask"].astype(np.uint32)
         rows = len(mask)
         addresses = columns.get("addresses")
@@ -111,7 +115,7 @@ class Records:
             "site": sites.astype(ids),
             "issuer": joined.gpus.owner(process, columns["issuer"]).astype(places),
             "owner": joined.gpus.owner(process, columns["owner"]).astype(places),
-            "process": np.full(rows, self._tables.number(process), np.int32),
+            "process": np.full(rows, joined.first + process, np.int32),
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
@@ -120,7 +124,7 @@ class Records:
             "shape": pd.Categorical.from_codes(np.full(rows, SHAPES.index(shape), np.int8), pd.Index(SHAPES)),
             "base": base,
             "stride": columns["stride"],
-            "bytes": columns["bytes"] if shape == "bulk" else lanes * self._tables.widths(sites),
+            "bytes": columns["bytes"] if shape == "bulk" else lanes * self._width_of(sites),
         }
         return RecordBlock(shape, pd.DataFrame(table, copy=False), addresses)
 

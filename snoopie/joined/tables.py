@@ -18,9 +18,9 @@ from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.counts import COUNT_VALUES, all_counts, launch_weights
 from snoopie.joined.frames import frame
 from snoopie.joined.ids import Places
+from snoopie.joined.limits import check_sums
 from snoopie.joined.processes import processes
 from snoopie.joined.records import Records
-from snoopie.joined.sums import check_sums
 from snoopie.trace.lines import own_lines
 from snoopie.trace.tables import Ints, Process
 
@@ -175,6 +175,11 @@ class Tables:
     def launch_places(self) -> Places:
         return Places(self.launches.index.to_numpy())
 
+    def _issuers(self, launches: Ints) -> Ints:
+        """The GPU of each launch; ids must be known."""
+        gpus: Ints = self.launches["gpu"].to_numpy()[self.launch_places.of(launches)]
+        return gpus
+
     @cached_property
     def sampled(self) -> bool:
         """Whether some launches stand for several, of which they were the measured ones."""
@@ -187,7 +192,7 @@ class Tables:
 
     @cached_property
     def _all_counts(self) -> pd.DataFrame:
-        return all_counts(self)
+        return all_counts(self.columns, self.widths, self._issuers)
 
     @cached_property
     def counts(self) -> pd.DataFrame:
@@ -211,7 +216,10 @@ class Tables:
 
     @cached_property
     def records(self) -> Records:
-        return Records(self)
+        return Records(self.columns, self.widths, self._prepare_for_threads)
+
+    def _prepare_for_threads(self) -> None:
+        _ = self.launch_places, self.site_places, self.sites
 
     # What the host did
 

@@ -16,7 +16,7 @@ from snoopie.report.parts import MOST_LETTERS, cut
 
 _HERE = Path(__file__).parent
 
-# Is told which section is being made.
+# Called with the section that is being made.
 Progress = Callable[[str], None]
 
 
@@ -31,7 +31,7 @@ def write(
 ) -> None:
     """Write the report as one HTML file. Source is quoted from the folders ``sources`` alone.
 
-    SnoopieError if the file exists already (unless ``force``) or cannot be written.
+    SnoopieError if the file already exists (unless ``force``) or cannot be written.
     """
     with whole_file(path, force=force) as unfinished:
         unfinished.write_text(render(trace, sources, title=title, progress=progress), encoding="utf-8")

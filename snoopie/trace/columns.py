@@ -77,7 +77,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSchema:
     """One declared table. A trace may lack one that is not ``required``."""
 
     name: str

@@ -257,7 +257,7 @@ def _entries(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | N
     while position < len(data):
         if blocks and blocks[-1].table == FOOTER:
             extra = len(data) - position
-            return blocks, CorruptError(f"{name} goes on after its footer, for {extra} B", _RERUN)
+            return blocks, CorruptError(f"{name} has {extra} bytes after its footer", _RERUN)
         found = _read_entry(name, data, position, len(blocks))
         if isinstance(found, SnoopieError):
             return blocks, found
@@ -314,10 +314,11 @@ def _check_start(name: str, data: memoryview) -> None:
 def _truncated(name: str, blocks: Sequence[Block], whole: int, size: int) -> TruncatedError:
     if not blocks:
         return TruncatedError(
-            f"{name} is cut inside its header: 0 of {size} bytes are whole", "nothing can be read: record it again"
+            f"{name} is truncated inside its header: 0 of {size} bytes are intact",
+            "nothing can be read: record it again",
         )
     return TruncatedError(
-        f"{name} is incomplete, its end is missing (the process was killed or still runs): "
-        f"{len(blocks)} blocks, {whole} of {size} bytes, are whole",
+        f"{name} is incomplete, its end is missing (the process was killed or is still running): "
+        f"{len(blocks)} blocks, {whole} of {size} bytes, are intact",
         f"{_ALLOW} reads them",
     )

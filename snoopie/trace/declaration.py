@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from snoopie.trace.columns import Column, Table, Type
+from snoopie.trace.columns import Column, TableSchema, Type
 from snoopie.trace.roles import Role
 
 
@@ -22,7 +22,7 @@ def declaration() -> tuple[dict[str, Any], ...]:
 
 
 @cache
-def known_tables() -> Mapping[str, Table]:
+def known_tables() -> Mapping[str, TableSchema]:
     """The tables by name."""
     return {table["name"]: _table(table) for table in declaration()}
 
@@ -33,9 +33,9 @@ def known_columns(table: str) -> Mapping[str, Column]:
     return tables[table].columns if table in tables else {}
 
 
-def _table(table: Mapping[str, Any]) -> Table:
+def _table(table: Mapping[str, Any]) -> TableSchema:
     columns = {column["name"]: _column(column) for column in table["columns"]}
-    return Table(table["name"], table["id"], table["required"], table["doc"], columns)
+    return TableSchema(table["name"], table["id"], table["required"], table["doc"], columns)
 
 
 def _column(column: Mapping[str, Any]) -> Column:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, VersionError
-from snoopie.trace.columns import Column, Table, Type
+from snoopie.trace.columns import Column, TableSchema, Type
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.roles import LISTS, Codes, Role
 
@@ -61,7 +61,7 @@ class Header:
     gpus: tuple[Gpu, ...]
     links: tuple[Link, ...]
     codes: Codes
-    tables: dict[int, Table]
+    tables: dict[int, TableSchema]
     schema: dict[str, dict[str, Any]]
 
 
@@ -129,13 +129,15 @@ def parse_header(name: str, content: bytes) -> Header:
     """The header of a trace. Raises NotATraceError, VersionError, MissingColumnError or CorruptError."""
     members = parse_json(name, "header", content)
     if members.get("format") != "snoopie":
-        raise NotATraceError(f"{name} is not a Snoopie trace (its format is another)", "give a trace of Snoopie")
+        raise NotATraceError(f"{name} is not a Snoopie trace (it has another format)", "give a Snoopie trace")
     version = members.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version != VERSION:
         shown = version if isinstance(version, int) and abs(version) < 1 << 32 else "?"
         newer = isinstance(version, int) and version > VERSION
         remedy = "upgrade Snoopie" if newer else "record it again with this version"
-        raise VersionError(f"{name} has format version {shown}, and this Snoopie reads version {VERSION}", remedy)
+        raise VersionError(
+            f"{name} has format version {shown}, and this version of Snoopie reads version {VERSION}", remedy
+        )
     read = _Reader(name)
     process = read.get(members, "process", dict)
     gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
@@ -190,7 +192,7 @@ def _codes(read: _Reader, members: Mapping[str, Any], gpus: int) -> Codes:
     lists = {name: read.strings({"codes": ["full"], **members}, name) for name in LISTS}
     if unknown := set(lists["operations"]) - set(OPERATIONS):
         raise VersionError(
-            f"{read.name} holds operations of a kind that this Snoopie does not know: {sorted(unknown)[0]!r}",
+            f"{read.name} has an operation that this version of Snoopie does not know: {sorted(unknown)[0]!r}",
             "upgrade Snoopie",
         )
     owners = read.get(members, "owners", dict)
@@ -203,7 +205,7 @@ def _codes(read: _Reader, members: Mapping[str, Any], gpus: int) -> Codes:
     return Codes(gpus, host, unknown_owner, first_set, lists)
 
 
-def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, Table]:
+def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, TableSchema]:
     tables = read.objects(members, "schema", lambda table: _table(read, table))
     names = {table.name for table in tables}
     if len({table.id for table in tables}) != len(tables) or len(names) != len(tables):
@@ -216,7 +218,7 @@ def _tables(read: _Reader, members: Mapping[str, Any]) -> dict[int, Table]:
     return {table.id: table for table in tables}
 
 
-def _table(read: _Reader, table: dict[str, Any]) -> Table:
+def _table(read: _Reader, table: dict[str, Any]) -> TableSchema:
     name = read.get(table, "name", str)
     number = read.get(table, "id", int)
     if not 2 <= number < 1 << 32:
@@ -225,7 +227,7 @@ def _table(read: _Reader, table: dict[str, Any]) -> Table:
     if not columns or len({column.name for column in columns}) != len(columns):
         raise read.fail("'schema' has a table without columns, or with one twice")
     required, doc = read.get(table, "required", bool, False), read.get(table, "doc", str, "")
-    return Table(name, number, required, doc, {column.name: column for column in columns})
+    return TableSchema(name, number, required, doc, {column.name: column for column in columns})
 
 
 def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
@@ -233,7 +235,8 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     stored = Type.parse(type_)
     if stored is None:
         raise VersionError(
-            f"{read.name} declares the column {table}.{name} with the type {type_!r}, which this Snoopie does not know",
+            f"{read.name} declares the column {table}.{name} with the type {type_!r}, which this version of Snoopie "
+            "does not know",
             "upgrade Snoopie",
         )
     role = Role(read.get(column, "role", str, ""), read.get(column, "ref", str, ""))
@@ -243,7 +246,7 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
         role = known.role
     if known is not None and role != known.role:
         raise VersionError(
-            f"{read.name} declares the column {table}.{name} as {str(role)!r}, which this Snoopie reads as"
+            f"{read.name} declares the column {table}.{name} as {str(role)!r}, which this version of Snoopie reads as"
             f" {str(known.role)!r}",
             "upgrade Snoopie",
         )
@@ -251,7 +254,7 @@ def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     return Column(name, stored, read.get(column, "unit", str, ""), role, required, doc)
 
 
-def _check_required(name: str, declared: Mapping[str, Table]) -> None:
+def _check_required(name: str, declared: Mapping[str, TableSchema]) -> None:
     """Refuses a trace that lacks what this package needs, whatever the trace itself says is required."""
     remedy = "record it with the collector of this version"
     for table in known_tables().values():

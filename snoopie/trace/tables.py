@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
-from snoopie.trace.columns import Column, Columns, Table
+from snoopie.trace.columns import Column, Columns, TableSchema
 from snoopie.trace.container import FOOTER, Block, Container
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.roles import REFERENCES
@@ -156,7 +156,7 @@ class Process:
 
     @property
     def dropped(self) -> int:
-        """Records dropped by the collector, as far as the file tells."""
+        """Records dropped by the collector, as far as the file says."""
         return max([block.dropped for block in self.container.blocks[: len(self.blocks) + 1]], default=0)
 
     @property
@@ -202,7 +202,7 @@ class Process:
         columns = self._joined(block, table.name, {"pattern": ids})
         return {name: columns[name] for name in _PLACES}, times
 
-    def _record_blocks(self) -> Iterator[tuple[Block, Table]]:
+    def _record_blocks(self) -> Iterator[tuple[Block, TableSchema]]:
         for block in self.blocks:
             table = self.header.tables.get(block.table)
             if table is not None and table.name in RECORD_TABLES:
@@ -233,7 +233,7 @@ class Process:
         elif try_records:
             self._joined(block, table.name, self._checked(block, table))
 
-    def _checked(self, block: Block, table: Table, only: Collection[str] | None = None) -> Columns:
+    def _checked(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
             decoded = table.decode(self.container.decode(block), block.rows, only)
@@ -280,7 +280,7 @@ class Process:
             rows = ids + (starts - before - 1)[places]
         return columns | {name: values[rows] for name, values in patterns.items()}
 
-    def _check_ids(self, block: Block, table: Table, columns: Columns) -> None:
+    def _check_ids(self, block: Block, table: TableSchema, columns: Columns) -> None:
         # Those of patterns are checked where these are read, and where records are joined with them.
         if (
             "id" in columns
@@ -300,7 +300,7 @@ class Process:
             if role.ref == table.name and not _acyclic(columns["id"], columns[name]):
                 raise self.container.corrupt(block, f"holds {table.name} whose {name} lead in a circle")
 
-    def _check_codes(self, block: Block, table: Table, columns: Columns) -> None:
+    def _check_codes(self, block: Block, table: TableSchema, columns: Columns) -> None:
         for name, column in table.columns.items():
             if name in columns and not self.header.codes.mean_something(column.role, columns[name]):
                 raise self.container.corrupt(block, f"has a value in {table.name}.{name} that means nothing")

@@ -91,9 +91,9 @@ class TraceWriter:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except FileExistsError:
-            raise SnoopieError(f"{path} exists already and is not overwritten", "name another with -o") from None
+            raise SnoopieError(f"{path} already exists and is not overwritten", "name another with -o") from None
         except OSError as error:
-            raise SnoopieError(f"{path} cannot be made ({error.strerror})", "name another place with -o") from None
+            raise SnoopieError(f"{path} cannot be created ({error.strerror})", "name another place with -o") from None
         self._file = os.fdopen(descriptor, "wb")
         self._block(HEADER, 1, _json(header))
 

@@ -141,13 +141,13 @@ _CODE = {
     "function": Column("Function", Kind.NAME, "The function that the code belongs to."),
     "file": Column("File", Kind.PATH, "The source file, as the compiler recorded it."),
     "line": Column("Line", Kind.LINE, "The number of the line in its file."),
-    "lines": Column("Lines", Kind.COUNT, "Source lines that moved something."),
+    "lines": Column("Lines", Kind.COUNT, "Source lines that moved data."),
     "source": Column("Source", Kind.PATH, "The file and line of the code."),
     "path": Column("Path", Kind.PATH, "Where the file or folder is."),
     "folder": Column("Folder", Kind.FLAG, "Whether it is a folder of files."),
-    "depth": Column("Depth", Kind.NUMBER, "In how many folders it lies."),
+    "depth": Column("Depth", Kind.NUMBER, "How many folders deep it is."),
     "code": Column("Code", Kind.CODE, "The text of the source line."),
-    "module": Column("Module", Kind.NAME, "The program or library that has the code."),
+    "module": Column("Module", Kind.NAME, "The program or library that contains the code."),
     "site": Column("Site", Kind.NUMBER, "One memory instruction of the compiled code."),
     "sites": Column("Sites", Kind.COUNT, "Memory instructions of the compiled code."),
     "offset": Column("Offset", Kind.OFFSET, "Where the instruction is in its function, in bytes."),
@@ -157,23 +157,23 @@ _CODE = {
     "width": Column("Width", Kind.NUMBER, "Bytes that each lane asks for."),
     "uncounted": Column("What cannot be counted", Kind.NAME, "Instructions whose bytes cannot be counted."),
     "stack": Column("Stack", Kind.NUMBER, "The call stack of the program."),
-    "frame": Column("Frame", Kind.NUMBER, "One place in the code of the program, as call stacks have it."),
-    "level": Column("Level", Kind.NUMBER, "How deep it was inlined there; 0 is innermost."),
-    "python": Column("Python", Kind.FLAG, "Whether it is a function of Python."),
+    "frame": Column("Frame", Kind.NUMBER, "A frame of a call stack: one place in the program's code."),
+    "level": Column("Level", Kind.NUMBER, "The depth of inlining; 0 is innermost."),
+    "python": Column("Python", Kind.FLAG, "Whether it is a Python function."),
     "launched_by": Column("Launched by", Kind.PATH, "The line of the program that launched the kernel."),
 }
 _OBJECTS = {
     "object": Column("Object", Kind.NUMBER, "One allocation of memory."),
     "objects": Column("Objects", Kind.COUNT, "Allocations of memory."),
     "tensor": Column("Tensor", Kind.NUMBER, "One tensor of PyTorch."),
-    "name": Column("Name", Kind.NAME, "What it is called."),
-    "kind": Column("Kind", Kind.WORD, "Of what kind it is."),
-    "size": Column("Size", Kind.BYTES, "How large it is."),
-    "allocated_by": Column("Allocated by", Kind.PATH, "The line of the program that made it."),
-    "copied_in": Column("Copied in", Kind.BYTES, "Bytes that copies of the host brought into it."),
-    "copied_out": Column("Copied out", Kind.BYTES, "Bytes that copies of the host took from it."),
-    "distinct": Column("Different bytes", Kind.BYTES, "Bytes that were touched at least once, for each GPU by itself."),
-    "reuse": Column("Reuse", Kind.TIMES, "How often each of the different bytes was moved, on average."),
+    "name": Column("Name", Kind.NAME, "Its name."),
+    "kind": Column("Kind", Kind.WORD, "What sort of allocation or copy it is."),
+    "size": Column("Size", Kind.BYTES, "Its size."),
+    "allocated_by": Column("Allocated by", Kind.PATH, "The line of the program that allocated it."),
+    "copied_in": Column("Copied in", Kind.BYTES, "Bytes that the host's copies wrote to it."),
+    "copied_out": Column("Copied out", Kind.BYTES, "Bytes that the host's copies read from it."),
+    "distinct": Column("Distinct bytes", Kind.BYTES, "Bytes that were touched at least once, for each GPU by itself."),
+    "reuse": Column("Reuse", Kind.TIMES, "How often each distinct byte was moved, on average."),
     "exact": Column("Exact", Kind.FLAG, "Whether its amounts are exact, not divided among objects that share pages."),
     "allocated": Column("Allocated", Kind.CLOCK, "When it was allocated."),
     "freed": Column("Freed", Kind.CLOCK, "When it was freed; 0 if it never was."),
@@ -187,17 +187,17 @@ _COPIES = {
     "returned": Column("Returned", Kind.NUMBER, "The driver's code for the result; 0 is success."),
     "copies": Column("Copies", Kind.COUNT, "Copies that the host started."),
     "copy": Column("Copy", Kind.NUMBER, "One copy that the host started."),
-    "bandwidth": Column("Bandwidth", Kind.RATE, "Bytes over the time in the calls that wait for the transfer."),
+    "bandwidth": Column("Bandwidth", Kind.RATE, "Bytes divided by the time in the calls that wait for the transfer."),
     "asynchronous": Column("Asynchronous", Kind.FLAG, "Whether the calls return before their work is done."),
     "event": Column("Call number", Kind.NUMBER, "One call, in the order of recording."),
     "reduction": Column("Reduction", Kind.WORD, "How a collective combines values: sum, max, …"),
     "type": Column("Type", Kind.WORD, "The type of the elements."),
     "communicator": Column("Communicator", Kind.NAME, "NCCL's group of ranks."),
     "count": Column("Count", Kind.COUNT, "Elements of the call's buffer."),
-    "call_bytes": Column("Bytes of calls", Kind.BYTES, "Bytes of the buffers of the calls, of the larger one of each."),
+    "call_bytes": Column("Bytes of calls", Kind.BYTES, "Sizes of the calls' buffers, the larger one of each call."),
     "peer": Column("Peer", Kind.NUMBER, "The rank at the other end of a call."),
-    "collective": Column("Collective", Kind.NUMBER, "One call of NCCL."),
-    "group": Column("Group", Kind.NUMBER, "The calls of NCCL that were carried out together."),
+    "collective": Column("Collective", Kind.NUMBER, "One NCCL call."),
+    "group": Column("Group", Kind.NUMBER, "NCCL calls that were carried out together."),
 }
 _TIMES = {
     "host_ns": Column("Host time", Kind.DURATION, "The time that threads of the program spent in the calls."),
@@ -205,72 +205,74 @@ _TIMES = {
     "min_ns": Column("Shortest", Kind.DURATION, "The time in the shortest call."),
     "max_ns": Column("Longest", Kind.DURATION, "The time in the longest call."),
     "p50_ns": Column(
-        "50 % within", Kind.DURATION, "Half of the calls took no longer, by a bound at most twice too high."
+        "50 % within", Kind.DURATION, "Half of the calls took no longer. It is a bound, at most twice too high."
     ),
     "p90_ns": Column(
-        "90 % within", Kind.DURATION, "Of the calls 90 % took no longer, by a bound at most twice too high."
+        "90 % within", Kind.DURATION, "90 % of the calls took no longer. It is a bound, at most twice too high."
     ),
     "p99_ns": Column(
-        "99 % within", Kind.DURATION, "Of the calls 99 % took no longer, by a bound at most twice too high."
+        "99 % within", Kind.DURATION, "99 % of the calls took no longer. It is a bound, at most twice too high."
     ),
-    "began": Column("Began at", Kind.MOMENT, "When it began, counted from the earliest of all."),
+    "began": Column("Began at", Kind.MOMENT, "When it began, counted from the earliest."),
     "start": Column("Start", Kind.CLOCK, "When it began."),
     "end": Column("End", Kind.CLOCK, "When it ended."),
-    "time": Column("Time", Kind.CLOCK, "When it was."),
+    "time": Column("Time", Kind.CLOCK, "When it happened."),
     "ran": Column("Ran", Kind.DURATION, "From its start to its end."),
     "duration": Column("Duration", Kind.DURATION, "From its start to its end."),
     "busy": Column("Busy time", Kind.DURATION, "When at least one of its kernels or copies ran."),
-    "busy_share": Column("Busy", Kind.SHARE, "The busy time, of the time from the first of all to the last."),
-    "gaps": Column("Idle gaps", Kind.COUNT, "Times in which nothing of it ran."),
-    "gap": Column("Idle time", Kind.DURATION, "How long nothing of it ran."),
-    "total": Column("Total", Kind.DURATION, "The time of all, added up."),
-    "average": Column("Average", Kind.DURATION, "The time of one, on average."),
-    "least": Column("Shortest", Kind.DURATION, "The time of the shortest."),
-    "most": Column("Longest", Kind.DURATION, "The time of the longest."),
+    "busy_share": Column("Busy", Kind.SHARE, "Busy time as a share of the time from the first start to the last end."),
+    "gaps": Column("Idle gaps", Kind.COUNT, "Intervals in which nothing ran on it."),
+    "gap": Column("Idle time", Kind.DURATION, "How long nothing ran on it."),
+    "total": Column("Total", Kind.DURATION, "The sum of the times."),
+    "average": Column("Average", Kind.DURATION, "The average time."),
+    "least": Column("Shortest", Kind.DURATION, "The shortest time."),
+    "most": Column("Longest", Kind.DURATION, "The longest time."),
     "rate": Column("Rate", Kind.RATE, "Wire bytes over the time in which something moved them."),
-    "capacity": Column("Capacity", Kind.RATE, "What the NVLinks carry at most in one direction."),
-    "capacity_share": Column("Of capacity", Kind.SHARE, "The rate's part of what the NVLinks carry at most."),
+    "capacity": Column("Capacity", Kind.RATE, "The most that the NVLinks can carry in one direction."),
+    "capacity_share": Column("Of capacity", Kind.SHARE, "The rate as a share of the most that the NVLinks can carry."),
     "what": Column("What", Kind.WORD, "A kernel, a copy or a call."),
     "thing": Column("What", Kind.WORD, "A kernel, a copy or a call."),
     "resource": Column("Resource", Kind.PLACE, "A GPU, or the copies."),
-    "records": Column("Records", Kind.COUNT, "What was recorded one by one: single accesses, kernels or copies."),
+    "records": Column("Records", Kind.COUNT, "Single accesses, kernels or copies, each recorded by itself."),
     "launch": Column("Launch", Kind.NUMBER, "One execution of a kernel."),
     "grid": Column("Grid", Kind.PLACE, "The blocks of the launch in x, y and z."),
     "block": Column("Block", Kind.PLACE, "The threads of a block in x, y and z."),
     "shared_memory": Column("Shared memory", Kind.BYTES, "Dynamic shared memory of each block."),
     "stream": Column("Stream", Kind.WORD, "The handle of the CUDA stream."),
     "called": Column("Called", Kind.CLOCK, "When the program launched it."),
-    "spanned": Column("Timed", Kind.FLAG, "Whether its times are those on the GPU, not those of its call."),
+    "spanned": Column("Timed", Kind.FLAG, "Whether its times were taken on the GPU, not at its call."),
     "id": Column("Number", Kind.NUMBER, "Its number in its table of the trace."),
     "warp": Column("Warp", Kind.NUMBER, "The warp of the block that made the access."),
     "address": Column("Address", Kind.OFFSET, "The address that was touched."),
     "lane": Column("Lane", Kind.NUMBER, "A thread of the warp, or a row of the timeline."),
-    "events": Column("Events", Kind.COUNT, "What a row of the timeline holds."),
+    "events": Column("Events", Kind.COUNT, "Entries in a row of the timeline."),
     "place": Column("Place", Kind.WORD, "Where it ran or was called."),
 }
 _MEMORY = {
     "device": Column("Device", Kind.PLACE, "The GPU that has the memory, or the host."),
     "state": Column("State", Kind.WORD, "Whether a call freed it, and if not, why not."),
-    "peak": Column("Peak", Kind.BYTES, "How much there was when there was most."),
-    "peak_time": Column("Time of the peak", Kind.CLOCK, "When there was most."),
-    "peak_after": Column(
-        "Peak after", Kind.DURATION, "When there was most, counted from the beginning of the program."
+    "peak": Column("Peak", Kind.BYTES, "The largest amount at any time."),
+    "peak_time": Column("Time of peak", Kind.CLOCK, "When the amount was largest."),
+    "peak_after": Column("Peak after", Kind.DURATION, "When the amount was largest, counted from the program's start."),
+    "left": Column("At the end", Kind.BYTES, "How much was left at the end."),
+    "counted": Column(
+        "Counted", Kind.FLAG, "Whether it adds to the sum; memory that belongs to another object or process does not."
     ),
-    "left": Column("At the end", Kind.BYTES, "How much there was at the end."),
-    "counted": Column("Counted", Kind.FLAG, "Whether it adds to the sum, or is memory of another object or process."),
-    "sample": Column("Sample", Kind.WORD, "The report of the driver with the most memory in use, or the last one."),
-    "after": Column("After", Kind.DURATION, "When it was, counted from the beginning of the program."),
-    "used": Column("Used", Kind.BYTES, "Memory in use by everybody, as the driver reports it."),
-    "used_change": Column("Change of use", Kind.BYTES_CHANGE, "Memory in use against the first report of the driver."),
+    "sample": Column("Sample", Kind.WORD, "The driver's report with the most memory in use, or its last one."),
+    "after": Column("After", Kind.DURATION, "When it was, counted from the program's start."),
+    "used": Column("Used", Kind.BYTES, "Memory in use by all processes, as the driver reports it."),
+    "used_change": Column(
+        "Change in use", Kind.BYTES_CHANGE, "Memory in use, compared with the driver's first report."
+    ),
     "allocated_by_process": Column("Allocated", Kind.BYTES, "What the process had allocated then."),
     "allocated_by_all": Column("Allocated by all", Kind.BYTES, "What all processes of the trace had allocated then."),
-    "own": Column("Of the collector", Kind.BYTES, "Memory of the collector itself."),
-    "pool_reserved": Column("Reserved by pools", Kind.BYTES, "What the driver's memory pools keep."),
-    "pool_used": Column("Used of pools", Kind.BYTES, "What is in use of the driver's memory pools."),
+    "own": Column("Collector's own", Kind.BYTES, "Memory of the collector itself."),
+    "pool_reserved": Column("Reserved by pools", Kind.BYTES, "What the driver's memory pools hold."),
+    "pool_used": Column("Used in pools", Kind.BYTES, "How much of the driver's memory pools is in use."),
 }
 _MACHINE = {
-    "gpu": Column("GPU", Kind.PLACE, "The GPU, by its name for reading."),
-    "label": Column("GPU", Kind.WORD, "The GPU, by its name for reading."),
+    "gpu": Column("GPU", Kind.PLACE, "The GPU, by its short name."),
+    "label": Column("GPU", Kind.WORD, "The GPU, by its short name."),
     "gpus": Column("GPUs", Kind.WORD, "GPUs that it uses."),
     "users": Column("Used by", Kind.NAME, "The processes or ranks that use it."),
     "memory": Column("Memory", Kind.BYTES, "How much memory the GPU has."),
@@ -280,34 +282,32 @@ _MACHINE = {
     "uuid": Column("UUID", Kind.WORD, "The identity of the GPU, on every machine."),
     "visible": Column("Visible", Kind.FLAG, "Whether the program could use the GPU."),
     "access": Column("Access", Kind.FLAG, "Whether the issuer can reach the owner's memory."),
-    "native_atomics": Column(
-        "Native atomics", Kind.FLAG, "Whether atomics on the owner's memory cross the link whole."
-    ),
+    "native_atomics": Column("Native atomics", Kind.FLAG, "Whether the link supports atomics on the owner's memory."),
     "host": Column("Host", Kind.WORD, "The machine."),
     "process": Column("Process", Kind.NUMBER, "A process of the program, by its number in the trace."),
-    "pid": Column("PID", Kind.NUMBER, "The process's number on its host."),
+    "pid": Column("PID", Kind.NUMBER, "The process ID on its host."),
     "rank": Column("Rank", Kind.NUMBER, "The number that the launcher, or NCCL, gave the process."),
     "link_rank": Column("Link rank", Kind.NUMBER, "How the driver ranks the link; 0 is the fastest."),
     "local_rank": Column("Rank on its host", Kind.NUMBER, "The number of the process on its host."),
-    "ranks": Column("Of ranks", Kind.NUMBER, "How many ranks there are."),
-    "thread": Column("Thread", Kind.NUMBER, "A thread of the program, by its number on the host."),
+    "ranks": Column("Ranks", Kind.NUMBER, "How many ranks there are."),
+    "thread": Column("Thread", Kind.NUMBER, "A thread of the program, by its ID on the host."),
     "program": Column("Program", Kind.NAME, "The program that ran."),
-    "command": Column("Command", Kind.PATH, "How the program was called."),
+    "command": Column("Command", Kind.PATH, "The program's command line."),
     "started": Column("Started", Kind.WORD, "Date and time of the start."),
 }
 _COMPARED = {
     "metric": Column("Amount", Kind.COLUMN, "What is compared."),
-    "a": Column("A", Kind.AMOUNT, "How much there was in the first trace."),
-    "b": Column("B", Kind.AMOUNT, "How much there is in the second trace."),
+    "a": Column("A", Kind.AMOUNT, "The amount in the first trace."),
+    "b": Column("B", Kind.AMOUNT, "The amount in the second trace."),
     "change": Column("Change", Kind.AMOUNT, "B − A."),
-    "ratio": Column("B / A", Kind.AMOUNT, "How many times as much there is in B."),
+    "ratio": Column("B / A", Kind.AMOUNT, "B divided by A."),
     "only": Column("Only in", Kind.WORD, "The trace that has it, where the other does not."),
-    "meaning": Column("Meaning", Kind.NAME, "What it is."),
+    "meaning": Column("Meaning", Kind.NAME, "What the value means."),
     "kernels": Column("Kernels", Kind.COUNT, "Different kernels that were measured."),
     "copy_bytes": Column(
         "Bytes copied", Kind.BYTES, "Bytes of copies that the host started; they are in no other sum."
     ),
-    "peak_memory": Column("Peak memory", Kind.BYTES, "How much memory there was when there was most."),
+    "peak_memory": Column("Peak memory", Kind.BYTES, "The most memory that was allocated at any time."),
     "leaks": Column("Never freed", Kind.BYTES, "Memory that no call had freed when the program began to exit."),
 }
 _FINDINGS = {
@@ -315,12 +315,12 @@ _FINDINGS = {
     "severity": Column("Severity", Kind.WORD, "How much it matters."),
     "title": Column("Finding", Kind.NAME, "What was found."),
     "numbers": Column("Numbers", Kind.NAME, "The numbers that make it a finding."),
-    "threshold": Column("Threshold", Kind.NAME, "From which number on it is a finding."),
+    "threshold": Column("Threshold", Kind.NAME, "The limit from which on it is a finding."),
     "remedy": Column("What to do", Kind.NAME, "What to do about it."),
-    "basis": Column("Basis", Kind.WORD, "What the numbers come from."),
+    "basis": Column("Basis", Kind.WORD, "What the numbers are based on."),
     "estimated": Column("Estimated", Kind.FLAG, "Whether the numbers are estimates."),
     "view": Column("View", Kind.WORD, "The view of the app that shows it."),
-    "query": Column("Query", Kind.NAME, "What the view is told to show."),
+    "query": Column("Query", Kind.NAME, "What the view shows of it."),
 }
 COLUMNS: Mapping[str, Column] = {
     **_TRAFFIC,
@@ -336,8 +336,8 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def column(name: str) -> Column:
-    """The column of that name. Settings, which the collector names, and columns of a user's own have but their name."""
-    return COLUMNS.get(name) or Column(name.replace("_", " "), Kind.NAME, "")
+    """The column of that name. The collector's settings, and columns of a user's own, have only their name."""
+    return COLUMNS.get(name) or Column(f"{name[:1].upper()}{name[1:].replace('_', ' ')}", Kind.NAME, "")
 
 
 def heading(name: str) -> str:

@@ -60,21 +60,21 @@ def test_from_an_object_to_single_elements(app: str, open_page: OpenPage) -> Non
     # A box around the first eighth, then by the keyboard down to 128 bytes of what one warp loads.
     box(page, 0.0, 0.125)
     assert number(page, "From byte") == 0
-    assert 0.1 * (1 << 21) < number(page, "To byte (without it)") < 0.15 * (1 << 21)
+    assert 0.1 * (1 << 21) < number(page, "To byte (exclusive)") < 0.15 * (1 << 21)
     in_address(page, "object_to=")
     type_number(page, "From byte", 8192)
-    type_number(page, "To byte (without it)", 9216)
+    type_number(page, "To byte (exclusive)", 9216)
     page.get_by_text("Each cell is 4 B, one element").wait_for()
     page.locator(".js-plotly-plot .heatmaplayer image").first.wait_for()
     picture(page, "objects-elements")
     page.get_by_role("button", name="Zoom out").press("Enter")
     settled(page)
-    assert (number(page, "From byte"), number(page, "To byte (without it)")) == (6656, 10752)
+    assert (number(page, "From byte"), number(page, "To byte (exclusive)")) == (6656, 10752)
 
     # The address alone shows a colleague the same.
     other = open_page(page.url)
     other.get_by_role("heading", name="Object 3", exact=True).wait_for()
-    for label, value in (("From byte", "6656"), ("To byte (without it)", "10752")):
+    for label, value in (("From byte", "6656"), ("To byte (exclusive)", "10752")):
         field = other.get_by_role("spinbutton", name=label, exact=True)
         expect(field).to_have_value(value, timeout=PATIENCE)
 
@@ -88,9 +88,9 @@ def test_an_object_in_rows(app: str, open_page: OpenPage) -> None:
     picture(page, "objects-rows")
     box(page, 0.1, 0.3, 0.0, 0.05)
     assert number(page, "From row") == 0
-    assert 80 <= number(page, "To row (without it)") <= 130
+    assert 80 <= number(page, "To row (exclusive)") <= 130
     assert 80 < number(page, "From byte of a row") < 130
-    assert 280 < number(page, "To byte of a row (without it)") < 340
+    assert 280 < number(page, "To byte of a row (exclusive)") < 340
     in_address(page, "object_mode=rows")
     in_address(page, "object_row=256")
     in_address(page, "object_left=")

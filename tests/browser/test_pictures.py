@@ -18,6 +18,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import drawn, running_app, settled
 from tests.browser.steps import SAMPLES
 from visualizer.pages import VIEWS
+from visualizer.views.overview import LOOKING
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "app.md"
 PICTURES = DOCUMENT.parent / "app"
@@ -64,6 +65,8 @@ def test_picture(name: str, app_of: Callable[[str], str], open_page: Callable[[s
     settled(page)
     # Tables and charts load their scripts.
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    expect(page.get_by_text(LOOKING)).to_have_count(0)
+    settled(page)
     taken = Image.open(io.BytesIO(drawn(page)))
     # Not a blank page.
     assert len(taken.getcolors(1 << 24) or []) > 100

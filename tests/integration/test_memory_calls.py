@@ -75,7 +75,7 @@ def test_calls_pass_through(nvshmem: Path) -> None:
 def test_no_nvshmem(nvshmem: Path) -> None:
     lines, errors = run(nvshmem, "alone", "nvshmem_malloc")
     assert lines == ["result=(nil)"]
-    assert errors == "snoopie: the program calls nvshmem_malloc, which no loaded library has: the call does nothing\n"
+    assert errors == "snoopie: the program calls nvshmem_malloc, but no loaded library has it: the call does nothing\n"
 
 
 def test_only_what_allocates_is_replaced(nvshmem: Path) -> None:

@@ -243,7 +243,7 @@ def test_no_nccl(built: Built) -> None:
     told = run(built, "host")
     assert told.column("", "result") == ["2", "2"]
     sentence = (
-        "snoopie: the program calls ncclAllReduce, which no loaded library has: the call fails with ncclSystemError"
+        "snoopie: the program calls ncclAllReduce, but no loaded library has it: the call fails with ncclSystemError"
     )
     assert told.errors.splitlines() == [sentence, sentence]
 

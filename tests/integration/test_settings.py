@@ -84,7 +84,7 @@ def test_run_refuses_what_the_collector_does_in_the_same_words(
 @pytest.mark.parametrize(("variable", "value"), COLLECTOR_ALONE)
 def test_the_collector_refuses_the_rest(collector: Callable[..., list[str]], variable: str, value: str) -> None:
     allowed = settings.BY_VARIABLE[variable].allowed
-    assert collector(f"{variable}={value}") == [f"{variable}={value}: write {allowed}"]
+    assert collector(f"{variable}={value}") == [f"{variable}={value}: use {allowed}"]
     assert sentence(variable, value) == ""
 
 

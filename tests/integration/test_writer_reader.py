@@ -80,7 +80,7 @@ def test_every_table(write: Write) -> None:
     assert trace.objects["freed"].tolist() == [START + 1000, 0, 0]
     assert trace.objects["kind"].tolist() == ["device", "device", "multicast"]
     assert trace.label(trace.objects["owner"].iloc[2]) == "multicast 0 (GPU 0, GPU 1)"
-    assert trace.notices["text"].tolist() == ["GPU 1 learned late of an allocation: accesses to it may be missing"]
+    assert trace.notices["text"].tolist() == ["GPU 1 learned of an allocation too late: accesses to it may be missing"]
 
 
 def test_stacks(write: Write) -> None:

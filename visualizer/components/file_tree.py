@@ -27,7 +27,7 @@ def show(
     """
     files = set(tree.loc[~tree["folder"], "path"])
 
-    def told() -> None:
+    def changed() -> None:
         path = event(key, "file")
         if isinstance(path, str) and path in files:
             on_choose(path)
@@ -37,7 +37,7 @@ def show(
         [path, name or nameless, depth, folder, f"{about}{units.bytes(moved)}", round(share, 4), units.percent(share)]
         for path, name, depth, folder, moved, share in some[COLUMNS].values.tolist()
     ]
-    _mount(key=key, data={"rows": rows, "chosen": chosen, "left_out": len(tree) - len(some)}, on_file_change=told)
+    _mount(key=key, data={"rows": rows, "chosen": chosen, "left_out": len(tree) - len(some)}, on_file_change=changed)
 
 
 def _largest(tree: pd.DataFrame, chosen: str) -> pd.DataFrame:

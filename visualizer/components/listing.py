@@ -43,12 +43,12 @@ def show(
 
     # Nothing but whole numbers comes back, whatever the browser sends.
     def tell(name: str, to: Callable[[int], None]) -> Callable[[], None]:
-        def told() -> None:
+        def changed() -> None:
             value = event(key, name)
             if isinstance(value, int) and 0 <= value < 1 << 31:
                 to(value)
 
-        return told
+        return changed
 
     if lines is None:
         some = traffic.iloc[first : first + WINDOW]

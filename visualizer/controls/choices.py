@@ -30,7 +30,7 @@ _CHOICES: dict[str, Sequence[str]] = {
 }
 _ISSUED = {
     "device": "{0} executed the instructions; {1} owns the memory that they touched.",
-    "host": "{0} carried out the copies; {1} is their other end. A copy between two others counts once for each end.",
+    "host": "{0} carried out the copies; {1} is at their other end. A copy between two others counts once for each.",
     "both": "{0} executed the instructions or carried out the copies; {1} owns the memory at the other end.",
 }
 _FLOW = "Data left {0} and arrived at {1}."
@@ -39,8 +39,8 @@ _EFFICIENCY = f" {columns.heading('wire_efficiency')}: {columns.meaning('wire_ef
 _BYTES_ONLY = " Copies have bytes only, no accesses or lanes."
 _SIDES = "Device: instructions of kernels. Host: copies that the host started, such as cudaMemcpy."
 _LIBRARIES = (
-    "NCCL: its kernels and functions. NVSHMEM: its kernels and functions, and what else touches its symmetric heap. "
-    "Copies are the library's that is in their call stack."
+    "NCCL: its kernels and functions. NVSHMEM: its kernels and functions, and all else that touches its symmetric "
+    "heap. A copy belongs to the library in its call stack."
 )
 
 IN_MATRIX = ("the row", "the column")

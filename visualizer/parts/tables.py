@@ -26,8 +26,8 @@ _LOOKS: Mapping[Kind, dict[str, Any]] = {
     **{kind: {"flex": 2, "minWidth": 116} for kind in (Kind.NAME, Kind.PATH)},
     Kind.CODE: {"flex": 3, "minWidth": 190, "cellStyle": {"fontFamily": "monospace", "whiteSpace": "pre"}},
 }
-# Headings of so many letters a column's width stand in two lines.
-_ONE_LINE = 11
+# Of a heading: a letter on average, a wide one, and what is left and right. Words are never broken.
+_BOLD, _WIDE, _EDGES = 6.6, 8.6, 20
 _BARS = ("bytes", "accesses", "host_ns")
 
 
@@ -49,6 +49,8 @@ def _column(name: str, values: pd.Series[Any], texts: Sequence[str] | None) -> d
         "tooltipField": name,
         **_LOOKS[kind],
     }
+    word = round(_EDGES + _WIDE * max(map(len, definition["headerName"].split())))
+    definition |= {name: max(definition[name], word) for name in ("width", "minWidth") if name in definition}
     if texts is not None:
         # The value itself stays what it is, for sorting.
         definition["valueFormatter"] = f"data['{_text(name)}']"
@@ -95,7 +97,7 @@ def grid(
     # Names are sent once.
     in_words = {name: words for name, words in in_words.items() if words != values[name]}
     definitions = [_column(name, rows[name], in_words.get(name)) | dict((looks or {}).get(name, {})) for name in shown]
-    header = 48 if any(_in_two_lines(name) for name in shown) else 34
+    header = 48 if any(map(_in_two_lines, definitions)) else 34
     result = AgGrid(
         rows.assign(**{_text(name): list(words) for name, words in in_words.items()}),
         gridOptions={
@@ -125,8 +127,10 @@ def grid(
     return None if chosen is None or len(chosen) == 0 else chosen.iloc[0]
 
 
-def _in_two_lines(name: str) -> bool:
-    return columns.kind(name).is_number and len(columns.heading(name)) > _ONE_LINE
+def _in_two_lines(definition: Mapping[str, Any]) -> bool:
+    """Whether the heading is too long for its column; the width of others follows the page."""
+    needed = _EDGES + _BOLD * len(definition["headerName"])
+    return "width" in definition and needed > definition["width"]
 
 
 def facts(table: pd.DataFrame, key: str, *, numbered: bool = False) -> None:

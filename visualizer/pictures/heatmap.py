@@ -164,7 +164,7 @@ def _ticks(line: list[Place], *, narrow: bool) -> dict[str, Any]:
 
 
 def _short_tick(place: Place) -> str:
-    """What tells it from others."""
+    """What distinguishes it from others."""
     return html.escape(place.symbol.strip() or place.name.removeprefix("GPU "))
 
 

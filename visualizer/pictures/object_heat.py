@@ -125,7 +125,7 @@ def show(object: int, size: int) -> None:
         mode: Mode = _buttons("Picture", "object_mode", MODES)
         shown: Shown = _buttons("Colour", "object_shown", SHOWN)
         width = st.segmented_control(
-            "Element, bytes", WIDTHS, key="object_width", help="Cells are whole elements of so many bytes."
+            "Element size (bytes)", WIDTHS, key="object_width", help="Cells are whole elements of so many bytes."
         )
     width = width or _WIDTH
     operations = [ALL, *state.ask(Trace.by_operation)["operation"]]
@@ -201,7 +201,7 @@ def _range(axis: Axis, name: str, *, of_picture: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         common: dict[str, Any] = {"step": axis.step, "width": 200}
         st.number_input(f"From {name}", min_value=0, max_value=axis.limit - 1, key=axis.first, **common)
-        st.number_input(f"To {name} (without it)", min_value=1, max_value=axis.limit, key=axis.last, **common)
+        st.number_input(f"To {name} (exclusive)", min_value=1, max_value=axis.limit, key=axis.last, **common)
         if not of_picture:
             st.caption("Rows begin at the first of these bytes.")
             return
@@ -211,7 +211,7 @@ def _range(axis: Axis, name: str, *, of_picture: bool) -> None:
             ("Zoom in", ":material/zoom_in:", lambda: axis.scale(1 / 4), least),
             ("Zoom out", ":material/zoom_out:", lambda: axis.scale(4), whole),
             ("Back", ":material/arrow_back:", lambda: axis.move(-1 / 2), low == 0),
-            ("On", ":material/arrow_forward:", lambda: axis.move(1 / 2), high == axis.limit),
+            ("Forward", ":material/arrow_forward:", lambda: axis.move(1 / 2), high == axis.limit),
             ("All", ":material/fit_width:", lambda: axis.set(0, axis.limit), whole),
         ):
             key = f"{axis.first}_{label}"

@@ -53,7 +53,7 @@ def answer(question: Question[_Answer], prompt: float = _PROMPT, wait: str = _GO
 def ahead(question: Question[_Answer]) -> _Answer | None:
     """Has the answer made before a page asks for it; returns it as soon as it is there.
 
-    Only where the trace `is_large`. What went wrong is told to the page that asks.
+    Only where the trace `is_large`. What went wrong is reported to the page that asks.
     """
     future = _future(question)
     return future.result() if future.done() and not future.exception() else None

@@ -53,5 +53,5 @@ class Question(Generic[_Answer]):
 
 
 def full_name(method: FunctionType) -> str:
-    """What tells a method from others, for caches: they would look for its code otherwise."""
+    """What distinguishes a method from others, for caches: they would look for its code otherwise."""
     return f"{method.__module__}.{method.__qualname__}"

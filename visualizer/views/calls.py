@@ -80,7 +80,7 @@ def _single() -> None:
         call = st.selectbox("Call", names, key="call", width=340, help="Or choose a row above.")
         order: Order = (
             st.segmented_control(
-                "First", list(ORDERS), format_func=ORDERS.__getitem__, key="calls_order", required=True
+                "Show first", list(ORDERS), format_func=ORDERS.__getitem__, key="calls_order", required=True
             )
             or "host_ns"
         )

@@ -111,14 +111,14 @@ def _compared() -> None:
             icon=":material/check_circle:",
         )
     _totals()
-    if told := other.ask(Comparison.remarks):
+    if sentences := other.ask(Comparison.remarks):
         with st.expander(
-            f"{len(told)} remark{'' if len(told) == 1 else 's'} on the two recordings", icon=":material/info:"
+            f"{len(sentences)} remark{'' if len(sentences) == 1 else 's'} on the two recordings", icon=":material/info:"
         ):
-            st.markdown("\n".join(f"- {theme.plain(sentence)}" for sentence in told))
+            st.markdown("\n".join(f"- {theme.plain(sentence)}" for sentence in sentences))
 
     st.subheader("Who reached whose memory")
-    shown = choices.of_all()
+    shown = choices.of_all(choices.IN_MATRIX)
     value = shown.value
     if value == "wire_efficiency":
         st.caption("Efficiencies cannot be subtracted: bytes are compared instead.")

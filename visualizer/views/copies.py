@@ -44,7 +44,7 @@ def _single(number: int) -> None:
     st.subheader("Single copies")
     order: Order = (
         st.segmented_control(
-            "First",
+            "Show first",
             list(ORDERS),
             format_func=ORDERS.__getitem__,
             default="bytes",

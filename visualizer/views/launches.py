@@ -34,7 +34,7 @@ def show() -> None:
         return
     address.keep_one("launch_order", list(ORDERS))
     order: Order = (
-        st.segmented_control("First", list(ORDERS), format_func=ORDERS.__getitem__, key="launch_order") or "bytes"
+        st.segmented_control("Show first", list(ORDERS), format_func=ORDERS.__getitem__, key="launch_order") or "bytes"
     )
     table = state.ask(Trace.single_launches, order, LIMIT)
     if len(every) > LIMIT:

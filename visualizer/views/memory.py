@@ -25,7 +25,7 @@ DRIVER = "driver: change since the first sample"
 MADE = ["allocated_by", "call", "kind", "objects", "bytes"]
 KINDS = ["device", "kind", "peak", "peak_after", "left", "objects"]
 
-# So many points of all charts together; of one chart at most, as many as can be told apart.
+# So many points of all charts together; of one chart at most, as many as can be distinguished.
 _POINTS, _MOST = 6000, 2000
 _HEIGHT = 210
 

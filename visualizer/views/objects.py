@@ -17,7 +17,7 @@ from visualizer.pictures import object_heat
 from visualizer.session import address, background, state
 
 LIMIT = 1000
-BY = {"allocation": "Allocations", "tensor": "Tensors of PyTorch"}
+BY = {"allocation": "Allocations", "tensor": "PyTorch tensors"}
 COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by", "copied_in", "copied_out"]
 TENSOR_COLUMNS = ["tensor", "gpu_label", "file", "line", "function", "size", "bytes", "accesses", "copied_in"]
 # Bars of so few rows are text with a width: a picture of Plotly takes the browser 0.1 s.

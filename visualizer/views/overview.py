@@ -202,14 +202,14 @@ def _routes(routes: pd.DataFrame) -> None:
 
 
 def _not_measured(unmeasured: pd.DataFrame) -> None:
-    if unmeasured.empty:
+    ran = losses.that_ran(unmeasured)
+    if ran.empty:
         return
     st.subheader("Not measured")
     st.caption(NOT_MEASURED_NOTE)
     remarks.not_filtered("these instructions", UNMEASURED_BY)
-    in_words = losses.in_words(unmeasured)
-    tables.grid(in_words, ["uncounted", "sites", "accesses", "lanes"], "not_measured", height=240)
-    pages.link("sites", "Each of them, with its line")
+    tables.grid(losses.in_words(ran), ["uncounted", "sites", "accesses", "lanes"], "not_measured", height=240)
+    pages.link("sites", "Each instruction, with its source line")
 
 
 def _links(between: pd.DataFrame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from snoopie import Trace
+from snoopie.analysis import losses
 from snoopie.analysis.selection import UNMEASURED_BY
 from visualizer.parts import remarks, tables
 from visualizer.session import state
@@ -30,4 +31,8 @@ def show() -> None:
             "show how often they ran; the bytes they moved are in no number of this app."
         )
         remarks.not_filtered("these instructions", UNMEASURED_BY)
-        tables.grid(unmeasured, NOT_MEASURED, "sites_not_measured", height=420)
+        ran = losses.that_ran(unmeasured)
+        if len(ran):
+            tables.grid(ran, NOT_MEASURED, "sites_not_measured", height=420)
+        if idle := losses.that_did_not_run(unmeasured):
+            st.caption(idle)

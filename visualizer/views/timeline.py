@@ -56,7 +56,7 @@ def show() -> None:
     with st.container(horizontal=True, gap="medium"):
         lanes = _lane_controls(lanes, every)
         address.keep_one("mouse", list(MOUSE))
-        st.segmented_control("The mouse", list(MOUSE), format_func=MOUSE.__getitem__, key="mouse", required=True)
+        st.segmented_control("Mouse", list(MOUSE), format_func=MOUSE.__getitem__, key="mouse", required=True)
     if len(lanes) > _MOST_LANES:
         st.caption(f"The first {_MOST_LANES} of {len(lanes)} lanes: filter processes or GPUs to see others.")
         lanes = lanes.head(_MOST_LANES)
@@ -159,12 +159,12 @@ def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> No
 
 
 def _selected(event: Any, blocks: pd.DataFrame, lanes: pd.DataFrame, key: str, whole: Time, origin: int) -> None:
-    """A part that was dragged over is looked at; a block that was clicked is told of, or looked at if it is of many."""
+    """A part that was dragged over is looked at; a clicked block is described, or looked at if it is of many."""
     boxes, points = event.selection.box, event.selection.points
-    told = repr((boxes, points))
-    if not (boxes or points) or st.session_state.get("timeline_selected") == (key, told):
+    chosen = repr((boxes, points))
+    if not (boxes or points) or st.session_state.get("timeline_selected") == (key, chosen):
         return
-    st.session_state["timeline_selected"] = (key, told)
+    st.session_state["timeline_selected"] = (key, chosen)
     if boxes:
         low, high = sorted(boxes[0]["x"])
         time = round(low) + origin, round(high) + origin

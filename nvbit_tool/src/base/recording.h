@@ -10,7 +10,7 @@ namespace snoopie {
 
 class Recording {
   public:
-    // From here on a child of this process that fork makes is told from it.
+    // From here on a child that fork makes can be distinguished from this process.
     Recording();
 
     // Whether anything is still recorded: not after the end, and not in a forked child.

@@ -9,7 +9,7 @@
 
 namespace snoopie {
 
-// Bytes of one element; 0 where the format knows no such thing (block-compressed, planar) or it cannot be told.
+// Bytes of one element; 0 where the format has no elements (block-compressed, planar) or is unknown.
 uint64_t element_bytes(const CUDA_ARRAY3D_DESCRIPTOR& array);
 uint64_t element_bytes(CUarray array);
 

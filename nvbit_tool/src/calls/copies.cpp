@@ -57,7 +57,7 @@ std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
     if (copy.elements_of) {
         const uint64_t element = element_bytes(copy.elements_of);
         if (element == 0) {
-            if (crosses(source, destination)) not_followed_("batched copies of arrays in block-compressed or planar formats,");
+            if (crosses(source, destination)) not_followed_("batched copies of arrays in block-compressed or planar formats");
             return std::nullopt;
         }
         row.bytes *= element;

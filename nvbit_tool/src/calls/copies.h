@@ -16,7 +16,7 @@ namespace snoopie {
 // Safe to call from any thread.
 class Copies {
   public:
-    // Works while `recording` says so; `not_followed` is told of copies that cannot be followed.
+    // Works while `recording` says so; `not_followed` is called for copies that cannot be followed.
     // `stack` is the calling thread's, 0 = unknown.
     Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
            NotFollowed not_followed);

@@ -35,7 +35,7 @@ CopyGraph GraphCopies::read(CUgraph graph) {
 
 void GraphCopies::instantiated(CUgraphExec executable, CUgraph graph, unsigned long long flags) {
     CopyGraph nodes = read(graph);
-    if (!nodes.empty() && flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) not_followed_("launches by kernels of graphs with copies,");
+    if (!nodes.empty() && flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) not_followed_("graphs with copies that kernels launch");
     graphs_.instantiated(executable, std::move(nodes));
 }
 

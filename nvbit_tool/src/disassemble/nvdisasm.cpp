@@ -39,7 +39,7 @@ bool keeps_from_caching(const std::string& argument) {
     return false;
 }
 
-// Parts are told apart by their lengths.
+// Parts are separated by their lengths.
 void add(Sha256* sum, char kind, std::string_view part) {
     const uint64_t bytes = part.size();
     sum->add({&kind, 1});

@@ -63,7 +63,7 @@ std::string driver_version();
 // Whether the context's GPU can have multicast objects.
 bool multicast_supported(CUcontext context);
 
-// The ordinal of a context's GPU, -1 if it cannot be told.
+// The ordinal of a context's GPU, -1 if it is unknown.
 int gpu_of(CUcontext context);
 
 // A stream as a call names it: null is one of the two default streams.
@@ -75,7 +75,7 @@ inline CUstream stream_of(CUstream stream, bool per_thread) {
 // Whether work that is given to the stream becomes part of a graph instead of running.
 bool capturing(CUstream stream);
 
-// The context of a stream; the current one for a default stream and where it cannot be told.
+// The context of a stream; the current one for a default stream and where it is unknown.
 CUcontext context_of(CUstream stream, CUcontext current);
 
 inline uint8_t owner_of_device(CUdevice ordinal) {

@@ -39,9 +39,9 @@ void Boarding::lose(Context& context, std::optional<Flight>* flight) {
     --tally_->boarded;
     ++tally_->lost;
     notices_->note_once(
-        "the kernel " + without_arguments((*flight)->function->name) +
-        " was launched in a non-blocking stream while the default stream was busy for long: its code could not be instrumented in time, "
-        "and the launch was not measured");
+        "kernel " + without_arguments((*flight)->function->name) +
+        " was launched in a non-blocking stream while the default stream was busy: it could not be instrumented in time, and the launch "
+        "was not measured");
     context.cancel(**flight);
     flight->reset();
 }

@@ -21,8 +21,8 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
 
 void GraphLaunches::node_disabled() {
     if (!recording_->on()) return;
-    const std::string text =
-        "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION " ends the program at the graph's launch";
+    const std::string text = "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION
+                             " will end the program at the graph's launch";
     if (notices_->note_once(text)) say(text);
 }
 
@@ -38,8 +38,8 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
     if (function.selected && is_updated(graph)) {
         ++tally_->lost;
         notices_->note_once(
-            "the program updates an executable CUDA graph (cudaGraphExecUpdate): what its kernels access afterwards is not "
-            "measured, because NVBit does not tell their launches apart any more");
+            "the program updates an executable CUDA graph (cudaGraphExecUpdate): its kernels are not measured from then on, because "
+            "NVBit can no longer distinguish their launches");
     } else if (function.selected && function.instrumented) {
         const std::unique_lock lock(function.launching);
         ++function.launches;
@@ -49,8 +49,8 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         if (launch.flight) boarding_->announce(*context, *launch.flight, call);
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
-        notices_->note_once("the kernel " + without_arguments(function.name) +
-                            " came into a CUDA graph unseen: its launches by the graph are not measured");
+        notices_->note_once("kernel " + without_arguments(function.name) +
+                            " entered a CUDA graph unnoticed: its launches by the graph are not measured");
     }
     nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
                         launch_handle);

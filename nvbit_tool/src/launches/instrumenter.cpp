@@ -236,8 +236,8 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     if (function->instrumented && !(function->by_table && has_arguments)) return false;
     std::unique_lock lock(mutex_);
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
-        notify_("the kernel " + without_arguments(function->name) +
-                " calls a recursive function that is linked separately, which NVBit cannot follow: it is not measured");
+        notify_("kernel " + without_arguments(function->name) +
+                " is not measured: it calls a recursive function that is linked separately, which NVBit does not support");
         function->instrumented = function->unmeasurable = true;
         return false;
     }
@@ -293,7 +293,7 @@ std::vector<CUfunction> Instrumenter::reachable(const Context& context, const La
             function->table_places.insert(wanted.begin(), wanted.end());
         } else {
             notify_(
-                "the work of an NCCL kernel is not laid out as expected: all functions that it could call are instrumented, which takes "
+                "the arguments of an NCCL kernel have an unknown layout: every function that it could call is instrumented, which takes "
                 "minutes");
             table = nullptr;
         }
@@ -340,8 +340,8 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const Module& module = module_of(handle, function);
     description.has_lines = module.lines.has_lines(description.mangled);
     if (description.kernel && module.launches.targets.count(description.mangled)) {
-        notify_("the kernel " + without_arguments(description.name) +
-                " can be launched by other kernels: what it accesses is not measured, whoever launches it");
+        notify_("kernel " + without_arguments(description.name) +
+                " can be launched by other kernels: its accesses are not measured, even where the host launches it");
         return {catalog_->add(description), nullptr};
     }
     const auto parameters = module.parameters.find(description.mangled);

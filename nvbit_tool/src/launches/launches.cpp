@@ -60,9 +60,9 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
     if (function.selected && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
         const std::string kernel = without_arguments(function.name);
-        notices_->note_once("the kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
-                            " while another GPU was current: NVBit does not follow it there; make its GPU current (cudaSetDevice) for "
-                            "the launch");
+        notices_->note_once("kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
+                            " while another GPU was current, which NVBit does not support: the launch was not measured; make the "
+                            "stream's GPU current (cudaSetDevice) before the launch");
     }
     return launch;
 }

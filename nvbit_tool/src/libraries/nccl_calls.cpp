@@ -25,7 +25,7 @@ constexpr int kInProgress = 7;
 
 constexpr uint64_t kLegacyStream = 1;  // CU_STREAM_LEGACY
 
-std::atomic<CollectiveSink*> told{nullptr};
+std::atomic<CollectiveSink*> receiver{nullptr};
 
 // Never destroyed: programs end communicators while they end themselves.
 Communicators& communicators() {
@@ -61,7 +61,7 @@ void close_group(bool carried_out) {
     if (!carried_out) return;
     for (const CollectiveGroup::Creation& creation : outcome.creations)
         if (*creation.handle) communicators().created(*creation.handle, creation.id);
-    CollectiveSink* sink = told;
+    CollectiveSink* sink = receiver;
     if (sink && !outcome.calls.empty()) sink->collectives(outcome.calls);
 }
 
@@ -147,7 +147,7 @@ int end_group(Real real, bool carries_out, Arguments... arguments) {
 
 }  // namespace
 
-void tell_collectives(CollectiveSink* sink) { told = sink; }
+void send_collectives_to(CollectiveSink* sink) { receiver = sink; }
 
 uint32_t current_collective_group(int gpu) { return group ? group->executing_on(gpu) : 0; }
 

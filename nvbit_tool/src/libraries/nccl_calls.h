@@ -20,8 +20,8 @@ class CollectiveSink {
     ~CollectiveSink() = default;
 };
 
-// Who is told from now on; it lives as long as the process. What ends earlier is passed on untold.
-void tell_collectives(CollectiveSink* sink);
+// Who receives them from now on; it lives as long as the process. Calls that end earlier are not reported.
+void send_collectives_to(CollectiveSink* sink);
 
 // The group that NCCL carries out on this thread at the moment, if it has a call on this GPU (ordinal); else 0.
 uint32_t current_collective_group(int gpu);

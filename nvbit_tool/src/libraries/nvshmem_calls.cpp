@@ -10,7 +10,7 @@ namespace snoopie {
 
 namespace {
 
-std::atomic<SymmetricSink*> told{nullptr};
+std::atomic<SymmetricSink*> receiver{nullptr};
 
 // The thread is in NVSHMEM, whose own calls of its public functions come here as well.
 thread_local bool inside = false;
@@ -37,7 +37,7 @@ void* allocate(const char* call, void* (*real)(Parameters...), size_t bytes, Par
     const bool outer = inside;
     const Inside in_nvshmem(&inside);
     void* const own = real(parameters...);
-    SymmetricSink* const sink = told;
+    SymmetricSink* const sink = receiver;
     if (own && !outer && sink) {
         attempt([&] {
             const SymmetricMemory memory{call, reinterpret_cast<uint64_t>(own), bytes,
@@ -51,7 +51,7 @@ void* allocate(const char* call, void* (*real)(Parameters...), size_t bytes, Par
 void release(void (*real)(void*), void* own) {
     if (!real) return;
     // Before NVSHMEM frees it, and another thread gets the same.
-    SymmetricSink* const sink = told;
+    SymmetricSink* const sink = receiver;
     if (own && !inside && sink) attempt([&] { sink->symmetric_freed(reinterpret_cast<uint64_t>(own)); });
     const Inside in_nvshmem(&inside);
     real(own);
@@ -59,7 +59,7 @@ void release(void (*real)(void*), void* own) {
 
 }  // namespace
 
-void tell_symmetric_memory(SymmetricSink* sink) { told = sink; }
+void send_symmetric_memory_to(SymmetricSink* sink) { receiver = sink; }
 
 }  // namespace snoopie
 

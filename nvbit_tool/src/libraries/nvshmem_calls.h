@@ -28,7 +28,7 @@ class SymmetricSink {
     ~SymmetricSink() = default;
 };
 
-// Who is told from now on; it lives as long as the process. What ends earlier is passed on untold.
-void tell_symmetric_memory(SymmetricSink* sink);
+// Who receives them from now on; it lives as long as the process. Calls that end earlier are not reported.
+void send_symmetric_memory_to(SymmetricSink* sink);
 
 }  // namespace snoopie

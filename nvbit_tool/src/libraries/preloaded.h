@@ -25,7 +25,7 @@ Function* hidden_function(Function*, const char* name, const void* caller, const
     void* found = nullptr;
     attempt([&] {
         found = next_function(name, caller);
-        if (!found) say("the program calls " + std::string(name) + ", which no loaded library has: the call " + else_the_call);
+        if (!found) say("the program calls " + std::string(name) + ", but no loaded library has it: the call " + else_the_call);
     });
     return reinterpret_cast<Function*>(found);
 }

@@ -24,7 +24,7 @@ class Exports {
     // In shared memory, where files vanish with the machine's next start.
     static std::string default_folder();
 
-    // A handle's bytes and the GPU's UUID. False if other processes cannot be told.
+    // A handle's bytes and the GPU's UUID. False if other processes cannot be informed.
     bool publish(std::string_view handle, const std::string& uuid);
 
     // The UUID that this or another live process published last for the handle.

@@ -10,7 +10,7 @@ void Memory::attach(Context* context, std::unique_ptr<ProbeMemory> memory) {
     // Under the lock from here on no change is missed: it is either in pages() or published to this context.
     std::unique_lock lock(publishing_);
     if (!memory->set_pages({measured(map_.pages()), {}}))
-        notify_("GPU " + std::to_string(context->gpu()) + " learned late of allocations: accesses to them may be missing");
+        notify_("GPU " + std::to_string(context->gpu()) + " learned of allocations too late: accesses to them may be missing");
     context->give_memory(std::move(memory));
     contexts_.push_back(context);
 }
@@ -101,7 +101,7 @@ void Memory::publish(const MapChanges& changed) {
     for (Context* context : contexts_) {
         const CurrentContext current(context->handle());
         if (!context->memory()->set_pages(changes))
-            notify_("GPU " + std::to_string(context->gpu()) + " learned late of an allocation: accesses to it may be missing");
+            notify_("GPU " + std::to_string(context->gpu()) + " learned of an allocation too late: accesses to it may be missing");
     }
 }
 

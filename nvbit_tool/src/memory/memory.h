@@ -57,7 +57,7 @@ class Memory {
     bool reaches_foreign(uint8_t issuer) const { return reach_.reaches_foreign(issuer, map_, host_); }
 
   private:
-    // What the devices are told: without the host's memory if that is not measured.
+    // What the devices receive: without the host's memory if that is not measured.
     std::vector<PageRange> measured(std::vector<PageRange> ranges) const;
     // The caller holds publishing_.
     void publish(const MapChanges& changed);

@@ -68,7 +68,7 @@ int64_t NvmlMemory::used_by_this_process(void* device) const {
     const auto pid = static_cast<unsigned>(getpid());
     // In a container, a process has another number than NVML knows it by.
     for (unsigned i = 0; i < count; ++i)
-        if (processes[i].pid == pid) return static_cast<int64_t>(processes[i].used);  // which is all ones where it is not told: -1
+        if (processes[i].pid == pid) return static_cast<int64_t>(processes[i].used);  // which is all ones where it is unknown: -1
     return -1;
 }
 

@@ -36,7 +36,7 @@ struct Group {
     bool dense;  // all lanes of the warp, side by side
 };
 
-// Of the `lanes` that take part, with the page byte of each. What of an access touches one owner's memory is told apart by object only as a
+// Of the `lanes` that take part, with the page byte of each. What of an access touches one owner's memory is divided by object only as a
 // whole: where it touches several, the page byte becomes the owner's. Without loops and with few values, so that the probe needs no stack:
 // that would cost every access that is local.
 template <class Warp>

@@ -18,7 +18,7 @@ std::variant<Options, OptionError> read_options(const Environment& environment) 
         const char* given = environment(variable);
         const std::string value = trim(given ? given : "");
         if (!value.empty() && !rule.read(rule, value, &options))
-            return OptionError{std::string(variable) + "=" + value + ": write " + rule.allowed()};
+            return OptionError{std::string(variable) + "=" + value + ": use " + rule.allowed()};
     }
     return options;
 }

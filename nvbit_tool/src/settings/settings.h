@@ -121,8 +121,8 @@ inline constexpr Setting kSettings[] = {
      "the nvdisasm to run for functions that the cache does not have",
      text("a program, by its path or its name on PATH", "", check_nothing, show_default<kDefaultNvdisasm>)},
     {"PROBES", "--probes WHICH", "probes",
-     "which accesses of measured kernels run probes: live leaves out those that cannot leave their GPU, launch by launch, by what the "
-     "parameters point to; full runs all probes; check does so and reports each access that live would have missed",
+     "which accesses of measured kernels run probes: live leaves out those whose parameters point only to their GPU's own memory, launch by "
+     "launch; full runs all probes; check does too, and reports each access that live would have missed",
      choice<&Options::probes>("live|full|check")},
     {"PACKING", "", "packing",
      "how many accesses may share one injected call; 1 gives each its own, for comparison",

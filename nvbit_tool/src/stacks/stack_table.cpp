@@ -167,7 +167,7 @@ uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const Python
     rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(std::min(behind_interpreter, rest.size())), frames.begin(), frames.end());
     if (rest.empty() && !addresses.empty() && !ends_in_driver_) {
         ends_in_driver_ = true;
-        notify_("call stacks end in the driver, whose code has no unwind information: who called is not known");
+        notify_("call stacks end inside the CUDA driver, which has no unwind information: the program's own frames are unknown");
     }
     uint32_t stack = 0;
     for (auto frame = rest.rbegin(); frame != rest.rend(); ++frame) stack = child(*frame, stack);
@@ -179,8 +179,7 @@ uint32_t StackTable::child(uint32_t frame, uint32_t caller) {
     if (stacks_.size() >= kMostStacks) {
         const auto found = stacks_.find(key);
         if (found != stacks_.end()) return found->second;
-        if (!full_)
-            notify_("the program has more than " + std::to_string(kMostStacks) + " different call stacks: later ones are cut short");
+        if (!full_) notify_("the program has more than " + std::to_string(kMostStacks) + " distinct call stacks: new ones are truncated");
         full_ = true;
         return caller;
     }
@@ -240,8 +239,8 @@ void StackTable::write_symbols(std::chrono::milliseconds limit, void (*on_thread
     bool whole = true;
     const std::vector<Symbols> found = symbolize(std::move(addresses), limit, on_thread, &whole);
     if (!whole)
-        notify_("functions and lines of call stacks took more than " + std::to_string(limit.count()) +
-                " ms to find: some frames are shown as a place in their file");
+        notify_("resolving call stacks took longer than " + std::to_string(limit.count()) +
+                " ms: some frames show an address in their file instead of a function and a line");
     for (size_t i = 0; i < found.size(); ++i) {
         u1 level = 0;
         for (const Symbol& symbol : found[i])

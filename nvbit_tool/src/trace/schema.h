@@ -47,14 +47,14 @@ constexpr int kFormatVersion = 3;
     C(function, u4, "", role::row_or_none("strings"), "inlined function that the line belongs to, 0 = none") \
     C(inlined_at, u4, "", role::row_or_none("lines"), "the line that this one was inlined at, 0 = not inlined")
 
-#define SNOOPIE_FUNCTIONS(C)                                                                                  \
-    C(id, u4, "", role::id, "1, 2, 3, …")                                                                     \
-    C(name, u4, "", role::row_or_none("strings"), "demangled name")                                           \
-    C(mangled, u4, "", role::row_or_none("strings"), "mangled name")                                          \
-    C(kernel, u1, "", role::flag, "1 = a kernel, 0 = a device function that kernels call")                    \
-    C(has_lines, u1, "", role::flag,                                                                          \
-      "1 = its source lines are known, 0 = not: compile with nvcc -lineinfo, record with CODE_ATTRIBUTION=1") \
-    C(first_site, u4, "", role::optional(role::later_row("sites")), "id of its first site, 0 = it has none")  \
+#define SNOOPIE_FUNCTIONS(C)                                                                                      \
+    C(id, u4, "", role::id, "1, 2, 3, …")                                                                         \
+    C(name, u4, "", role::row_or_none("strings"), "demangled name")                                               \
+    C(mangled, u4, "", role::row_or_none("strings"), "mangled name")                                              \
+    C(kernel, u1, "", role::flag, "1 = a kernel, 0 = a device function that kernels call")                        \
+    C(has_lines, u1, "", role::flag,                                                                              \
+      "1 = its source lines are known, 0 = unknown: compile with nvcc -lineinfo, record with CODE_ATTRIBUTION=1") \
+    C(first_site, u4, "", role::optional(role::later_row("sites")), "id of its first site, 0 = it has none")      \
     C(sites, u4, "", role::optional({}), "number of its sites; their ids are consecutive")
 
 #define SNOOPIE_SITES(C)                                                                               \
@@ -74,24 +74,24 @@ constexpr int kFormatVersion = 3;
     C(path, u4, "", role::row_or_none("strings"), "file that the code was loaded from") \
     C(build_id, u4, "", role::row_or_none("strings"), "its build id in hexadecimal, 0 = it has none")
 
-#define SNOOPIE_FRAMES(C)                                                                                                      \
-    C(id, u4, "", role::id, "1, 2, 3, …")                                                                                      \
-    C(module, u4, "", role::row_or_none("modules"), "the file that holds the code, 0 = a frame of Python, or code of no file") \
-    C(address, u8, "bytes", role::address, "of the call, as the file numbers its addresses; 0 = a frame of Python")
+#define SNOOPIE_FRAMES(C)                                                                                                   \
+    C(id, u4, "", role::id, "1, 2, 3, …")                                                                                   \
+    C(module, u4, "", role::row_or_none("modules"), "the file that holds the code, 0 = a Python frame, or code in no file") \
+    C(address, u8, "bytes", role::address, "of the call, as in the file; 0 = a Python frame")
 
 #define SNOOPIE_STACKS(C)                                        \
     C(id, u4, "", role::id, "1, 2, 3, …")                        \
     C(frame, u4, "", role::row("frames"), "the innermost frame") \
     C(caller, u4, "", role::row_or_none("stacks"), "the stack without it, 0 = it is the outermost")
 
-// What a frame was, found when the process ends; of Python, at once.
-#define SNOOPIE_SYMBOLS(C)                                                                          \
-    C(frame, u4, "", role::row("frames"), "the frame")                                              \
-    C(level, u1, "", {}, "0 = the innermost function; each further one has that before it inlined") \
-    C(function, u4, "", role::row_or_none("strings"), "demangled name, 0 = unknown")                \
-    C(file, u4, "", role::row_or_none("strings"), "source file, 0 = unknown")                       \
-    C(line, u4, "", {}, "line number, 0 = unknown")                                                 \
-    C(code, u4, "", role::row_or_none("strings"), "what the source has there, 0 = it could not be read")
+// What a frame is: looked up when the process ends, or at once for Python.
+#define SNOOPIE_SYMBOLS(C)                                                                        \
+    C(frame, u4, "", role::row("frames"), "the frame")                                            \
+    C(level, u1, "", {}, "0 = the innermost function; each higher one has the one below inlined") \
+    C(function, u4, "", role::row_or_none("strings"), "demangled name, 0 = unknown")              \
+    C(file, u4, "", role::row_or_none("strings"), "source file, 0 = unknown")                     \
+    C(line, u4, "", {}, "line number, 0 = unknown")                                               \
+    C(code, u4, "", role::row_or_none("strings"), "the source text there, 0 = it could not be read")
 
 #define SNOOPIE_LAUNCHES(C)                                                                                 \
     C(id, u4, "", role::id, "rising in the order of launching")                                             \
@@ -120,15 +120,15 @@ constexpr int kFormatVersion = 3;
     C(lanes, u8, "", {}, "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
     C(sectors, u8, "32 bytes", {}, "distinct 32-byte sectors touched, summed over the accesses")                                        \
     C(object, u4, "", role::optional(role::row_or_none("objects")),                                                                     \
-      "the allocation touched, 0 = not told from others of this owner, or several at once")
+      "the allocation touched, 0 = several at once, or not distinguishable from others of this owner")
 
 #define SNOOPIE_SAMPLING(C)                                       \
     C(function, u4, "", role::row("functions"), "the kernel")     \
     C(gpu, u1, "", role::gpu, "issuer: the GPU that ran it")      \
     C(launches, u8, "", {}, "launches of the kernel on this GPU") \
-    C(measured, u8, "", {}, "of these, launches that were measured; counts are of them alone")
+    C(measured, u8, "", {}, "of these, measured launches; counts cover only them")
 
-// What many accesses have in common: a record says only where and when.
+// What many accesses have in common; a record has only the place and the time.
 #define SNOOPIE_PATTERNS(C)                                              \
     C(id, u4, "", role::id, "1, 2, 3, …, without a gap")                 \
     C(launch, u4, "", role::row("launches"), "the launch")               \
@@ -153,7 +153,7 @@ constexpr int kFormatVersion = 3;
 #define SNOOPIE_SCATTERED(C) \
     SNOOPIE_PATTERN(C)       \
     SNOOPIE_MOMENT(C)        \
-    C(addresses, delta8x32, "bytes", role::address, "address of each lane; of one that the mask lacks, any")
+    C(addresses, delta8x32, "bytes", role::address, "address of each lane; undefined for a lane that is not in the mask")
 
 #define SNOOPIE_BULK(C)                                                                                   \
     SNOOPIE_PATTERN(C)                                                                                    \
@@ -169,12 +169,12 @@ constexpr int kFormatVersion = 3;
     C(destination, u1, "", role::owner, "owner of the memory written")                                    \
     C(source_address, u8, "bytes", role::address, "first address read, 0 for an array")                   \
     C(destination_address, u8, "bytes", role::address, "first address written, 0 for an array")           \
-    C(bytes, u8, "bytes", {}, "bytes moved; of a prefetch, bytes that it was for")                        \
+    C(bytes, u8, "bytes", {}, "bytes moved; of a prefetch, bytes requested")                              \
     C(gpu, u1, "", role::gpu_or_unknown, "issuer: the GPU of the context or stream that carries it out")  \
     C(stream, u8, "", role::handle, "CUDA stream handle")                                                 \
     C(thread, u4, "", {}, "host thread that called")                                                      \
     C(start, u8, "ns", {}, "host time when the call began")                                               \
-    C(end, u8, "ns", {}, "host time when the call returned; an asynchronous copy may go on")              \
+    C(end, u8, "ns", {}, "host time when the call returned; an asynchronous copy may still run")          \
     C(stack, u4, "", role::optional(role::row_or_none("stacks")), "who called, 0 = unknown")
 
 #define SNOOPIE_COLLECTIVES(C)                                                                                  \
@@ -186,7 +186,7 @@ constexpr int kFormatVersion = 3;
     C(count, u8, "", {}, "elements, as the call was given them")                                                \
     C(bytes, u8, "bytes", {}, "size of the larger of this rank's buffers")                                      \
     C(peer, i4, "", {}, "root, or peer of a send or receive; -1 = has none")                                    \
-    C(communicator, u8, "", role::handle, "the same in all its processes where it was made from a unique id")   \
+    C(communicator, u8, "", role::handle, "equal in all its processes if it was created from a unique id")      \
     C(rank, u4, "", {}, "this rank in the communicator")                                                        \
     C(ranks, u4, "", {}, "number of ranks")                                                                     \
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of this rank")                                                    \
@@ -218,9 +218,9 @@ constexpr int kFormatVersion = 3;
     C(thread, u4, "", role::optional({}), "host thread that called") \
     C(by, u1, "", role::optional(role::flag), "0 = a call, 1 = the end of its context")
 
-// Rows of one (call, kernel, thread, gpu, direction) are added up: each is of the time since the one before it.
+// The rows of one (call, kernel, thread, gpu, direction) have to be added up: each covers the time since the one before.
 #define SNOOPIE_CALL_TOTALS(C)                                                                   \
-    C(time, u8, "ns", {}, "host time until which the row counts")                                \
+    C(time, u8, "ns", {}, "host time up to which the row counts")                                \
     C(call, u4, "", role::row_or_none("strings"), "the driver call")                             \
     C(kernel, u4, "", role::row_or_none("strings"), "of a launch: demangled name of the kernel") \
     C(thread, u4, "", {}, "host thread that called")                                             \
@@ -238,15 +238,15 @@ constexpr int kFormatVersion = 3;
     C(thread, u4, "", {}, "host thread that called")                                            \
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none") \
     C(log2, u1, "", role::log2, "calls that took at least 2^log2 ns and less than twice that")  \
-    C(calls, u8, "", {}, "number of calls, to be added up")
+    C(calls, u8, "", {}, "number of calls; add up the rows")
 
 #define SNOOPIE_CALL_ERRORS(C)                                                                  \
     C(call, u4, "", role::row_or_none("strings"), "the driver call")                            \
     C(thread, u4, "", {}, "host thread that called")                                            \
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none") \
     C(code, i4, "", {}, "what it returned")                                                     \
-    C(name, u4, "", role::row_or_none("strings"), "the driver's name of that")                  \
-    C(calls, u8, "", {}, "number of calls, to be added up")
+    C(name, u4, "", role::row_or_none("strings"), "the driver's name for it")                   \
+    C(calls, u8, "", {}, "number of calls; add up the rows")
 
 #define SNOOPIE_CALLS(C)                                                                         \
     C(id, u4, "", role::id, "1, 2, 3, …")                                                        \
@@ -260,17 +260,17 @@ constexpr int kFormatVersion = 3;
     C(code, i4, "", {}, "what it returned, 0 = success")                                         \
     C(bytes, u8, "bytes", {}, "bytes copied, set or allocated; 0 if it failed")
 
-#define SNOOPIE_SPANS(C)                                                                                                 \
-    C(launch, u4, "", role::row("launches"), "the launch")                                                               \
-    C(start, u8, "ns", {}, "when the GPU came to it, in host time; one that was idle waits for it some µs from then on") \
-    C(end, u8, "ns", {}, "when it had ended")
+#define SNOOPIE_SPANS(C)                                                                                        \
+    C(launch, u4, "", role::row("launches"), "the launch")                                                      \
+    C(start, u8, "ns", {}, "when the GPU reached it, in host time; an idle GPU begins to run it some µs later") \
+    C(end, u8, "ns", {}, "when it ended")
 
-#define SNOOPIE_MEMORY_USE(C)                                                                                 \
-    C(time, u8, "ns", {}, "host time")                                                                        \
-    C(gpu, u1, "", role::gpu, "the GPU")                                                                      \
-    C(used, i8, "bytes", {}, "memory in use on the GPU by everybody, as the driver reports it; -1 = unknown") \
-    C(own, i8, "bytes", {}, "of this, by this process; -1 = unknown")                                         \
-    C(pool_reserved, i8, "bytes", {}, "held by memory pools of this process; -1 = unknown")                   \
+#define SNOOPIE_MEMORY_USE(C)                                                                                     \
+    C(time, u8, "ns", {}, "host time")                                                                            \
+    C(gpu, u1, "", role::gpu, "the GPU")                                                                          \
+    C(used, i8, "bytes", {}, "memory in use on the GPU by all processes, as the driver reports it; -1 = unknown") \
+    C(own, i8, "bytes", {}, "of this, by this process; -1 = unknown")                                             \
+    C(pool_reserved, i8, "bytes", {}, "held by memory pools of this process; -1 = unknown")                       \
     C(pool_used, i8, "bytes", {}, "of this, handed out; -1 = unknown")
 
 #define SNOOPIE_NOTICES(C)             \

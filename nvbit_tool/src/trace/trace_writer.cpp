@@ -172,7 +172,7 @@ void TraceWriter::write_block(Block& block) {
     }
     failed_ = true;
     // Leave only whole blocks behind.
-    if (ftruncate(fd_, static_cast<off_t>(bytes_written_.load())) != 0) reason += "; the last block is cut";
+    if (ftruncate(fd_, static_cast<off_t>(bytes_written_.load())) != 0) reason += "; the last block is truncated";
     std::unique_lock lock(mutex_);
     error_ = reason;
 }

@@ -26,7 +26,7 @@ class Printer : public snoopie::CollectiveSink {
 
 void tell() {
     static Printer& printer = *new Printer;
-    snoopie::tell_collectives(&printer);
+    snoopie::send_collectives_to(&printer);
 }
 
 // Unless the program is to say when.

@@ -18,7 +18,7 @@ class Printer : public snoopie::SymmetricSink {
 
 __attribute__((constructor)) void begin() {
     static Printer& printer = *new Printer;
-    snoopie::tell_symmetric_memory(&printer);
+    snoopie::send_symmetric_memory_to(&printer);
 }
 
 }  // namespace

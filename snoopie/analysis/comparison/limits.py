@@ -37,13 +37,13 @@ class Limit:
         metric, colon, amount = text.partition(":")
         if metric not in METRICS or not colon:
             raise UsageError(
-                f"{text} is no limit", f"write METRIC:AMOUNT, as in bytes:5%; METRIC is one of {', '.join(METRICS)}"
+                f"{text} is not a limit", f"use METRIC:AMOUNT, as in bytes:5%; METRIC is one of {', '.join(METRICS)}"
             )
         found = _AMOUNT.fullmatch(amount)
         # "10M" of bytes would be 10^6 to some and 2^20 to others.
         if found is None or (found[2] not in ("", "%") and found[2].endswith("B") != (_in_bytes(metric))):
             example = "5%, 10MiB or 0" if _in_bytes(metric) else "5%, 10K or 0"
-            raise UsageError(f"{amount or 'nothing'} is no amount of {metric}", f"write, for example, {example}")
+            raise UsageError(f"{amount or 'nothing'} is not an amount of {metric}", f"use, for example, {example}")
         return cls(metric, Fraction(found[1]) * _unit(found[2]), found[2] == "%", amount)
 
     def exceeded(self, summary: pd.DataFrame) -> str | None:
@@ -55,7 +55,7 @@ class Limit:
         b: Any = summary["b"][self.metric]
         if a is None or b is None:
             raise SnoopieError(
-                f"{self.metric} is not known of {'A' if a is None else 'B'}", "leave this limit out, or record it again"
+                f"{self.metric} is unknown for {'A' if a is None else 'B'}", "leave this limit out, or record it again"
             )
         allowed = self.amount * a if self.relative else self.amount
         if b - a <= allowed:

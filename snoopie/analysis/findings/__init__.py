@@ -1,4 +1,4 @@
-"""Findings: rules that look for what makes traffic between GPUs dear, each with its numbers, threshold and remedy.
+"""Findings: rules that look for expensive traffic between GPUs, each with its numbers, threshold and remedy.
 
 One module a rule, or a pair of them; their thresholds are all in `thresholds`.
 """

@@ -14,7 +14,7 @@ import pandas as pd
 from snoopie.analysis.host.copies import ORDERS, Order
 from snoopie.errors import UsageError
 
-# What a row of sums can be told apart by, beside the call, the kernel and the direction.
+# What distinguishes a row of sums, besides the call, the kernel and the direction.
 KEYS = ("process", "thread", "gpu")
 # The share of the calls that took no longer, by column.
 PERCENTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
@@ -106,7 +106,7 @@ def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: O
     """The first calls of that name, in that order: event process thread gpu (label) kernel direction began (ns after
     the earliest of all) host_ns (time in the call) bytes returned (a code)."""
     if order not in ORDERS:
-        raise UsageError(f"calls have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+        raise UsageError(f"calls cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     earliest = calls["start"].min() if len(calls) else 0
     table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event").rename(columns={"code": "returned"})
     table = table.assign(began=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
@@ -140,7 +140,7 @@ def checked_keys(keys: Iterable[str]) -> list[str]:
     keys = list(dict.fromkeys(keys))
     for key in keys:
         if key not in KEYS:
-            raise UsageError(f"calls have no {key!r} to be told apart by", f"use {', '.join(KEYS)}")
+            raise UsageError(f"calls cannot be divided by {key!r}", f"use {', '.join(KEYS)}")
     return keys
 
 

@@ -72,7 +72,7 @@ def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limi
     """The first copies in that order: copy process from to issuer (labels) kind call bytes stream thread began
     (ns after the earliest of all) host_ns (time in the call)."""
     if order not in ORDERS:
-        raise UsageError(f"copies have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+        raise UsageError(f"copies cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     table = counted(copies).assign(copy=copies.index).rename(columns=_ENDS)
     table["began"] = table["start"] - (table["start"].min() if len(table) else 0)
     table = table.sort_values([order, "copy"], ascending=[order == "start", True], ignore_index=True).head(limit)

@@ -32,7 +32,7 @@ def single(
 ) -> pd.DataFrame:
     """The first launches in that order: _COLUMNS, see `Trace.single_launches`. ``when`` is the `timeline.timeline`."""
     if order not in ORDERS:
-        raise UsageError(f"launches have no order {order!r}", f"use one of {', '.join(ORDERS)}")
+        raise UsageError(f"launches cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     sums = _of_launches(launches, traffic)
     begun, ended = when["start"].to_numpy(), when["end"].to_numpy()
     ran = np.where(when["spanned"].to_numpy(), ended - begun, -1)

@@ -170,8 +170,8 @@ def peaks(changes: pd.DataFrame) -> pd.DataFrame:
 def watermark(
     objects: pd.DataFrame, changes: pd.DataFrame, label: Label, stack_label: StackLabel, *, total: bool = False
 ) -> pd.DataFrame:
-    """process device (label) time peak (bytes) stack source (of the stack) call kind objects bytes: what there was at
-    the peak of each process and device by who had made it, most bytes first.
+    """process device (label) time peak (bytes) stack source (of the stack) call kind objects bytes: the
+    allocations at the peak of each process and device, by call site, most bytes first.
 
     ``total``: at the peak of their sum; process is then ALL and the device "all".
     """
@@ -211,7 +211,7 @@ def leaks(
     objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel
 ) -> pd.DataFrame:
     """process device (label) state (one of STATES) stack source (of the stack) call kind objects bytes: what no call
-    had freed when the program began to exit, by who had made it; by state, then most bytes first.
+    had freed when the program began to exit, by call site; by state, then most bytes first.
 
     Of pools: the bytes that they held at the end and had not handed out, by the driver (``use``, of memory_use), as 0
     objects.

@@ -200,9 +200,9 @@ def divided(counts: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
     tell keeps the object 0. Sums over objects stay those of the counts.
     """
     values = list(_counts.VALUES)
-    told = counts["object"].to_numpy() > 0
-    known = counts[told].assign(exact=True)
-    rest = counts[~told]
+    attributed = counts["object"].to_numpy() > 0
+    known = counts[attributed].assign(exact=True)
+    rest = counts[~attributed]
     if rest.empty or recorded.empty:
         return pd.concat([known, rest.assign(exact=True)], ignore_index=True)
     # Records of objects that the counts name are not of the rest.

@@ -35,7 +35,7 @@ class Mapping:
         built, _, here = text.partition("=")
         if not built.strip() or not here.strip():
             raise UsageError(
-                f"{text} does not map one folder to another", "write BUILT=HERE, such as /build/app=/home/me/app"
+                f"{text} does not map one folder to another", "use BUILT=HERE, such as /build/app=/home/me/app"
             )
         return cls(built.strip(), here.strip())
 

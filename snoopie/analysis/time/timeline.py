@@ -103,7 +103,7 @@ def over_time(moves: pd.DataFrame, bins: int, first: int | None = None, last: in
     amounts = _until(amounts, start, end, last) - _until(amounts, start, end, first)
     start, end = np.maximum(start, first), np.minimum(end, last)
     width = max(-(-(last - first) // bins), _NARROWEST)
-    # Places are small numbers: both ends in one, because that is sooner told apart than two.
+    # Places are small numbers: both ends in one, because one is compared faster than two.
     near, far = (moves[end].to_numpy() for end in pair)
     base, count = int(far.min()), int(far.max()) - int(far.min()) + 1
     groups, present = pd.factorize(near * count + (far - base))

@@ -1,4 +1,4 @@
-"""Calls of NCCL, with the traffic of the kernels that carried them out.
+"""NCCL calls, with the traffic of the kernels that carried them out.
 
 What belongs together is a *unit*: the calls of one group on one GPU, and the kernels of that group there. A kernel
 can carry out several calls; its traffic is the unit's and is never divided among them.

@@ -25,5 +25,5 @@ def ends(reading: Reading) -> tuple[str, str]:
 def checked(initiated: Initiated) -> Initiated:
     """The side; UsageError where there is none of the name."""
     if initiated not in INITIATED:
-        raise UsageError(f"there is no side {initiated!r} that initiates", "use 'device', 'host' or 'both'")
+        raise UsageError(f"nothing is initiated by {initiated!r}", "use 'device', 'host' or 'both'")
     return initiated

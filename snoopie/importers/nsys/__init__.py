@@ -15,7 +15,7 @@ import snoopie
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.nsys import activity, calls, memory, stacks
+from snoopie.importers.nsys import calls, gpu_work, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
 from snoopie.importers.nsys.report import Devices, Report, program, read_devices, read_report
 from snoopie.importers.output import trace_paths, write_all
@@ -26,7 +26,7 @@ __all__ = ["import_nsys"]
 # The tables of which rows belong to a process, with the column that says to which.
 _OF_PROCESS = (
     (calls.TABLE, "globalTid"),
-    *((table, "globalPid") for table in (activity.KERNELS, activity.COPIES, activity.SETS, memory.TABLE)),
+    *((table, "globalPid") for table in (gpu_work.KERNELS, gpu_work.COPIES, gpu_work.SETS, memory.TABLE)),
 )
 # A report of more processes than any machine runs under a profiler.
 _MOST_PROCESSES = 4096
@@ -59,9 +59,7 @@ def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Pr
 def _processes(database: Database) -> list[int]:
     if not any(database.has(table) for table, _ in _OF_PROCESS):
         if database.has("StringIds"):
-            raise SnoopieError(
-                f"{database.path} has no activity of CUDA", "record it with: nsys profile --trace=cuda …"
-            )
+            raise SnoopieError(f"{database.path} has no CUDA activity", "record it with: nsys profile --trace=cuda …")
         raise SnoopieError(
             f"{database.path} is a database, but not of Nsight Systems",
             "make one with: nsys export --type sqlite REPORT.nsys-rep",
@@ -69,7 +67,7 @@ def _processes(database: Database) -> list[int]:
     # Where nothing says whose the rows are, they are one process's, whose number is not known.
     processes = database.processes(_OF_PROCESS) or [0]
     if len(processes) > _MOST_PROCESSES:
-        raise SnoopieError(f"{database.path} claims to be of {len(processes)} processes", "export the report again")
+        raise SnoopieError(f"{database.path} claims to have {len(processes)} processes", "export the report again")
     return processes
 
 
@@ -79,15 +77,15 @@ def _write(
     """Writes the trace of one process; returns the sentences on what it lacks."""
     host = report.host_times
     made, wrong = calls.read_calls(database, process, only)
-    kernels = activity.read_kernels(database, made, process, only)
-    copies = activity.read_copies(database, made, process, only)
-    sets = activity.read_sets(database, made, process, only)
+    kernels = gpu_work.read_kernels(database, made, process, only)
+    copies = gpu_work.read_copies(database, made, process, only)
+    sets = gpu_work.read_sets(database, made, process, only)
     events, wrong_events = memory.read_memory(database, made, process, only)
     wrong += kernels.wrong + copies.wrong + sets.wrong + wrong_events
     check_sums(database.path, [made.end - made.start, copies.column("bytes"), sets.column("bytes"), events.bytes])
 
     devices = read_devices(database, report, process, [kernels.device, copies.device, sets.device, events.device])
-    ends = activity.ends_of(copies, devices)
+    ends = gpu_work.ends_of(copies, devices)
     owner = memory.owners(events, devices)
     allocations = ~events.frees
     gpu = devices.places(kernels.device)
@@ -115,8 +113,8 @@ def _write(
         strings = database.strings(np.unique(made.name).tolist())
         names = _interned(writer, made.name, lambda number: calls.call_name(strings[number]))
         stack = stacks.stacks_of(made.chain, *stacks.write_stacks(writer, database, chains, made.chain))
-        homeless = activity.write_kernels(writer, database, kernels, gpu, made, stack, host)
-        copy_bytes = activity.write_copies(writer, copies, ends, copier, made, names, stack, host)
+        homeless = gpu_work.write_kernels(writer, database, kernels, gpu, made, stack, host)
+        copy_bytes = gpu_work.write_copies(writer, copies, ends, copier, made, names, stack, host)
         lost = memory.write_memory(writer, events, owner, made, names, stack, host)
         calls.write_calls(writer, made, names, host)
         notices = [
@@ -155,12 +153,12 @@ def _range(times: Sequence[Ints], host: Callable[[Ints], Ints]) -> tuple[int, in
 def _lacks(database: Database, report: Report, devices: Devices, stacks_known: bool) -> list[str]:
     """What nsys cannot record, what it was not told to record, and what its version does not say."""
     sentences = [
-        "Nsight Systems does not see which memory kernels access: what their loads and stores moved between GPUs is "
-        "not in this trace."
+        "Nsight Systems does not record which memory kernels access: the traffic of their loads and stores is not in "
+        "this trace."
     ]
     if not database.has(calls.TABLE):
         sentences.append(
-            "The report has no calls of CUDA, so nothing says who allocated, launched or copied: record it with nsys "
+            "The report has no CUDA calls, so nothing says who allocated, launched or copied: record it with nsys "
             "profile --trace=cuda."
         )
     elif not stacks_known:
@@ -172,19 +170,20 @@ def _lacks(database: Database, report: Report, devices: Devices, stacks_known: b
         sentences.append(
             "The report has no allocations: record it with nsys profile --trace=cuda --cuda-memory-usage=true."
         )
-    if database.has(activity.GRAPHS):
+    if database.has(gpu_work.GRAPHS):
         sentences.append(
             "The report has CUDA graphs only as a whole, not their kernels and copies: record it with nsys profile "
             "--cuda-graph-trace=node."
         )
     if not report.epoch:
         sentences.append(
-            "The report does not say when it began (a newer nsys does): times count from the beginning of its session."
+            "The report does not say when it began (newer versions of nsys do): times count from the start of its "
+            "session."
         )
     if devices.invented:
         sentences.append(
-            "The report does not say the UUID of a GPU (a newer nsys does): it has a name made of host and number, and "
-            "is not recognised in other traces."
+            "The report lacks the UUID of a GPU (newer versions of nsys record it): it is named by host and number, "
+            "and is not recognised in other traces."
         )
     return sentences
 
@@ -192,13 +191,11 @@ def _lacks(database: Database, report: Report, devices: Devices, stacks_known: b
 def _oddities(wrong: int, lost: int, copies: int) -> list[str]:
     sentences = []
     if lost:
-        what = "1 free ends an allocation" if lost == 1 else f"{lost} frees end allocations"
-        sentences.append(f"{what} that the report does not have, made before it began.")
+        what = "1 free is of an allocation" if lost == 1 else f"{lost} frees are of allocations"
+        sentences.append(f"{what} made before the report began.")
     if wrong:
-        what = "1 row of the report makes" if wrong == 1 else f"{wrong} rows of the report make"
-        sentences.append(f"{what} no sense and {'is' if wrong == 1 else 'are'} left out.")
+        what = "1 invalid row of the report was" if wrong == 1 else f"{wrong} invalid rows of the report were"
+        sentences.append(f"{what} skipped.")
     if copies:
-        sentences.append(
-            "Times of copies are those on the GPU, as Nsight Systems measured them, not those of the calls."
-        )
+        sentences.append("Copies have their times on the GPU, as Nsight Systems measured them, not those of the calls.")
     return sentences

@@ -16,7 +16,7 @@ from snoopie.importers.nsys.report import Devices
 from snoopie.trace.writer import HOST, OBJECT_KINDS, TraceWriter
 
 TABLE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
-# Kinds of memory that this tool tells apart, besides those of the collector.
+# Kinds of memory that this tool distinguishes, besides those of the collector.
 KINDS = (*OBJECT_KINDS, "pageable", "device static", "managed static", "unknown")
 # ENUM_CUDA_MEM_KIND: labels, and the ids where an export has no such table.
 _LABELS = {"pageable": "pageable", "pinned": "host", "device": "device", "array": "array", "managed": "managed",
@@ -153,7 +153,7 @@ def write_memory(
 
 
 def _write_pools(writer: TraceWriter, memory: Memory, owner: Ints, time: Ints) -> None:
-    """The pools of each GPU together, after each event that tells of one."""
+    """The pools of each GPU together, after each event of one."""
     known = (memory.pool > 0) & (memory.pool_reserved >= 0) & (memory.pool_reserved < LIMIT) & (owner < HOST)
     for gpu in np.unique(owner[known]).tolist():
         rows = np.flatnonzero(known & (owner == gpu))

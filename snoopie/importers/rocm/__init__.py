@@ -81,26 +81,26 @@ def _write(path: Path, pid: int, name: str, tool: str, recording: Recording, not
 
 def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
     sentences = [
-        f"{tool} does not see which memory kernels access: what their loads and stores moved between GPUs is not in "
+        f"{tool} does not record which memory kernels access: the traffic of their loads and stores is not in "
         "this trace.",
-        f"{tool} does not say when it began: times count from another moment than 1970.",
-        f"{tool} tells GPUs by their numbers alone: they are not recognised in other traces.",
+        f"{tool} does not record the date: times count from an arbitrary moment.",
+        f"{tool} identifies GPUs only by number: they are not recognised in other traces.",
     ]
     copies = recording.copies
     if tool == "rtg_tracer" and copies:
         sentences.append(
-            f"{tool} does not say what copies moved, nor between which memories: their bytes are 0 and their ends "
+            f"{tool} does not record the sizes and ends of copies: their bytes are 0, their sources and destinations "
             "unknown."
         )
     if tool != "rtg_tracer":
-        sentences.append(f"{tool} has no calls of the host, and no thread blocks of kernels.")
+        sentences.append(f"{tool} does not record host calls or the thread blocks of kernels.")
     for what, number in (
         ("Copies within the memory of one GPU", sum(copy.source == copy.destination == copy.agent for copy in copies)),
-        ("Kernels that were dispatched and whose end on the GPU is not in the text",
+        ("Kernels whose end on the GPU is not in the text",
          sum(not kernel.end for kernel in recording.kernels)),
-        ("Barriers on GPUs, left out because they move nothing", recording.barriers),
-        ("Marks and ranges of roctx, among the calls as roctx", recording.marks),
-        (f"Lines that are no records of {tool}, or damaged, and are left out", other),
+        ("Barriers on GPUs, skipped because they move nothing", recording.barriers),
+        ("Marks and ranges of roctx, listed among the calls as roctx", recording.marks),
+        (f"Lines that are damaged or not records of {tool}, skipped", other),
     ):  # fmt: skip
         if number:
             sentences.append(f"{what}: {number:,}.")

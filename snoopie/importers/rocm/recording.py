@@ -78,7 +78,9 @@ def agents(recording: Recording) -> list[str]:
     """The GPUs, by their numbers where they are numbers. SnoopieError where there are too many."""
     found = {kernel.agent for kernel in recording.kernels} | {copy.agent for copy in recording.copies}
     if len(found) > MOST_GPUS:
-        raise SnoopieError(f"the text names {len(found)} GPUs, more than a trace can", "import the text of one machine")
+        raise SnoopieError(
+            f"the text names {len(found)} GPUs, more than a trace can hold", "import the text of one machine"
+        )
     return sorted(found, key=lambda agent: (handle(agent), agent))
 
 

@@ -1,6 +1,6 @@
 """Logs of the first Snoopie (2023 and 2024), all generations → one trace a process.
 
-They have one line a lane access, sampled at a rate that nothing tells, and no kernels, launches or times.
+They have one line a lane access, sampled at an unknown rate, and no kernels, launches or times.
 """
 
 from __future__ import annotations
@@ -98,20 +98,17 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
 
 def _lacks(log: Log, files: SideFiles) -> list[str]:
     sentences = [
-        "Such a log does not say how many accesses were sampled: if SAMPLE_SIZE was N, about N times as many were made "
-        "as are shown.",
-        "Such a log has one line a lane and no mark where an access ends: consecutive lines that are alike are counted "
-        "as one access of up to 32 lanes, so numbers of accesses and wire bytes are estimates.",
-        "Such a log has no kernels, launches, times, thread blocks or numbers of lanes: all accesses of a GPU from one "
+        "The log does not record how accesses were sampled: with SAMPLE_SIZE=N, there were about N times as many.",
+        "The log has one line per lane and does not mark where an access ends: consecutive lines that are alike are "
+        "counted as one access of up to 32 lanes, so numbers of accesses and wire bytes are estimates.",
+        "The log has no kernels, launches, times, thread blocks or lane numbers: all accesses of a GPU from one "
         "place in the program are one launch, and times are 0.",
-        "Such a log tells GPUs by the number that the process gave them: they are not recognised in other traces.",
+        "The log identifies GPUs only by their number in the process: they are not recognised in other traces.",
     ]
     if "codeline_log" in files.absent:
         sentences.append("There is no codeline_log beside the log: files of source lines are unknown.")
     if files.ranges:
-        sentences.append(
-            "Such a log does not say when memory was allocated or freed: objects are shown as never freed."
-        )
+        sentences.append("The log does not say when memory was allocated or freed: objects are shown as never freed.")
     if "address_range_log" in files.absent:
         sentences.append("There is no address_range_log beside the log: objects are unknown.")
     if min(log.generations, default=11) < 10 and log.copies:
@@ -122,10 +119,10 @@ def _lacks(log: Log, files: SideFiles) -> list[str]:
 def _oddities(log: Log, files: SideFiles, ambiguous: int) -> list[str]:
     sentences = [log.cut] if log.cut else []
     for what, number in (
-        ("Lines that make no sense and are left out", log.wrong + files.wrong),
-        ("Lane accesses of GPUs to their own memory, left out because they cross nothing", log.local),
-        ("Copies within one memory, left out because they cross nothing", log.local_copies),
-        ("Addresses that were allocated more than once, shown as what was allocated there last", ambiguous),
+        ("Invalid lines, skipped", log.wrong + files.wrong),
+        ("Lane accesses of GPUs to their own memory, skipped because they cross no link", log.local),
+        ("Copies within one memory, skipped because they cross no link", log.local_copies),
+        ("Addresses allocated more than once, attributed to the last allocation there", ambiguous),
     ):
         if number:
             sentences.append(f"{what}: {number:,}.")

@@ -46,7 +46,7 @@ _NEEDED = frozenset(_NEWEST) - {*_ADDED, "code_line_estimated_status"}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A static instruction, as far as a log tells them apart: ``index`` is that of the file of its line."""
+    """A static instruction, as far as a log distinguishes them: ``index`` is that of the file of its line."""
 
     opcode: str
     line: int
@@ -69,7 +69,7 @@ class Accesses:
 
 @dataclass(slots=True)
 class Log:
-    """What a log says. Launches are told apart by issuer and context, the only things that are known of them."""
+    """What a log says. Launches are distinguished by issuer and context, all that is known of them."""
 
     sites: list[Site] = field(default_factory=list)
     launches: list[tuple[int, int]] = field(default_factory=list)

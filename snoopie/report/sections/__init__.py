@@ -1,4 +1,4 @@
-"""What a report tells, in this order."""
+"""What a report contains, in this order."""
 
 from __future__ import annotations
 

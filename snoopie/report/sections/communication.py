@@ -43,9 +43,9 @@ def timeline(trace: Trace, _: Sequence[Path]) -> Section:
 def collectives(trace: Trace, _: Sequence[Path]) -> Section:
     title = "Collectives"
     if trace.collectives.empty:
-        return Section("collectives", title, absent="no call of NCCL was recorded")
+        return Section("collectives", title, absent="no NCCL call was recorded")
     shown = ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *TRAFFIC]
-    caption = "Calls of NCCL, with the traffic of the kernels that carried them out"
+    caption = "NCCL calls, with the traffic of the kernels that carried them out"
     where = "snoopie stats --by collective lists them all"
     return Section("collectives", title, [table(trace.by_collective(), shown, caption, where)])
 

@@ -107,7 +107,11 @@ def test_kinds_that_were_not_measured(tmp_path: Path) -> None:
         "7 instructions of kinds that cannot be measured (FUTURE, TXD, TLD4, SUST, SULD, …) ran 56 times: what they "
         "moved is not in this trace; not_measured() names them."
     ]
-    assert loaded.not_measured()["accesses"].tolist() == [14, 12, 10, 8, 6, 4, 2, 0]
+    unmeasured = loaded.not_measured()
+    assert unmeasured["accesses"].tolist() == [14, 12, 10, 8, 6, 4, 2, 0]
+    assert losses_module.that_ran(unmeasured)["accesses"].tolist() == [14, 12, 10, 8, 6, 4, 2]
+    assert losses_module.that_did_not_run(unmeasured) == "1 more did not run in any launch with probes."
+    assert losses_module.that_did_not_run(losses_module.that_ran(unmeasured)) == ""
 
 
 def test_kinds_in_plain_words(tmp_path: Path) -> None:
@@ -131,6 +135,9 @@ def test_what_never_ran_is_no_loss(tmp_path: Path) -> None:
     loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
     assert loaded.losses() == []
     assert loaded.not_measured()["accesses"].tolist() == [0]
+    assert losses_module.that_did_not_run(loaded.not_measured()) == (
+        "1 instruction that cannot be measured did not run in any launch with probes."
+    )
 
 
 def test_functions_without_lines(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_sums_beyond_64_bits_are_refused(address: str, tmp_path: Path) -> None:
         ("no address at all", "no Dask scheduler answers at no address at all"),
         ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
         (Path("no-scheduler.json"), "there is no scheduler's file no-scheduler.json"),
-        (7, "a int is no scheduler"),
+        (7, "a int is not a scheduler"),
     ],
 )
 def test_a_scheduler_that_is_none(ring_path: Path, scheduler: Any, problem: str) -> None:

@@ -265,6 +265,17 @@ def test_info_tells_what_is_there_and_what_is_not(two_process_folder: Path, caps
     assert not_measured[2].split()[-2:] == ["UTMALDG.1D", "64"]
 
 
+def test_info_lists_only_what_ran_of_what_was_not_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = ring.ring_builder()
+    for opcode in ("TEX", "SULD.2D", "UBLKCP.S.G"):
+        trace.site(1, opcode, "load", 0, measured=False)
+    _, out, _ = run(capsys, "info", trace.write(tmp_path / "t.zst"))
+    (section,) = (block for block in out.split("\n\n") if block.startswith("Instructions that were not measured"))
+    _, _, *ran, idle = section.splitlines()
+    assert [line.split()[-2:] for line in ran] == [["UTMALDG.1D", "64"]]
+    assert idle == "3 more did not run in any launch with probes."
+
+
 def test_info_shows_settings_that_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     TraceBuilder(2, pid=1).write(tmp_path / "1.zst")
     TraceBuilder(2, pid=2, settings={"sample_size": 100}).write(tmp_path / "2.zst")

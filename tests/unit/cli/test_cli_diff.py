@@ -122,9 +122,9 @@ def test_folders_and_patterns(ring_path: Path, two_process_folder: Path, capsys:
         (["nowhere.zst"], 1, "nowhere.zst"),
         (["cut.zst"], 1, "--allow-truncated"),
         (["ring.zst", "--fail-if-increase", "bytes:5"], 0, ""),
-        (["ring.zst", "--fail-if-increase", "bytes:x"], 2, "x is no amount of bytes"),
+        (["ring.zst", "--fail-if-increase", "bytes:x"], 2, "x is not an amount of bytes"),
         (["ring.zst", "--value", "lanes"], 2, "the summary has every value"),
-        (["cut.zst", "--allow-truncated", "--fail-if-increase", "leaks:0"], 1, "leaks is not known of B"),
+        (["cut.zst", "--allow-truncated", "--fail-if-increase", "leaks:0"], 1, "leaks is unknown for B"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(

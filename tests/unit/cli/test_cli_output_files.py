@@ -61,5 +61,5 @@ def test_the_environment_is_used_without_an_option(tmp_path: Path) -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "old.zst").touch()
-    with pytest.raises(SnoopieError, match="exists already"):
+    with pytest.raises(SnoopieError, match="already exists"):
         output_files("old.zst", {}, tmp_path)

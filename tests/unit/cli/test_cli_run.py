@@ -337,21 +337,21 @@ def test_a_broken_pipe_ends_the_program_as_it_would_without_snoopie(bench: Bench
         (["--", "./broken"], 126, "could not be started"),
         (["--"], 2, "no program given"),
         ([], 2, "no program given"),
-        (["-s", "-1", "--", "./app"], 2, "--sample-size -1: write a whole number from 0 to 4294967295"),
-        (["-s", "1.5", "--", "./app"], 2, "--sample-size 1.5: write a whole number"),
-        (["-s", "4294967296", "--", "./app"], 2, "--sample-size 4294967296: write a whole number"),
-        (["--launch-sample", "0", "--", "./app"], 2, "--launch-sample 0: write a whole number from 1 to 4294967295"),
-        (["--launch-sample", "ten", "--", "./app"], 2, "--launch-sample ten: write a whole number"),
-        (["--calls", "some", "--", "./app"], 2, "--calls some: write off, summary or all"),
-        (["-k", "put,,get", "--", "./app"], 2, "--kernels put,,get: write all, or names separated by commas"),
-        (["-b", "some", "--", "./app"], 2, "--blocks some: write all, linear indices"),
+        (["-s", "-1", "--", "./app"], 2, "--sample-size -1: use a whole number from 0 to 4294967295"),
+        (["-s", "1.5", "--", "./app"], 2, "--sample-size 1.5: use a whole number"),
+        (["-s", "4294967296", "--", "./app"], 2, "--sample-size 4294967296: use a whole number"),
+        (["--launch-sample", "0", "--", "./app"], 2, "--launch-sample 0: use a whole number from 1 to 4294967295"),
+        (["--launch-sample", "ten", "--", "./app"], 2, "--launch-sample ten: use a whole number"),
+        (["--calls", "some", "--", "./app"], 2, "--calls some: use off, summary or all"),
+        (["-k", "put,,get", "--", "./app"], 2, "--kernels put,,get: use all, or names separated by commas"),
+        (["-b", "some", "--", "./app"], 2, "--blocks some: use all, linear indices"),
         (
             ["-o", "a%x.zst", "--", "./app"],
             2,
-            "--output a%x.zst: write a folder or a file name; %h stands for the host",
+            "--output a%x.zst: use a folder or a file name; %h stands for the host",
         ),
-        (["-o", "plain", "--", "./app"], 1, "plain exists already"),
-        (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be made"),
+        (["-o", "plain", "--", "./app"], 1, "plain already exists"),
+        (["-o", "plain/x.zst", "--", "./app"], 1, "cannot be created"),
         (["--tool", "absent.so", "--", "./app"], 1, "--tool names absent.so, which is not a file"),
         (["--tool", "a b.so", "--", "./app"], 1, "LD_PRELOAD cannot hold a space or colon"),
     ],
@@ -389,7 +389,7 @@ def test_a_variable_that_the_collector_would_refuse(bench: Bench, setting: setti
     bench.environment[setting.variable] = "%q,"
     done = bench.run("--", bench.app("print('started')"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"snoopie: {setting.variable}=%q,: write {setting.allowed}\n"
+    assert done.stderr == f"snoopie: {setting.variable}=%q,: use {setting.allowed}\n"
 
 
 def test_an_option_stands_above_a_variable_that_is_wrong(bench: Bench) -> None:

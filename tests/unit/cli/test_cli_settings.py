@@ -95,5 +95,5 @@ def test_an_unset_and_an_empty_variable_are_the_default() -> None:
 
 @pytest.mark.parametrize("pattern", ["%d.zst", "trace%", "%%%"])
 def test_a_percent_sign_that_stands_for_nothing(pattern: str) -> None:
-    with pytest.raises(UsageError, match=f"^SNOOPIE_OUTPUT={pattern}: write a folder or a file name; %h stands"):
+    with pytest.raises(UsageError, match=f"^SNOOPIE_OUTPUT={pattern}: use a folder or a file name; %h stands"):
         settings.check({"SNOOPIE_OUTPUT": pattern})

@@ -240,7 +240,7 @@ def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -
     trace = snoopie.load(ring_path)
     mine = tmp_path / "mine.json"
     mine.write_text("mine")
-    with pytest.raises(SnoopieError, match=r"mine\.json exists already; name another file, or overwrite with --force"):
+    with pytest.raises(SnoopieError, match=r"mine\.json already exists; name another file, or overwrite with --force"):
         export(trace, mine)
     assert mine.read_text() == "mine"
     export(trace, mine, force=True)

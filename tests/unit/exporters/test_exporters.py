@@ -107,7 +107,7 @@ def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -
     mine.parent.mkdir()
     mine.write_text("mine")
     with pytest.raises(
-        SnoopieError, match=r"sites\.csv exists already; name another folder, or overwrite with --force"
+        SnoopieError, match=r"sites\.csv already exists; name another folder, or overwrite with --force"
     ):
         export(trace, mine.parent, "csv")
     assert [path.name for path in mine.parent.iterdir()] == ["sites.csv"]

@@ -105,7 +105,7 @@ def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -
     trace, mine = snoopie.load(ring_path), tmp_path / "out" / "mine.sqlite"
     mine.parent.mkdir()
     mine.write_text("mine")
-    with pytest.raises(SnoopieError, match="exists already; name another file, or overwrite with --force"):
+    with pytest.raises(SnoopieError, match="already exists; name another file, or overwrite with --force"):
         export(trace, mine)
     assert mine.read_text() == "mine"
     export(trace, mine, force=True)

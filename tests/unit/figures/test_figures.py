@@ -58,8 +58,8 @@ def test_matrix_has_its_numbers_in_one_unit(trace: snoopie.Trace) -> None:
     assert numbers == sorted(
         f"{cell / 1024:.1f}".removesuffix(".0") for row in ring.ISSUED_BYTES for cell in row if cell
     )
-    assert (axes.get_ylabel(), axes.get_xlabel()) == ("issuer", "owner")
-    assert scale.get_ylabel() == "bytes (KiB)"
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("Issuer", "Owner")
+    assert scale.get_ylabel() == "Bytes (KiB)"
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
     assert figure.texts[0].get_text() == "Ring"
     # One cell is darkest: that of the largest number, GPU 3 on GPU 0.
@@ -83,8 +83,8 @@ def test_matrix_keeps_other_places_apart(mixed_trace: snoopie.Trace) -> None:
 
 def test_matrix_by_flow_and_values(mixed_trace: snoopie.Trace) -> None:
     figure = mixed_trace.plot_matrix("accesses", "flow")
-    assert (figure.axes[0].get_ylabel(), figure.axes[0].get_xlabel()) == ("from", "to")
-    assert figure.axes[1].get_ylabel() == "accesses"
+    assert (figure.axes[0].get_ylabel(), figure.axes[0].get_xlabel()) == ("From", "To")
+    assert figure.axes[1].get_ylabel() == "Accesses"
     assert "96" in texts(figure)
     with pytest.raises(UsageError, match="no accesses, only bytes"):
         mixed_trace.plot_matrix("accesses", initiated="host")
@@ -135,7 +135,7 @@ def test_lines_have_amounts_and_efficiency(trace: snoopie.Trace) -> None:
     wire, asked = axes.containers
     assert [bar.get_width() for bar in asked] == [32, 12, 8, 192 / 1024]
     assert [bar.get_width() for bar in wire] == [32, 1.5, 64, 1.5]
-    assert axes.get_xlabel() == "bytes (KiB)"
+    assert axes.get_xlabel() == "Bytes (KiB)"
     assert axes.get_xlim()[1] > 64
 
 
@@ -169,7 +169,7 @@ def test_timeline_has_a_row_for_each_pair(mixed_trace: snoopie.Trace) -> None:
     totals = {name: text.get_text() for name, text in zip(names, moved.texts, strict=True)}
     # 2048 + 32768 + 8192 by kernels, 2 × 65536 by copies
     assert totals["GPU 0 → GPU 1"] == "170 KiB"
-    assert moved.get_xlabel() == "time (µs)"
+    assert moved.get_xlabel() == "Time (µs)"
     assert ran.get_title(loc="left") == "Launches, at the time of their calls"
 
 
@@ -220,7 +220,7 @@ def test_plot_writes_the_same_file_again(
     first = path.read_bytes()
     assert first.startswith(MAGIC[suffix[1:]])
     assert cli.main(words) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main([*words, "--force"]) == 0
     assert path.read_bytes() == first
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
@@ -235,7 +235,7 @@ def test_text_in_an_svg_is_text(ring_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     assert cli.main(["plot", str(ring_path), "--figure", "matrix", "--reading", "flow", "-o", str(path)]) == 0
     written = re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text())
-    assert {"GPU 0", "GPU 3", "from", "to", "12.1", "bytes (KiB)"} <= set(written)
+    assert {"GPU 0", "GPU 3", "From", "To", "12.1", "Bytes (KiB)"} <= set(written)
 
 
 def test_width_and_kernels(ring_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,10 +250,10 @@ def test_width_and_kernels(ring_path: Path, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--figure", "matrix", "-o", "x.gif"], "a picture is not written as x.gif"),
+        (["--figure", "matrix", "-o", "x.gif"], "a picture cannot be written as x.gif"),
         (["--figure", "matrix", "-o", "x.pdf", "--top", "3"], "--figure matrix has no --top; it is for lines"),
         (["--figure", "matrix", "-o", "x.pdf", "-k", "none"], "no kernel is called none"),
-        (["--figure", "matrix", "-o", "x.pdf", "--width", "900in"], "a figure is not 900 inches wide"),
+        (["--figure", "matrix", "-o", "x.pdf", "--width", "900in"], "a figure cannot be 900 inches wide"),
         (["--figure", "matrix", "-o", "/dev/null/x.pdf"], "cannot be written"),
     ],
 )

@@ -72,7 +72,7 @@ def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text(f"name:cuMemAlloc, start:{START}, burst:1, bytes:{10**18 - 1}\n" * 3)
-    with pytest.raises(SnoopieError, match="more than any machine can do"):
+    with pytest.raises(SnoopieError, match="more than any machine can move"):
         import_alnair(path, tmp_path / "t.zst")
     with pytest.raises(NotATraceError, match="no line of Alnair's logs"):
         import_alnair(tmp_path, tmp_path / "t.zst")

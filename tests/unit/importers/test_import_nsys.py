@@ -229,7 +229,7 @@ def test_frees_that_pair_with_the_latest_allocation(tmp_path: Path) -> None:
     trace = load(export, tmp_path)
     assert trace.objects["bytes"].tolist() == [2, 3, 7]
     assert trace.objects["freed"].tolist() == [EPOCH + 5, EPOCH + 4, 0]
-    assert any(text.startswith("2 frees end allocations") for text in trace.notices["text"])
+    assert any(text.startswith("2 frees are of allocations") for text in trace.notices["text"])
 
 
 def test_a_free_that_names_another_device(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_cells_of_wrong_types(tmp_path: Path) -> None:
     trace = snoopie.load(imported.paths)
     assert trace.objects["bytes"].tolist()[:4] == [1000, 500, 64, 32]
     assert len(trace.copies) == 2
-    assert any("make no sense" in text for text in imported.notices)
+    assert any("invalid rows" in text for text in imported.notices)
 
 
 def test_hostile_strings(tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert shown.err == "Next: snoopie info 'my report.zst'\n"
     before = Path("my report.zst").read_bytes()
     assert cli.main(["import", "nsys", "my report.sqlite"]) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main(["import", "nsys", "my report.sqlite", "--force"]) == 0
     assert Path("my report.zst").read_bytes() == before
     assert cli.main(["import", "nsys", "my report.sqlite", "-o", "new/folder/"]) == 0
@@ -393,7 +393,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my report.sqlite", "my report.zst", "new"]
     capsys.readouterr()
     assert cli.main(["import", "nsys", "my report.sqlite", "-o", "my report.sqlite", "--force"]) == 2
-    assert "is the file to import" in capsys.readouterr().err
+    assert "is the file being imported" in capsys.readouterr().err
 
 
 def test_an_import_that_fails_keeps_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

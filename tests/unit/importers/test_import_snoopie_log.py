@@ -150,8 +150,8 @@ def test_copies_local_accesses_and_devices(tmp_path: Path) -> None:
     assert trace.copies["stack"].tolist()[1] > 0
     assert trace.counts.groupby("owner")["lanes"].sum().to_dict() == {-2: 1, -1: 2}
     losses = " ".join(trace.losses())
-    assert "own memory, left out because they cross nothing: 1." in losses
-    assert "within one memory, left out because they cross nothing: 1." in losses
+    assert "own memory, skipped because they cross no link: 1." in losses
+    assert "within one memory, skipped because they cross no link: 1." in losses
 
 
 def test_sites_are_one_whatever_index_their_line_has(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
     trace = load(path)
     of_marks = trace.by_line().query("line == 4242")
     assert of_marks["lanes"].tolist() == [2]
-    assert any("make no sense" in sentence for sentence in trace.losses())
+    assert any("Invalid lines, skipped" in sentence for sentence in trace.losses())
 
 
 def test_a_folder_of_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,12 +255,12 @@ def test_a_cut_log_is_refused_or_read_as_far_as_it_goes(tmp_path: Path) -> None:
     addresses = BASE + 4 * random.integers(0, 1 << 18, 200_000)
     path = write(tmp_path, [heading(), *(line(int(address), thread=place) for place, address in enumerate(addresses))])
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(TruncatedError, match=r"ends too early: it has [\d,]+ whole lines .*--allow-truncated"):
+    with pytest.raises(TruncatedError, match=r"ends too early: it has [\d,]+ complete lines .*--allow-truncated"):
         load(path)
     trace = load(path, allow_truncated=True)
     lanes = int(trace.counts["lanes"].sum())
     assert 0 < lanes < 200_000
-    assert any(f"{lanes + 1:,} whole lines" in sentence for sentence in trace.losses())
+    assert any(f"{lanes + 1:,} complete lines" in sentence for sentence in trace.losses())
     found = trace.lane_accesses()["address"].to_numpy()
     assert np.array_equal(np.sort(found), np.sort(addresses[:lanes].astype(np.uint64)))
 
@@ -278,13 +278,13 @@ def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     ):
         with pytest.raises(NotATraceError, match=message):
             import_snoopie_log(source, tmp_path / "out.zst")
-    with pytest.raises(SnoopieError, match="more than any machine can do"):
+    with pytest.raises(SnoopieError, match="more than any machine can move"):
         import_snoopie_log(write(tmp_path, [copy(0, 1, 9 * 10**17)] * 3, pid=4), tmp_path / "out.zst")
     log = write(tmp_path, [REAL], pid=3)
-    with pytest.raises(UsageError, match="is the file to import"):
+    with pytest.raises(UsageError, match="is the file being imported"):
         import_snoopie_log(log, log, force=True)
     assert cli.main(["import", "nsys", "--allow-truncated", str(log)]) == 2
-    assert "cannot be read in part" in capsys.readouterr().err
+    assert "cannot be imported in part" in capsys.readouterr().err
     assert not (tmp_path / "out.zst").exists()
 
 

@@ -76,8 +76,8 @@ def test_times_are_local(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "has no whole line"),
-        (f"{WHEN}, 12", "has no whole line"),
+        ("", "has no complete line"),
+        (f"{WHEN}, 12", "has no complete line"),
         ("memory.used [MiB]\n12\n", "has no column timestamp"),
         ("timestamp\n" + WHEN + "\n", "has no column memory.used"),
         ("hello\n", "has no column timestamp"),
@@ -85,7 +85,7 @@ def test_times_are_local(tmp_path: Path) -> None:
         (f"{WHEN}, 1, 12\n", "which column is memory.used"),
         (f"{WHEN}, 1, 2, 3\n", "which column is memory.used"),
         (f"{WHEN}, 12\n{WHEN}, [N/A]\n", "no amount of memory in line 2"),
-        (f"{WHEN}, 12\n{WHEN}\n", "a line 2 with 1 columns and not 2"),
+        (f"{WHEN}, 12\n{WHEN}\n", "1 columns in line 2, not 2"),
         (f"{WHEN}, 12\n2026/13/45 14:03:07.123, 12\n", "no time like .* in line 2"),
         (b"\xff\xfe\x00\n", "is not text"),
         (f"{WHEN}, 99999999999999999999999\n", "no amount of memory"),

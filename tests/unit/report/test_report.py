@@ -95,7 +95,7 @@ def test_a_report_of_kernels(ring_path: Path, tmp_path: Path) -> None:
     ):
         assert expected in text, expected
     assert html.unescape("if (i &lt; n) next[i] = T{};") in text  # the source around a line
-    assert "Collectives: no call of NCCL was recorded." in text
+    assert "Collectives: no NCCL call was recorded." in text
     assert "Driver calls: driver calls were not recorded." in text
     assert read.tags.count("svg") == 4  # matrix, timeline, lines, memory
 
@@ -213,7 +213,7 @@ def test_command(ring_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert done.err.splitlines()[-1] == f"Next: open {path.as_uri()} in a browser"
     assert "<title>Ring &lt;1&gt;</title>" in path.read_text(encoding="utf-8")
     assert cli.main(words) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.main([*words, "--force"]) == 0
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 

@@ -129,7 +129,7 @@ def test_missing_and_swapped_blocks() -> None:
 
 def test_bytes_after_the_footer() -> None:
     data = b"".join(SMALL) + b"\0"
-    with pytest.raises(CorruptError, match="after its footer, for 1 B"):
+    with pytest.raises(CorruptError, match="has 1 bytes after its footer"):
         read(data)
     process = read(data, allow_truncated=True)
     assert not process.complete

@@ -230,7 +230,7 @@ def test_an_unknown_type(kind: str) -> None:
 def test_other_versions(version: object, remedy: str) -> None:
     trace = TraceBuilder()
     trace.header["version"] = version
-    with pytest.raises(VersionError, match=f"this Snoopie reads version 3; {remedy}"):
+    with pytest.raises(VersionError, match=f"this version of Snoopie reads version 3; {remedy}"):
         read(trace)
     # Cut or not: that another version is needed comes first.
     with pytest.raises(VersionError):

@@ -48,7 +48,7 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
     assert "10 KiB moved for 9.9 KiB of distinct bytes" in texts(app)
     app.button(key="object_from_Zoom out").click().run()
     assert [app.number_input(key=f"object_{end}").value for end in ("from", "to")] == [7424, 9472]
-    app.button(key="object_from_On").click().run()
+    app.button(key="object_from_Forward").click().run()
     assert app.number_input(key="object_from").value == 8448
     app.button(key="object_from_Back").click().run()
     app.button(key="object_from_All").click().run()

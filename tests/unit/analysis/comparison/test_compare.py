@@ -252,13 +252,13 @@ def test_limits(limit: str, a: int, b: int, is_exceeded: bool) -> None:
 def test_limits_say_what_is_wrong() -> None:
     assert exceeded("bytes:5%", 2048, 3072) == "bytes rose by 1 KiB (50 %) to 3 KiB, more than the 5% allowed"
     assert exceeded("launches:0", 0, 1200) == "launches rose by 1.2 K to 1.2 K, more than the 0 allowed"
-    with pytest.raises(SnoopieError, match="leaks is not known of B"):
+    with pytest.raises(SnoopieError, match="leaks is unknown for B"):
         exceeded("leaks:0", 0, None)
 
 
 @pytest.mark.parametrize("text", ["bytes", "byte:5%", ":5%", "wire_efficiency:5%", ""])
 def test_wrong_limits(text: str) -> None:
-    with pytest.raises(UsageError, match="is no limit; write METRIC:AMOUNT"):
+    with pytest.raises(UsageError, match="is not a limit; use METRIC:AMOUNT"):
         Limit.parse(text)
 
 
@@ -266,7 +266,7 @@ def test_wrong_limits(text: str) -> None:
     "text", ["bytes:", "bytes:5M", "bytes:-1", "bytes:nan", "bytes:1e3", "launches:5MiB", "bytes:٣%", "bytes:5 % "]
 )
 def test_wrong_amounts(text: str) -> None:
-    with pytest.raises(UsageError, match="is no amount of"):
+    with pytest.raises(UsageError, match="is not an amount of"):
         Limit.parse(text)
 
 

@@ -396,7 +396,7 @@ def test_picture_shows_the_colours_of_the_kinds(path: Path, tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--plot", "memory.txt"], "a picture is not written as memory.txt"),
+        (["--plot", "memory.txt"], "a picture cannot be written as memory.txt"),
         (["--plot", "/dev/null/memory.png"], "cannot be written"),
         (["--nvidia-smi", "log"], "--nvidia-smi is for the picture"),
         (["--device", "GPU-1"], "there is no device GPU-1"),

@@ -29,7 +29,7 @@ _MOVED = "unified memory migration"
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class GpuWork:
     """Rows of one table of a process; ``call`` is the row of the call behind each, -1 for none; ``wrong``: left out."""
 
     table: pd.DataFrame
@@ -45,7 +45,7 @@ class Activity:
         return values
 
 
-def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> Activity:
+def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
     """The kernels, in the order of launching."""
     columns = f"streamId demangledName shortName mangledName {' '.join(_GRID.values())}"
     read = _read(database, KERNELS, columns, calls, process, only)
@@ -53,36 +53,36 @@ def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> 
     launched = np.where(launched == MISSING, read.column("start"), launched)
     order = np.lexsort((read.column("start"), launched))
     table = read.table.assign(launched=launched).iloc[order].reset_index(drop=True)
-    return Activity(table, read.call[order], read.wrong)
+    return GpuWork(table, read.call[order], read.wrong)
 
 
-def read_copies(database: Database, calls: Calls, process: int, only: bool) -> Activity:
+def read_copies(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
     """The copies, in the order of their ends."""
     columns = "streamId bytes copyKind srcDeviceId dstDeviceId"
     read = _read(database, COPIES, columns, calls, process, only, sized=True)
     order = np.argsort(read.column("end"), kind="stable")
-    return Activity(read.table.iloc[order].reset_index(drop=True), read.call[order], read.wrong)
+    return GpuWork(read.table.iloc[order].reset_index(drop=True), read.call[order], read.wrong)
 
 
-def read_sets(database: Database, calls: Calls, process: int, only: bool) -> Activity:
+def read_sets(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
     """What set memory to a value."""
     return _read(database, SETS, "bytes", calls, process, only, sized=True)
 
 
 def _read(
     database: Database, name: str, columns: str, calls: Calls, process: int, only: bool, *, sized: bool = False
-) -> Activity:
+) -> GpuWork:
     read = database.numbers(name, f"start end deviceId correlationId {columns}", "globalPid", process, only)
     table = pd.DataFrame(read)
     sane = table["start"].between(-LIMIT, LIMIT) & (table["end"] >= table["start"]) & (table["end"] < LIMIT)
     if sized:
         sane &= table["bytes"].between(0, LIMIT - 1)
     table = table[sane].reset_index(drop=True)
-    return Activity(table, calls.behind(table["correlationId"].to_numpy()), int((~sane).sum()))
+    return GpuWork(table, calls.behind(table["correlationId"].to_numpy()), int((~sane).sum()))
 
 
 def write_kernels(
-    writer: TraceWriter, database: Database, kernels: Activity, gpu: Ints, calls: Calls, stacks: Ints,
+    writer: TraceWriter, database: Database, kernels: GpuWork, gpu: Ints, calls: Calls, stacks: Ints,
     host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
     """Writes functions, launches and spans, and names the kernels of calls. Returns how many had no known GPU."""
@@ -110,7 +110,7 @@ def write_kernels(
     return int((~known).sum())
 
 
-def ends_of(copies: Activity, devices: Devices) -> tuple[Ints, Ints, Ints]:
+def ends_of(copies: GpuWork, devices: Devices) -> tuple[Ints, Ints, Ints]:
     """source and destination (codes of owners) and direction of each copy."""
     kind = copies.column("copyKind")
     own = copies.device
@@ -136,7 +136,7 @@ def ends_of(copies: Activity, devices: Devices) -> tuple[Ints, Ints, Ints]:
 
 
 def write_copies(
-    writer: TraceWriter, copies: Activity, ends: tuple[Ints, Ints, Ints], gpu: Ints, calls: Calls,
+    writer: TraceWriter, copies: GpuWork, ends: tuple[Ints, Ints, Ints], gpu: Ints, calls: Calls,
     names: NDArray[np.uint32], stacks: Ints, host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
     """Writes the copies whose ends lie on different GPUs, or on host and GPU. Returns the sum of their bytes.
