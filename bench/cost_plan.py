@@ -92,7 +92,7 @@ PROGRAMS = {
             ("steps.py", "fsdp"),
             launches=5,
             gpus=None,
-            columns=("native", "loaded", "counts", "counts_nccl"),
+            columns=("native", "nvbit", "loaded", "counts", "counts_nccl"),
         ),
         Program(
             "ddp",
@@ -140,6 +140,7 @@ COLUMNS = {
     for column in (
         Column("native", "native"),
         Column("loaded", "tool loaded", "collector", {"KERNEL_NAME": "none_such"}),
+        Column("nvbit", "NVBit alone", "control", {"CONTROL": "idle"}, named=True),
         Column("control", "control", "control"),
         _collector("counts", "counts", SAMPLE_SIZE="0"),
         _collector("counts_nccl", "counts of NCCL", named=True, KERNEL_NAME="nccl", SAMPLE_SIZE="0"),
