@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,28 +21,12 @@ from tests.browser.steps import (
     over_the_first_place,
     rows,
     set_to,
+    stayed_text,
 )
-from tests.support import mixed, ring
+from tests.support import ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
 
 OpenPage = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the ring of tests/support/ring.py, with its sources beside the trace."""
-    folder = tmp_path_factory.mktemp("ring")
-    trace = ring.write_ring(folder)
-    ring.write_sources(folder)
-    with running_app(str(trace)) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the two ranks of tests/support/mixed.py."""
-    with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
-        yield address
 
 
 def test_every_view_opens(app: str, open_page: OpenPage) -> None:
@@ -237,9 +221,7 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
                 settled(page)
                 expect(rows(page.frame_locator("iframe").nth(1))).to_have_count(1)
             assert len(page.context.pages) == 1
-            for frame in page.frames:
-                assert "taken" not in frame.title()
-                assert frame.locator("img[src=x]").count() == 0
+            stayed_text(page)
 
 
 # A sample of several processes is a folder, with its sources.
@@ -250,9 +232,6 @@ OF_CUDA = [*SAMPLES.glob("*.zst"), *(path.parent for path in SAMPLES.glob("*/hal
 def test_samples_show_their_source(sample: Path, open_page: OpenPage) -> None:
     with running_app(str(sample)) as address:
         page = open_page(address)
-        for view in VIEWS:
-            go_to(page, view)
-            picture(page, f"{sample.stem}-{view.lower()}")
         # The program lies beside its trace: the marked lines are there, and one of them is chosen.
         go_to(page, "Source")
         lines = page.get_by_role("listbox", name="Source lines")
