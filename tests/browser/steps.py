@@ -107,6 +107,7 @@ def stayed_text(page: Page) -> None:
         frames = page.frames
         try:
             for frame in frames:
+                frame.wait_for_load_state()
                 assert "taken" not in frame.title()
                 assert frame.locator("img[src=x]").count() == 0
             return

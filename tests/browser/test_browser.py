@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import picture, running_app, settled
+from tests.browser.conftest import drawn, picture, running_app, settled
 from tests.browser.steps import (
     SAMPLES,
     VIEWS,
@@ -203,7 +203,8 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
         page = open_page(address)
         for view in VIEWS:
             go_to(page, view)
-            page.wait_for_load_state("networkidle")
+            # Tables load in frames of their own.
+            drawn(page)
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
                 over_a_point(page, 0, over_a_point(page, 0).count() - 3)
@@ -238,5 +239,6 @@ def test_samples_show_their_source(sample: Path, open_page: OpenPage) -> None:
         expect(lines.get_by_text("// remote:").first).to_be_visible()
         expect(page.get_by_role("heading", name=re.compile(r"\.cu:\d+"))).to_be_visible()
         set_to(page, "Who reached whom")
-        page.locator(".js-plotly-plot").scroll_into_view_if_needed()
+        # After it comes, for a moment, what makes the browser load Plotly.
+        page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
         picture(page, f"{sample.stem}-line")
