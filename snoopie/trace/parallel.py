@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import numpy as np
@@ -31,13 +32,16 @@ def ordered(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Gen
     """
     _keep_freed_memory()
     workers = min(cores(), _MOST)
-    if workers == 1:
-        yield from map(function, items)
+    coming = iter(items)
+    # A single item, as most small traces are, is not worth a thread.
+    begun = list(islice(coming, 2)) if workers > 1 else []
+    if len(begun) < 2:
+        yield from map(function, chain(begun, coming))
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="snoopie")
     waiting: deque[Future[_Result]] = deque()
     try:
-        for item in items:
+        for item in chain(begun, coming):
             waiting.append(pool.submit(function, item))
             if len(waiting) > workers:
                 yield waiting.popleft().result()

@@ -14,10 +14,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+
+from tests.support import mixed, ring
 
 APP = Path(__file__).resolve().parents[2] / "visualizer" / "app.py"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -30,22 +32,23 @@ PATIENCE = 120_000  # ms, for a machine that is busy with something else
 expect.set_options(timeout=PATIENCE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser on a machine that is busy with something else may need a second try; pytest's summary names it."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Callable[..., Any]]:
+    """chromium("launch", …): Playwright's function of this name, for the browser of this machine."""
     path = os.environ.get("SNOOPIE_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.fail("install Chromium (Debian: chromium), or name one in SNOOPIE_CHROMIUM")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=QUIET.split())
-        yield chromium
-        chromium.close()
+        yield lambda function, *arguments, **options: getattr(playwright.chromium, function)(
+            *arguments, executable_path=path, args=QUIET.split(), **options
+        )
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: Callable[..., Any]) -> Iterator[Browser]:
+    started: Browser = chromium("launch")
+    yield started
+    started.close()
 
 
 @contextmanager
@@ -86,6 +89,22 @@ def _wait_for(address: str, process: subprocess.Popen[bytes], output: IO[bytes])
     pytest.fail(f"the app did not start:\n{output.read().decode(errors='replace')}")
 
 
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app on the ring of tests/support/ring.py, with its sources beside the trace."""
+    folder = tmp_path_factory.mktemp("ring")
+    ring.write_sources(folder)
+    with running_app(str(ring.write_ring(folder))) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app on the two ranks of tests/support/mixed.py."""
+    with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
+        yield address
+
+
 # Notes when the page last asked the app for something, and when the app last answered: between the two, which takes
 # long on a busy machine, nothing on the page tells that an answer is to come.
 _NOTE = """
@@ -104,11 +123,16 @@ window.WebSocket = class extends WebSocket {
 
 
 @pytest.fixture(scope="session")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """One for all pages: the app's scripts are loaded and compiled once."""
-    shared = browser.new_context(viewport={"width": 1400, "height": 1000})
+def context(chromium: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """One for all pages, with a profile on disk: the app's scripts are loaded and compiled once."""
+    shared: BrowserContext = chromium(
+        "launch_persistent_context", tmp_path_factory.mktemp("profile"), viewport={"width": 1400, "height": 1000}
+    )
     shared.set_default_timeout(PATIENCE)
     shared.add_init_script(_NOTE)
+    # The empty page that it begins with.
+    for page in shared.pages:
+        page.close()
     yield shared
     shared.close()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
 
-from playwright.sync_api import FrameLocator, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Error, FrameLocator, Locator, Page, TimeoutError, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, drawn, settled
 from visualizer.pages import VIEWS as PAGES
@@ -86,9 +88,29 @@ def over_the_first_place(page: Page) -> Locator:
     box = page.locator("iframe").first.bounding_box()
     assert box is not None
     tooltip = frame.locator(".vis-tooltip")
-    for right in range(20, int(box["width"] / 2), 20):
-        page.mouse.move(box["x"] + right, box["y"] + box["height"] / 2 - 12)
-        page.wait_for_timeout(400)
-        if tooltip.is_visible():
-            break
-    return tooltip
+    # Where the place is drawn is not known, and the tooltip comes a moment after the mouse: later on a busy machine.
+    patience = 400.0
+    while patience < PATIENCE:
+        for right in range(20, int(box["width"] / 2), 20):
+            page.mouse.move(box["x"] + right, box["y"] + box["height"] / 2 - 12)
+            with suppress(TimeoutError):
+                tooltip.wait_for(timeout=patience)
+                return tooltip
+        patience *= 2
+    raise AssertionError("no tooltip has come")
+
+
+def stayed_text(page: Page) -> None:
+    """Checks that no markup of a name came to life, in the page or in a frame of it."""
+    end = time.monotonic() + PATIENCE / 1000
+    while True:
+        frames = page.frames
+        try:
+            for frame in frames:
+                frame.wait_for_load_state()
+                assert "taken" not in frame.title()
+                assert frame.locator("img[src=x]").count() == 0
+            return
+        except Error:
+            # One was replaced meanwhile, and what came instead is to be looked at.
+            assert any(frame.is_detached() for frame in frames) and time.monotonic() < end

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import picture, running_app, settled
+from tests.browser.conftest import drawn, picture, running_app, settled
 from tests.browser.steps import (
     SAMPLES,
     VIEWS,
@@ -21,28 +21,12 @@ from tests.browser.steps import (
     over_the_first_place,
     rows,
     set_to,
+    stayed_text,
 )
-from tests.support import mixed, ring
+from tests.support import ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
 
 OpenPage = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the ring of tests/support/ring.py, with its sources beside the trace."""
-    folder = tmp_path_factory.mktemp("ring")
-    trace = ring.write_ring(folder)
-    ring.write_sources(folder)
-    with running_app(str(trace)) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the two ranks of tests/support/mixed.py."""
-    with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
-        yield address
 
 
 def test_every_view_opens(app: str, open_page: OpenPage) -> None:
@@ -220,7 +204,8 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
         page = open_page(address)
         for view in VIEWS:
             go_to(page, view)
-            page.wait_for_load_state("networkidle")
+            # Tables load in frames of their own.
+            drawn(page)
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
                 over_a_point(page, 0, over_a_point(page, 0).count() - 3)
@@ -238,9 +223,7 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
                 settled(page)
                 expect(rows(page.frame_locator("iframe").nth(1))).to_have_count(1)
             assert len(page.context.pages) == 1
-            for frame in page.frames:
-                assert "taken" not in frame.title()
-                assert frame.locator("img[src=x]").count() == 0
+            stayed_text(page)
 
 
 # A sample of several processes is a folder, with its sources.
@@ -251,14 +234,12 @@ OF_CUDA = [*SAMPLES.glob("*.zst"), *(path.parent for path in SAMPLES.glob("*/hal
 def test_samples_show_their_source(sample: Path, open_page: OpenPage) -> None:
     with running_app(str(sample)) as address:
         page = open_page(address)
-        for view in VIEWS:
-            go_to(page, view)
-            picture(page, f"{sample.stem}-{view.lower()}")
         # The program lies beside its trace: the marked lines are there, and one of them is chosen.
         go_to(page, "Source")
         lines = page.get_by_role("listbox", name="Source lines")
         expect(lines.get_by_text("// remote:").first).to_be_visible()
         expect(page.get_by_role("heading", name=re.compile(r"\.cu:\d+"))).to_be_visible()
         set_to(page, "Who reached whom")
-        page.locator(".js-plotly-plot").scroll_into_view_if_needed()
+        # After it comes, for a moment, what makes the browser load Plotly.
+        page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
         picture(page, f"{sample.stem}-line")

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, picture, running_app, settled
 from tests.browser.steps import cells, go_to, in_address, metric, over_a_point, over_the_first_place, rows, set_to
-from tests.support import many, mixed, ring
+from tests.support import many
 
 OpenPage = Callable[[str], Page]
 GRAPH, MATRIX = 0, 1
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the ring of tests/support/ring.py."""
-    with running_app(str(ring.write_ring(tmp_path_factory.mktemp("ring")))) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the two ranks of tests/support/mixed.py."""
-    with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
-        yield address
 
 
 def click_a_point(page: Page, chart: int, point: int) -> None:

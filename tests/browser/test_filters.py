@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import picture, running_app, settled
+from tests.browser.conftest import picture, settled
 from tests.browser.steps import choose, go_to, in_address, metric
-from tests.support import mixed
 
 OpenPage = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the two ranks of tests/support/mixed.py."""
-    with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
-        yield address
 
 
 def selected(page: Page) -> str:
     return page.get_by_test_id("stSidebar").get_by_text("Selected").inner_text()
 
 
-def test_filters_by_mouse_and_keyboard(app: str, open_page: OpenPage) -> None:
-    page = open_page(app)
+def test_filters_by_mouse_and_keyboard(mixed_app: str, open_page: OpenPage) -> None:
+    page = open_page(mixed_app)
     go_to(page, "Overview")
     expect(page.get_by_role("button", name="Clear filters")).to_have_count(0)
     choose(page, "Process", "rank 1: mixed 4712", exact=True)

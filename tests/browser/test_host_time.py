@@ -86,7 +86,8 @@ def test_a_block_says_what_it_is(app: str, open_page: OpenPage) -> None:
     assert box is not None
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*middle)
-    page.wait_for_timeout(300)  # a click is on what the mouse was seen over
+    # A click is on what the mouse was seen over.
+    page.locator(".js-plotly-plot .hoverlayer .hovertext").first.wait_for()
     page.mouse.click(*middle)
     page.get_by_text("Kernel 51").first.wait_for()
     in_address(page, "event=kernel%3A51")

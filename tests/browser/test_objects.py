@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, picture, running_app, settled
+from tests.browser.conftest import PATIENCE, picture, settled
 from tests.browser.steps import choose, go_to, in_address, rows, set_to
-from tests.support import ring
 
 OpenPage = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the ring of tests/support/ring.py."""
-    with running_app(str(ring.write_ring(tmp_path_factory.mktemp("ring")))) as address:
-        yield address
 
 
 def box(page: Page, left: float, right: float, top: float = 0.2, bottom: float = 0.8) -> None:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import picture, running_app, settled
-from tests.browser.steps import cells, go_to, in_address, rows, set_to
+from tests.browser.steps import cells, go_to, in_address, rows, set_to, stayed_text
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
 
 OpenPage = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on the ring, with its sources beside the trace."""
-    folder = tmp_path_factory.mktemp("ring")
-    ring.write_sources(folder)
-    with running_app(str(ring.write_ring(folder))) as address:
-        yield address
 
 
 def lines(page: Page) -> Locator:
@@ -195,6 +185,4 @@ def test_hostile_source_stays_text_and_a_large_file_is_scrolled(tmp_path: Path, 
         settled(page)
         expect(line(page, 2)).to_have_attribute("aria-selected", "true")
         in_address(page, "source_line=2")
-        for frame in page.frames:
-            assert "taken" not in frame.title()
-            assert frame.locator("img[src=x]").count() == 0
+        stayed_text(page)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from visualizer import pages
@@ -16,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
 VIEWS = [view.name for view in pages.VIEWS]
 PATIENCE = 600  # seconds, for a machine that is busy with something else
+
+# Each AppTest looks for components in what all installed packages say of themselves: longer than most pages take.
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def start(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> AppTest:

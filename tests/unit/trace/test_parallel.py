@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from snoopie.trace import parallel
+
+PATIENCE = 300  # seconds, for a machine that is busy with something else
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -19,8 +20,13 @@ def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 
 
 def test_results_keep_the_order_of_the_items(cores: int) -> None:
+    ended = [threading.Event() for _ in range(40)]
+
     def slow_at_first(item: int) -> int:
-        time.sleep(0.02 if item % 5 == 0 else 0)
+        # Each fifth ends after the one behind it.
+        if cores > 1 and item % 5 == 0:
+            assert ended[item + 1].wait(PATIENCE)
+        ended[item].set()
         return item * item
 
     assert list(parallel.ordered(slow_at_first, range(40))) == [item * item for item in range(40)]
@@ -30,13 +36,19 @@ def test_results_keep_the_order_of_the_items(cores: int) -> None:
 def test_threads_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "cores", lambda: 3)
     # Nobody passes before three have come.
-    barrier = threading.Barrier(3, timeout=30)
+    barrier = threading.Barrier(3, timeout=PATIENCE)
     assert len(list(parallel.ordered(lambda _: barrier.wait(), range(9)))) == 9
 
 
 def test_the_first_error_in_order_is_raised(cores: int) -> None:
+    failed = threading.Event()
+
     def fails(item: int) -> int:
-        time.sleep(0 if item == 7 else 0.01)
+        # So many threads have begun with 7 before 3 is asked for.
+        if cores == 5 and item == 3:
+            assert failed.wait(PATIENCE)
+        if item == 7:
+            failed.set()
         if item in (3, 7):
             raise ValueError(str(item))
         return item

@@ -51,6 +51,20 @@ def test_every_view_of_imported_texts(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert not view(monkeypatch, name, *imported.paths).exception
 
 
+# A sample of several processes is a folder.
+SAMPLES = sorted(
+    {*(ROOT / "sample_traces").glob("*.zst"), *(path.parent for path in ROOT.glob("sample_traces/*/*.zst"))}
+)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_of_a_sample(monkeypatch: pytest.MonkeyPatch, name: str, sample: Path) -> None:
+    app = view(monkeypatch, name, sample)
+    assert not app.exception
+    assert app.header[0].value.lower() == name
+
+
 def test_overview(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = start(monkeypatch, ring_path)
     assert not app.exception
@@ -217,9 +231,7 @@ def test_without_a_trace(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> No
     app = start(monkeypatch)
     assert not app.exception
     samples = {button.label for button in app.button if (button.key or "").startswith("sample_")}
-    folder = ROOT / "sample_traces"
-    traces = [*folder.glob("*.zst"), *{path.parent for path in folder.glob("*/*.zst")}]
-    assert samples == {theme.plain(path.stem) for path in traces}
+    assert samples == {theme.plain(path.stem) for path in SAMPLES}
     app.text_input(key="path").set_value(str(ring_path))
     next(button for button in app.button if button.label == "Open").click().run()
     assert metrics(app)["Accesses"] == "224"
