@@ -1,6 +1,6 @@
 // The control of the bench: an NVBit tool that calls an empty function, without arguments, before every global memory access and does
-// nothing else. What a kernel costs under it is what anything costs that makes one call for each access. With CONTROL=idle it does nothing at
-// all: what NVBit alone costs.
+// nothing else. What a kernel costs under it is what anything costs that makes one call for each access. With CONTROL=idle it does nothing
+// at all: what NVBit alone costs.
 #include <cstdlib>
 #include <cstring>
 #include <mutex>

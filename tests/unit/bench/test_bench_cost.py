@@ -146,8 +146,8 @@ def test_a_script_has_all_gpus_and_the_columns_that_it_names(machine: Machine) -
     machine.setup = dataclasses.replace(machine.setup, gpus=["4", "7", "8"])
     results = machine.measure("fsdp")
     assert not results.failures
-    assert [s.column for s in results.samples] == ["native", "loaded", "counts", "counts_nccl"]
-    assert [one["arguments"] for one in machine.log] == [["fsdp", "3", "5"]] * 4
+    assert [s.column for s in results.samples] == ["native", "nvbit", "loaded", "counts", "counts_nccl"]
+    assert [one["arguments"] for one in machine.log] == [["fsdp", "3", "5"]] * 5
     assert [one["KERNEL_NAME"] for one in machine.log] == [None, "none_such", "all", "nccl"]
     assert {one["CUDA_VISIBLE_DEVICES"] for one in machine.log} == {"4,7,8"}
 
@@ -396,7 +396,7 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert "- all_reduce_4 needs 4 GPUs, 2 are visible" in written
     figures = json.loads(raw.read_text())
     cells = [(s["program"], s["column"]) for s in figures["samples"]]
-    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 4 + 3
+    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 5 + 3
     assert all(len(s["kernel"]) == 7 for s in figures["samples"])
 
 
