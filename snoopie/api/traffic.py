@@ -21,7 +21,7 @@ class TrafficMethods(RecordMethods):
     """Sums of the traffic."""
 
     def summary(self) -> dict[str, int | float]:
-        """accesses lanes bytes sectors wire_bytes wire_efficiency launches measured (of these) kernels gpus records
+        """accesses lanes bytes wire_units wire_bytes wire_efficiency launches measured (of these) kernels gpus records
         copies copy_bytes.
 
         ``bytes`` are those of accesses alone.

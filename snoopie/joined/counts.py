@@ -13,18 +13,17 @@ from snoopie.joined.sums import check_sums
 if TYPE_CHECKING:
     from snoopie.joined.tables import Tables
 
-COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
-SECTOR = 32
+COUNT_VALUES = ("accesses", "lanes", "wire_units", "bytes", "wire_bytes")
 
 
 def all_counts(tables: Tables) -> pd.DataFrame:
     """The rows of counts of all sites, measured or not. Refuses sums that no machine can reach."""
     columns = tables.columns
     launches, sites = columns.joined("counts", "launch"), columns.joined("counts", "site")
-    width = tables.widths(sites)
-    values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "sectors")}
+    width, unit = tables.widths(sites), tables.wire_unit_of(sites)
+    values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "wire_units")}
     wide = values["lanes"].astype(np.float64) * width
-    amounts = [*values.values(), wide, values["sectors"].astype(np.float64) * SECTOR]
+    amounts = [*values.values(), wide, values["wire_units"].astype(np.float64) * unit]
     check_sums("counts", tables.sources, amounts)
     return pd.DataFrame(
         {
@@ -35,7 +34,7 @@ def all_counts(tables: Tables) -> pd.DataFrame:
             "process": columns.process("counts"),
             **values,
             "bytes": values["lanes"] * width,
-            "wire_bytes": values["sectors"] * SECTOR,
+            "wire_bytes": values["wire_units"] * unit,
             "object": columns.joined("counts", "object"),
         }
     )

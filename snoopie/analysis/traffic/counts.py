@@ -19,9 +19,9 @@ from snoopie.joined.gpus import label
 from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
-Value = Literal["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
+Value = Literal["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
 
-VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_bytes")
+VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "wire_units", "wire_bytes")
 
 
 def joined(tables: Tables) -> pd.DataFrame:
@@ -159,11 +159,12 @@ def by_line(traffic: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
-    """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, sass, …"""
+    """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, wire_unit,
+    sass, …"""
     table = _with_kernels(settled(traffic, ["site"]), traffic, ["site"])
     own = sites.loc[table["site"].to_numpy()].reset_index(drop=True)
     for place, name in enumerate(
-        ("function", "file", "line", "offset", "opcode", "operation", "width", "sass"), start=2
+        ("function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"), start=2
     ):
         table.insert(place, name, own["kernel" if name == "function" else name])
     return table

@@ -125,7 +125,7 @@ def named_objects(path: Path, *sizes: int) -> Path:
         address = 0x7F00_0000_0000 + (number << 30)
         made = trace.allocation("device", size, 1, 10, address=address, name=trace.string("halo"))
         launch = trace.launch(function, 0)
-        trace.add("counts", launch=launch, site=site, owner=1, accesses=1, lanes=32, sectors=4, object=made)
+        trace.add("counts", launch=launch, site=site, owner=1, accesses=1, lanes=32, wire_units=4, object=made)
     return trace.write(path)
 
 
