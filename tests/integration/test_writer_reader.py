@@ -177,6 +177,26 @@ def test_lane_accesses(write: Write) -> None:
         assert scattered["address"].tolist() == [target, target + 4, target + 64]
 
 
+def test_sms(write: Write) -> None:
+    records = snoopie.load(write("small")).records
+    assert (
+        records[records["shape"] == "strided"].sort_values(["issuer", "time"])["multiprocessor"].tolist()
+        == [99, 100] * 2
+    )
+    assert set(records.loc[records["shape"] == "bulk", "multiprocessor"]) == {100}
+    # The fixture does not say where these ran.
+    assert set(records.loc[records["shape"] == "scattered", "multiprocessor"]) == {-1}
+
+
+def test_wire_bounds(write: Write) -> None:
+    """A bulk copy of 1024 bytes, read once; what stores and reductions write moves always."""
+    trace = snoopie.load(write("small"))
+    view = trace.select(launches=trace.launches.index)
+    assert view.wire_bounds("flow").to_numpy(dtype=object).tolist() == [
+        [source, destination, 1312.0, 1312, True] for source, destination in (("GPU 0", "GPU 1"), ("GPU 1", "GPU 0"))
+    ]
+
+
 def test_many_blocks(write: Write) -> None:
     trace = snoopie.load(write("blocks"))
     assert len(trace.records) == 200004

@@ -103,19 +103,19 @@ def efficiency(table: pd.DataFrame) -> pd.Series[float]:
     return table["bytes"] / wire.where(wire > 0)
 
 
-def directed(traffic: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame:
-    """The sums of VALUES for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
+def directed(traffic: pd.DataFrame, reading: Reading, *keys: str, values: Sequence[str] = VALUES) -> pd.DataFrame:
+    """The sums of values for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
 
     Data flows issuer → owner on stores and reductions, owner → issuer on loads. An atomic returns a value: it counts
     once in each direction, so the sums of a flow can exceed those of the accesses.
     """
     first, second = ends(reading)
     if reading == "issued":
-        return settled(traffic, [*keys, first, second])
-    pairs = summarise(traffic, [*keys, "issuer", "owner", "operation"])
+        return settled(traffic, [*keys, first, second], values)
+    pairs = summarise(traffic, [*keys, "issuer", "owner", "operation"], values)
     out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": first, "owner": second})
     back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": first, "issuer": second})
-    return settled(pd.concat([out, back], ignore_index=True), [*keys, first, second])
+    return settled(pd.concat([out, back], ignore_index=True), [*keys, first, second], values)
 
 
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
