@@ -15,6 +15,7 @@ from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
 from snoopie.api.records import RecordMethods
+from snoopie.trace import wire
 
 
 class TrafficMethods(RecordMethods):
@@ -107,7 +108,7 @@ class TrafficMethods(RecordMethods):
         sentences = []
         if (self._sums(*PAIR)["operation"] == "load").any():
             sentences.append(bounds.in_words(self.wire_bounds(), "≈ " if self.estimated else ""))
-        if bounds.counted_in_sectors(self._tables, self._sums("site")["site"].unique()):
+        if wire.READ in bounds.written_units(self.sites.loc[self._sums("site")["site"].unique()]):
             sentences.append(
                 "What is written was counted in units of 32 bytes, as in all traces of format 3. NVLink moves 16 at a "
                 "time: up to half of the wire bytes of stores, atomics and reductions did not move."

@@ -51,6 +51,21 @@ def test_a_line(runner: Runner, pair: tuple[str, ...], mode: str) -> None:
     assert (found["bytes"], found["severity"]) == (involved, "high")
 
 
+def test_what_is_read_again_may_have_moved_once(runner: Runner, pair: tuple[str, ...]) -> None:
+    """Each launch reads 2^14 words 32 times: each SM that reads one has to bring it once."""
+    trace = runner.traced("findings", "again", visible=pair).trace
+    sms = trace.records["multiprocessor"]
+    assert sms.min() >= 0
+    assert sms.nunique() > 1
+    table = trace.wire_bounds("flow")
+    assert set(zip(table["from"], table["to"], strict=True)) == {("GPU 0", "GPU 1"), ("GPU 1", "GPU 0")}
+    assert table["wire_bytes"].tolist() == [N] * 2
+    assert table["per_sm"].all()
+    assert table["wire_least"].between(4 << 14, N).all()
+    assert (table["wire_least"] <= (4 << 14) * sms.nunique()).all()
+    assert "with each sector read once a launch and SM" in trace.about_wire_bytes()[0]
+
+
 @pytest.mark.parametrize("mode", PAIRS)
 def test_a_pair(runner: Runner, pair: tuple[str, ...], mode: str) -> None:
     rule, issuer, owner, numbers, involved = PAIRS[mode]

@@ -96,10 +96,10 @@ def _once(loaded: Touched) -> pd.DataFrame:
     return groups.groupby(["launch", "owner"])[["accesses", "bytes", "without_sm"]].sum().reset_index()
 
 
-def counted_in_sectors(tables: Tables, sites: Ints) -> bool:
-    """Whether what some of the sites wrote was counted in the units of what is read."""
-    own = tables.sites.loc[sites]
-    return bool(((own["operation"] != "load") & (own["wire_unit"] > np.maximum(own["width"], wire.WRITTEN))).any())
+def written_units(sites: pd.DataFrame) -> set[int]:
+    """The wire units in which what some sites wrote was counted, in bytes: 32 by format 3 of traces, 16 since then."""
+    small = (sites["operation"] != "load") & (sites["width"] <= wire.WRITTEN) & sites["measured"]
+    return set(sites.loc[small, "wire_unit"].tolist())
 
 
 def in_words(pairs: pd.DataFrame, about: str = "") -> str:

@@ -283,6 +283,17 @@ def test_remarks(changed: snoopie.Comparison) -> None:
     assert len(remarks) == 3
 
 
+def test_remark_on_wire_units(tmp_path: Path) -> None:
+    paths = []
+    for unit in (32, 16):
+        trace = TraceBuilder(2)
+        trace.count(trace.launch(trace.function("k"), 0), trace.site(1, "STG", "store", 4, wire_unit=unit), 1, 1, 32, 8)
+        paths.append(trace.write(tmp_path / f"{unit}.zst"))
+    (remark,) = snoopie.compare(*paths).remarks()
+    assert remark.startswith("What is written was not counted in the same wire units in A and B")
+    assert len(snoopie.compare(paths[1], paths[1]).remarks()) == 1  # that they are the same
+
+
 def test_remarks_on_how_the_recordings_differ(ring_path: Path, two_process_folder: Path, tmp_path: Path) -> None:
     other = ring.ring_builder(pid=5)
     other.header["settings"] |= {"host_memory": False, "kernels": "ring_*"}
