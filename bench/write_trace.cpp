@@ -19,6 +19,7 @@
 #include "trace/catalog.h"
 #include "trace/owners.h"
 #include "trace/record_writer.h"
+#include "trace/site_word.h"
 #include "trace/trace_header.h"
 #include "trace/trace_writer.h"
 
@@ -31,6 +32,7 @@ constexpr uint32_t kGpus = 4;
 constexpr uint32_t kAccesses = 1024;  // of a launch
 constexpr size_t kRowsAtOnce = 4096;  // as the collector hands them over
 constexpr uint32_t kWarpsInBlock = 8;
+constexpr uint32_t kSms = 132;
 constexpr uint64_t kHeap = 0x7f0000000000, kHeapBytes = 1ull << 30;
 
 // A linear congruential generator (Knuth's MMIX): the same trace everywhere.
@@ -79,7 +81,7 @@ class Recording {
         const uint64_t begin = lanes;
         for (uint32_t i = 0; i < kAccesses && lanes - begin < left; ++i) access(id, gpu, kernel, i, left - (lanes - begin));
         std::vector<CountRow> rows;
-        for (const auto& [place, sums] : counts_) rows.push_back({id, place.first, place.second, sums.accesses, sums.lanes, sums.sectors});
+        for (const auto& [place, sums] : counts_) rows.push_back({id, place.first, place.second, sums.accesses, sums.lanes, sums.units});
         counts_.clear();
         writer_->append(rows);
     }
@@ -91,7 +93,7 @@ class Recording {
 
   private:
     struct Sums {
-        uint64_t accesses, lanes, sectors;
+        uint64_t accesses, lanes, units;
     };
 
     void access(u4 id, u1 gpu, const Catalog::Entry& kernel, uint32_t number, uint64_t left) {
@@ -121,9 +123,11 @@ class Recording {
         time_ += 32 * random_.below(3);
         const uint64_t base = kHeap + owner * kHeapBytes + (kernel.function << 20) + which * 0x80000 + (stride ? thread * width : 0);
         const uint64_t active = static_cast<uint64_t>(__builtin_popcount(mask));
-        std::set<uint64_t> sectors;
-        const auto touch = [&](uint64_t address) { sectors.insert(address / 32); };
-        const Access made{id, at, gpu, owner, mask, time_, block, static_cast<u1>(warp)};
+        const bool writes = kernel.function == residual_.function || (kernel.function == exchange_.function && which < 2);
+        const uint64_t unit = wire_unit(writes ? Operation::store : Operation::load, static_cast<uint8_t>(width));
+        std::set<uint64_t> units;
+        const auto touch = [&](uint64_t address) { units.insert(address / unit); };
+        const Access made{id, at, gpu, owner, mask, time_, block, static_cast<u1>(warp), static_cast<u2>(1 + block % kSms)};
         if (scattered) {
             u8 addresses[32] = {};
             for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -139,7 +143,7 @@ class Recording {
         Sums& sums = counts_[{at, owner}];
         sums.accesses += 1;
         sums.lanes += active;
-        sums.sectors += sectors.size();
+        sums.units += units.size();
         lanes += active;
         ++accesses;
         if (records_.pending() >= kRowsAtOnce) flush();

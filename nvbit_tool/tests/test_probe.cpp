@@ -12,6 +12,7 @@
 #include "code/probe_plan.h"
 #include "probe/probe_logic.h"
 #include "probe/record_ring.h"
+#include "trace/site_word.h"
 
 using namespace snoopie;
 
@@ -45,6 +46,9 @@ struct Lanes {
     }
     Lanes operator&(T mask) const {
         return map([=](T v) { return v & mask; });
+    }
+    Lanes operator|(T mask) const {
+        return map([=](T v) { return v | mask; });
     }
     auto operator==(T value) const {
         return map([=](T v) { return v == value; });
@@ -108,6 +112,9 @@ struct SimulatedWarp {
     U64 wide(const U32& value) const {
         return value.map([](uint32_t v) { return uint64_t{v}; });
     }
+    U32 low(const U64& value) const {
+        return value.map([](uint64_t v) { return static_cast<uint32_t>(v); });
+    }
     U32 all(uint32_t value) const {
         return U32().map([=](uint32_t) { return value; });
     }
@@ -141,54 +148,75 @@ struct SimulatedWarp {
 
 const SimulatedWarp kWarp;
 
-// One that executes an access of this width.
+// One that executes an access of this site.
 struct AccessingWarp : SimulatedWarp {
-    uint32_t width_;
+    uint32_t site_word_;
 
-    explicit AccessingWarp(uint32_t width) : width_(width) {}
-    U32 less_width(const U32& sectors) const {
-        return sectors.map([this](uint32_t count) { return count - width_; });
+    explicit AccessingWarp(uint32_t site_word) : site_word_(site_word) {}
+    uint32_t large_units() const { return snoopie::large_units(site_word_); }
+    U32 less_full(const U32& units) const {
+        return units.map([this](uint32_t count) { return count - full_units(site_word_); });
     }
 };
 
 Lanes<uint64_t> ramp(uint64_t base, int64_t stride) { return kWarp.ramp(base, stride, 0); }
 
-uint32_t sectors_by_hand(uint32_t group, const Lanes<uint64_t>& address) {
-    std::set<uint64_t> sectors;
+uint32_t units_by_hand(uint32_t group, const Lanes<uint64_t>& address, uint32_t unit) {
+    std::set<uint64_t> units;
     for (uint32_t lane = 0; lane < 32; ++lane)
-        if (group >> lane & 1) sectors.insert(address.at[lane] / 32);
-    return static_cast<uint32_t>(sectors.size());
+        if (group >> lane & 1) units.insert(address.at[lane] / unit);
+    return static_cast<uint32_t>(units.size());
 }
 
-// Of one owner: what every lane of the group has to find.
-void check_group(uint32_t lanes, const Lanes<uint64_t>& address, uint32_t width, uint32_t expected) {
-    auto page_byte = kWarp.all(7);
-    const auto group = group_of(AccessingWarp(width), lanes, address, &page_byte, width);
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-        if (!(lanes >> lane & 1)) continue;
-        CHECK_EQ(group.lanes.at[lane], lanes);
-        CHECK_EQ(group.extra_sectors.at[lane] + width, expected);
-        CHECK_EQ(page_byte.at[lane], 7u);  // told apart
+// Of one owner: what every lane of the group has to find, as bytes on the wire if it reads and if it writes.
+void check_group(uint32_t lanes, const Lanes<uint64_t>& address, uint8_t width, uint32_t read, uint32_t written) {
+    for (const Operation operation : {Operation::load, Operation::store, Operation::atomic, Operation::reduction}) {
+        auto page_byte = kWarp.all(7);
+        const uint32_t word = site_word(5, operation, width);
+        const auto group = group_of(AccessingWarp(word), lanes, address, &page_byte, word);
+        for (uint32_t lane = 0; lane < 32; ++lane) {
+            if (!(lanes >> lane & 1)) continue;
+            CHECK_EQ(group.lanes.at[lane], lanes);
+            const uint32_t units = group.extra_units.at[lane] + full_units(word);
+            CHECK_EQ(units * wire_unit(operation, width), operation == Operation::load ? read : written);
+            CHECK_EQ(page_byte.at[lane], 7u);  // told apart
+        }
     }
 }
 
 void groups() {
     constexpr uint32_t all = 0xFFFFFFFF;
-    check_group(all, ramp(0x1000, 4), 4, 4);
-    check_group(all, ramp(0x1000, 1), 1, 1);
-    check_group(all, ramp(0x1000, 16), 16, 16);
-    check_group(all, ramp(0x1000, 32), 32, 32);
-    check_group(all, ramp(0x1000, 32), 4, 32);
-    check_group(all, ramp(0x1000, 0), 4, 1);
-    check_group(all, ramp(0x1010, 4), 4, 5);
-    check_group(all, ramp(0x1010, 16), 16, 17);
-    check_group(all, ramp(0x2000, -4), 4, 5);  // descending, and 0x2000 is a sector of its own
-    check_group(0x80000000u, ramp(0x1000, 4), 4, 1);
-    check_group(0x00010001u, ramp(0x1000, 4), 4, 2);
+    for (const uint8_t width : {1, 2, 4, 8, 16, 32}) {
+        const uint32_t bytes = 32u * width;
+        // Side by side: no more than the bytes. From the middle of a sector, a load moves both halves of the first and of the last.
+        check_group(all, ramp(0x1000, width), width, bytes, bytes);
+        if (width < 32) check_group(all, ramp(0x1010, width), width, bytes + 32, bytes);
+        // From within a unit, both have one more.
+        if (width < 16) check_group(all, ramp(0x1008, width), width, bytes + 32, bytes + 16);
+        if (width < 16) check_group(all, ramp(0x1018, width), width, bytes + 32, bytes + 16);
+        // Apart: a unit each, but a lane of 32 bytes has two halves.
+        const uint32_t each = width == 32 ? 32 : 16;
+        check_group(all, ramp(0x1000, 32), width, 32 * 32, 32 * each);
+        check_group(all, ramp(0x1000, 4096), width, 32 * 32, 32 * each);
+        check_group(all, ramp(0x1000, 0), width, 32, each);
+        check_group(0x80000000u, ramp(0x1000, 32), width, 32, each);
+        check_group(0x00010001u, ramp(0x1000, 32), width, 64, 2 * each);
+    }
+    // Two lanes share a sector, but not its halves.
+    check_group(all, ramp(0x1000, 16), 4, 16 * 32, 32 * 16);
+    check_group(all, ramp(0x1000, 16), 16, 16 * 32, 32 * 16);
+    check_group(0b1111, ramp(0x1000, 8), 8, 32, 32);
+    check_group(0b1001, ramp(0x1000, 8), 8, 32, 32);
+    check_group(0b0011, ramp(0x1000, 8), 8, 32, 16);
+    check_group(0b0110, ramp(0x1000, 8), 8, 32, 32);
+    check_group(all, ramp(0x2000, -4), 4, 5 * 32, 9 * 16);  // descending, and 0x2000 begins a unit of its own
 
     std::mt19937_64 random(1);
-    for (int round = 0; round < 2000; ++round) {
-        const uint32_t width = 1u << (random() % 6);
+    for (int round = 0; round < 4000; ++round) {
+        const auto width = static_cast<uint8_t>(1u << (random() % 6));
+        const auto operation = static_cast<Operation>(random() % 4);
+        const uint32_t word = site_word(static_cast<uint32_t>(random()) & kMaxSiteId, operation, width);
+        const uint32_t unit = operation == Operation::load || width == 32 ? 32 : 16;
         const uint64_t span = 1ull << (4 + random() % 10);
         const auto bytes = static_cast<uint32_t>(1 + random() % 7);
         const auto first = static_cast<uint32_t>(1 + random() % 7);
@@ -202,7 +230,7 @@ void groups() {
         const uint32_t lanes = round % 3 ? static_cast<uint32_t>(random()) | 1u << (random() % 32) : all;
         const auto owner = kWarp.owner_byte(page_byte);
         auto counted = page_byte;
-        const auto group = group_of(AccessingWarp(width), lanes, address, &counted, width);
+        const auto group = group_of(AccessingWarp(word), lanes, address, &counted, word);
         for (uint32_t lane = 0; lane < 32; ++lane) {
             if (!(lanes >> lane & 1)) continue;
             uint32_t own = 0;
@@ -214,7 +242,7 @@ void groups() {
             }
             CHECK_EQ(counted.at[lane], one ? page_byte.at[lane] : owner.at[lane]);
             CHECK_EQ(group.lanes.at[lane], own);
-            CHECK_EQ(group.extra_sectors.at[lane] + width, sectors_by_hand(own, address));
+            CHECK_EQ(group.extra_units.at[lane] + 32u * width / unit, units_by_hand(own, address, unit));
             if (group.dense) CHECK(own == all && address.at[lane] == address.at[0] + lane * width);
         }
     }
@@ -279,7 +307,6 @@ void packing() {
     // Neighbouring slots and sites have neighbouring cells.
     CHECK_EQ(cell_of(pack_launch(0, 0, 0, 100), 4, 5, 4) + 1, cell_of(pack_launch(0, 0, 0, 100), 5, 5, 0));
     for (const uint64_t no_value : {kLaunchUncounted, ~uint64_t{0}, uint64_t{0x7f0012345678}}) CHECK(!is_launch(launch_mark(no_value)));
-    CHECK_EQ(site_id(pack_site(kMaxSiteId, 5)), kMaxSiteId);
     // What a pack is told: the place as it is, the margin never too small, and too large by less than two units of it.
     for (const uint32_t place : {0u, 2u, 0x7fffeu, (1u << kLog2PackWords) - 2}) {
         for (const uint32_t margin : {0u, 1u, 4u, 64u, 65u, 4096u, kMaxPackMargin}) {
@@ -298,7 +325,23 @@ void packing() {
     }
     CHECK(packed_executes(pack_access(0, 0, kPackedGuarded), true) && !packed_executes(pack_access(0, 0, kPackedGuarded), false));
     CHECK(packed_executes(pack_access(0, 0, kPackedLast), false));
-    CHECK_EQ(site_width(pack_site(3, 5)), 32u);
+    for (const uint8_t width : {1, 2, 4, 8, 16, 32}) {
+        for (const Operation operation : {Operation::load, Operation::store, Operation::atomic, Operation::reduction}) {
+            const uint32_t word = site_word(kMaxSiteId, operation, width);
+            const uint32_t unit = operation == Operation::load || width == 32 ? 32 : 16;
+            CHECK_EQ(site_id(word), kMaxSiteId);
+            CHECK_EQ(site_width(word), width);
+            CHECK_EQ(wire_unit(operation, width), unit);
+            CHECK_EQ(1u << log2_of_unit(word), unit);
+            CHECK_EQ(full_units(word), 32u * width / unit);
+            // What is counted of three accesses, of which one has a unit more and one half as many.
+            const uint64_t extra = 1 - uint64_t{full_units(word) / 2};
+            const uint64_t counters[kCounters] = {3, 0, extra};
+            CHECK_EQ(units_of(counters, full_units(word)), 3 * full_units(word) + extra);
+        }
+    }
+    // Of which nothing is known but that it ran.
+    CHECK_EQ(site_width(site_word(1, Operation::load, 0)), 1u);
 }
 
 // A load can have a predicate behind its address, without which a lane reads nothing; one before it is a result.
@@ -393,10 +436,11 @@ void packs() {
     const PackWords words = pack_words(plan.calls[1], plan, code, 100);
     CHECK((words.pairs == std::vector<int>{2, 4, 8, 10}));
     CHECK_EQ(words.margin, 100u);
-    CHECK((words.description == std::vector<uint32_t>{pack_access(8, 0, 0), pack_site(100, 2),
-                                                      pack_access(-100, 1, kPackedGuarded | kPackedNegated), pack_site(101, 2),
-                                                      pack_access(0, 0, 0), pack_site(102, 2), pack_access(16, 2, 0), pack_site(104, 2),
-                                                      pack_access(0, 3, kPackedLast), pack_site(105, 2)}));
+    CHECK((words.description ==
+           std::vector<uint32_t>{pack_access(8, 0, 0), site_word(100, Operation::load, 4),
+                                 pack_access(-100, 1, kPackedGuarded | kPackedNegated), site_word(101, Operation::load, 4),
+                                 pack_access(0, 0, 0), site_word(102, Operation::load, 4), pack_access(16, 2, 0),
+                                 site_word(104, Operation::load, 4), pack_access(0, 3, kPackedLast), site_word(105, Operation::load, 4)}));
 }
 
 // A jump may have the guard of its instruction if all that the call does is under that guard.
@@ -433,8 +477,8 @@ class Producer {
     // The words in any order, as lanes write them; `all_but` is left out.
     static constexpr uint32_t kNone = ~0u;
     void write(uint64_t place, bool scattered, uint64_t value, uint32_t all_but = kNone) {
-        const RecordHead head{value,      value * 2, -4, value + 1, 7,
-                              0x80000001, 9,         1,  2,         scattered ? RecordShape::scattered : RecordShape::strided};
+        const RecordHead head{
+            value, value * 2, -4, value + 1, 7, 0x80000001, 9, 1, 2, scattered ? RecordShape::scattered : RecordShape::strided, 0xFFFE};
         if (scattered)
             for (uint32_t lane = 0; lane < 32; ++lane)
                 if (kHeadWords + lane != all_but)
@@ -483,6 +527,7 @@ void ring() {
         CHECK_EQ(record.head.slot, 9);
         CHECK_EQ(record.head.owner, 1);
         CHECK_EQ(record.head.warp, 2);
+        CHECK_EQ(record.head.sm, 0xFFFE);
         CHECK(ring.take(&record));
         CHECK(record.head.shape == RecordShape::scattered);
         CHECK_EQ(record.addresses[0], (value + 2) & kPayload);

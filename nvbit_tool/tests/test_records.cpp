@@ -37,21 +37,25 @@ struct Record {
     u4 pattern;
     u8 base, time, block;
     u1 warp;
+    u2 sm = 0;
 
     bool operator==(const Record& other) const {
-        return pattern == other.pattern && base == other.base && time == other.time && block == other.block && warp == other.warp;
+        return pattern == other.pattern && base == other.base && time == other.time && block == other.block && warp == other.warp &&
+               sm == other.sm;
     }
 };
 
 std::vector<Record> records(const Block& block) {
     const size_t n = block.rows;
-    const size_t base = 4 * n, time = base + kDeltaStart + 8 * n, linear = time + kDeltaStart + 4 * n, warp = linear + kDeltaStart + 4 * n;
-    CHECK_EQ(block.content.size(), warp + n);
+    const size_t base = 4 * n, time = base + kDeltaStart + 8 * n, linear = time + kDeltaStart + 4 * n, warp = linear + kDeltaStart + 4 * n,
+                 sm = warp + n;
+    CHECK_EQ(block.content.size(), sm + 2 * n);
     const std::vector<u8> bases = differences(block.content, base, n, 8), times = differences(block.content, time, n, 4),
                           blocks = differences(block.content, linear, n, 4);
     std::vector<Record> rows;
     for (size_t i = 0; i < n; ++i)
-        rows.push_back({get<u4>(block.content, 4 * i), bases[i], times[i], blocks[i], get<u1>(block.content, warp + i)});
+        rows.push_back({get<u4>(block.content, 4 * i), bases[i], times[i], blocks[i], get<u1>(block.content, warp + i),
+                        get<u2>(block.content, sm + 2 * i)});
     return rows;
 }
 
@@ -87,14 +91,15 @@ void order() {
 }
 
 void coalesced() {
-    const RecordRow rows[] = {{2, 0x7f0000000080, 5000000100, 3, 1}, {1, 0x7f0000000000, 5000000000, 9, 0}, {2, 0x10, 5000000300, 1, 31}};
+    const RecordRow rows[] = {
+        {2, 0x7f0000000080, 5000000100, 3, 1, 0x101}, {1, 0x7f0000000000, 5000000000, 9, 0, 1}, {2, 0x10, 5000000300, 1, 31, 0}};
     const std::vector<Block> blocks = blocks_of(Table::records, [&](TraceWriter& writer) {
         for (const RecordRow& row : rows) writer.append(row);
     });
     CHECK_EQ(blocks.size(), 1u);
-    CHECK_EQ(blocks[0].raw_size, 3u * (4 + 8 + 4 + 4 + 1) + 3 * kDeltaStart);
+    CHECK_EQ(blocks[0].raw_size, 3u * (4 + 8 + 4 + 4 + 1 + 2) + 3 * kDeltaStart);
     const std::vector<Record> expected = {
-        {1, 0x7f0000000000, 5000000000, 9, 0}, {2, 0x10, 5000000300, 1, 31}, {2, 0x7f0000000080, 5000000100, 3, 1}};
+        {1, 0x7f0000000000, 5000000000, 9, 0, 1}, {2, 0x10, 5000000300, 1, 31, 0}, {2, 0x7f0000000080, 5000000100, 3, 1, 0x101}};
     CHECK(records(blocks[0]) == expected);
 }
 
@@ -181,13 +186,14 @@ void scattered() {
     addresses[31] = std::numeric_limits<u8>::max();
     const std::vector<Block> blocks = blocks_of(Table::scattered, [&](TraceWriter& writer) {
         RecordWriter accesses(&writer);
-        for (const u1 warp : {5, 6}) accesses.scattered({1, 2, 0, 1, 0x80000006, 100, 3, warp}, addresses);
+        for (const u1 warp : {5, 6}) accesses.scattered({1, 2, 0, 1, 0x80000006, 100, 3, warp, 132}, addresses);
         accesses.flush();
     });
     CHECK_EQ(blocks.size(), 1u);
-    const size_t start = 2 * 4 + 2 * (kDeltaStart + 2 * 4) + 2;
+    const size_t start = 2 * 4 + 2 * (kDeltaStart + 2 * 4) + 2 + 2 * 2;
     CHECK_EQ(blocks[0].content.size(), start + kDeltaStart + 2 * 32 * 8);
-    CHECK_EQ(get<u1>(blocks[0].content, start - 1), 6);  // in the order of writing
+    CHECK_EQ(get<u1>(blocks[0].content, start - 5), 6);  // in the order of writing
+    CHECK_EQ(get<u2>(blocks[0].content, start - 2), 132);
     const std::vector<u8> values = differences(blocks[0].content, start, 64, 8);
     for (const size_t row : {0, 32})
         for (const size_t lane : {1, 2, 31}) CHECK_EQ(values[row + lane], addresses[lane]);

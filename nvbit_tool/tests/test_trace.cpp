@@ -234,10 +234,17 @@ void catalog() {
     CHECK_EQ(second.first_site, 0u);
     CHECK_EQ(third.first_site, 4u);
     CHECK_EQ(catalog.unmeasured_sites(), 2u);
+    CHECK(catalog.full_units(first.first_site) == 8 && catalog.full_units(third.first_site + 2) == 1);
+    CHECK(catalog.full_units(0) == 0 && catalog.full_units(7) == 0);  // no sites
     writer.finish("{}");
     uint32_t lines = 0;
-    for (const Block& block : read(file.path()))
+    for (const Block& block : read(file.path())) {
         if (block.table == static_cast<uint32_t>(Table::lines)) lines += block.rows;
+        if (block.table != static_cast<uint32_t>(Table::sites)) continue;
+        CHECK_EQ(block.rows, 6u);
+        // The last column: stores and an instruction that is not measured, twice.
+        CHECK(block.content.substr(block.content.size() - 6) == "\x10\x10\x20\x10\x10\x20");
+    }
     CHECK_EQ(lines, 2u);  // a.cu:9, and a.h:3 inlined there
 }
 

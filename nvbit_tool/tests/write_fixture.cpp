@@ -132,17 +132,18 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
         writer.append(
             LaunchRow{++launch, put_entry.function, static_cast<u1>(gpu), 0, 4711, kStart + 100 * launch, 2, 1, 1, 32, 1, 1, 0, 0, 2});
         // One access to the object, one to memory that others share.
-        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, owner + 1u});
-        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 4, 0});
+        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 8, owner + 1u});
+        writer.append(CountRow{launch, put_entry.first_site + 1, owner, 1, 32, 8, 0});
         Access access{launch, put_entry.first_site + 1, static_cast<u1>(gpu), owner, 0xFFFFFFFF, 0, 0, 0};
         for (uint32_t i = 0; i < records; ++i) {
             access.time = 5000 + i;
             access.block = i % 2;
+            access.sm = static_cast<u2>(100 + i % 2);
             accesses.strided(access, target + i % 2 * 128, 4);
         }
         // A bulk copy of 64 × 16 bytes, and an instruction of which there is only how often it ran.
         writer.append(CountRow{launch, put_entry.first_site + 2, owner, 1, 64, 32});
-        accesses.bulk({launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 0b100, 5500, 1, 2}, target + 256, 1024);
+        accesses.bulk({launch, put_entry.first_site + 2, static_cast<u1>(gpu), owner, 0b100, 5500, 1, 2, 101}, target + 256, 1024);
         writer.append(CountRow{launch, put_entry.first_site + 3, kOwnerUnknown, 2, 2, 0});
         writer.append(CollectiveRow{gpu + 1, 1, writer.intern("AllReduce"), writer.intern("sum"), writer.intern("float32"), 256, 1024, -1,
                                     0xfeedfacecafebeef, gpu, 2, static_cast<u1>(gpu), 0x1000 + gpu, 4711, kStart + 10, kStart + 20});

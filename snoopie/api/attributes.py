@@ -113,7 +113,10 @@ class TraceAttributes(TraceCore):
 
     @property
     def sites(self) -> pd.DataFrame:
-        """site | process function offset sass opcode operation width (bytes) measured line_id file line kernel
+        """site | process function offset sass opcode operation width wire_unit measured line_id file line kernel
+
+        ``width`` is bytes a lane; ``wire_unit`` the bytes that NVLink moves at a time: 32 of what is read, 16 of what
+        is written. Traces of format 3 counted 32 for both.
 
         ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, or 0.
         """
@@ -213,7 +216,7 @@ class TraceAttributes(TraceCore):
 
     @cached_property
     def counts(self) -> pd.DataFrame:
-        """launch site issuer owner process accesses lanes sectors bytes wire_bytes object: exact totals, of measured
+        """launch site issuer owner process accesses lanes wire_units bytes wire_bytes object: exact totals, of measured
         sites; ``object`` is 0 where it could not be distinguished from others of the owner.
         """
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)

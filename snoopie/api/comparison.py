@@ -12,6 +12,7 @@ from snoopie.analysis.comparison import limits
 from snoopie.analysis.comparison import side_by_side as _side_by_side
 from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
+from snoopie.analysis.traffic.bounds import written_units
 from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
 from snoopie.api.loading import Source, load
@@ -127,6 +128,12 @@ class Comparison:
         of_host = [{setting.get("host_memory", True) for setting in trace.settings} for trace in self._both]
         if of_host[0] != of_host[1]:
             sentences.append("Accesses to the host's memory were not measured alike in A and B.")
+        unit_a, unit_b = (written_units(trace.sites) for trace in self._both)
+        if unit_a and unit_b and unit_a != unit_b:
+            sentences.append(
+                "What is written was not counted in the same wire units in A and B: traces of format 3 have units of "
+                "32 bytes, later ones of 16. Its wire bytes are no measure of a change."
+            )
         of_a, of_b = (trace.losses() for trace in self._both)
         sentences += [f"A and B: {sentence}" for sentence in of_a if sentence in of_b]
         sentences += [f"A: {sentence}" for sentence in of_a if sentence not in of_b]

@@ -17,8 +17,8 @@ class RecordMethods(TraceAttributes):
 
     @cached_property
     def records(self) -> pd.DataFrame:
-        """One row a recorded access: launch site issuer owner process time block warp mask lanes shape base stride
-        bytes.
+        """One row a recorded access: launch site issuer owner process time block warp multiprocessor mask lanes shape
+        base stride bytes. ``multiprocessor`` is the SM, -1 unknown.
 
         ``shape`` is strided, scattered (base: the address of the lowest lane, stride 0; `lane_accesses` has all
         addresses) or bulk (one thread moved ``bytes``, from base on).

@@ -7,21 +7,22 @@ from functools import cached_property
 import pandas as pd
 
 from snoopie.analysis.host import copies
+from snoopie.analysis.traffic import bounds, libraries, links, pairs
 from snoopie.analysis.traffic import counts as _counts
-from snoopie.analysis.traffic import libraries, links, pairs
 from snoopie.analysis.traffic.libraries import Library
 from snoopie.analysis.traffic.pairs import Cell
 from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
 from snoopie.api.records import RecordMethods
+from snoopie.trace import wire
 
 
 class TrafficMethods(RecordMethods):
     """Sums of the traffic."""
 
     def summary(self) -> dict[str, int | float]:
-        """accesses lanes bytes sectors wire_bytes wire_efficiency launches measured (of these) kernels gpus records
+        """accesses lanes bytes wire_units wire_bytes wire_efficiency launches measured (of these) kernels gpus records
         copies copy_bytes.
 
         ``bytes`` are those of accesses alone.
@@ -88,6 +89,31 @@ class TrafficMethods(RecordMethods):
         """from to (GPU, host, multicast, unknown) bytes device_bytes host_bytes: what flowed between these kinds of
         places, most bytes first"""
         return pairs.by_route(self._pairs("flow", "both"))
+
+    def wire_bounds(self, reading: Reading = "issued") -> pd.DataFrame:
+        """issuer owner (``flow``: from to) as labels, wire_least wire_bytes per_sm: between what limits the bytes on
+        the wire lie, because loads that hit in the L1 cache move nothing; most wire bytes first.
+
+        ``wire_bytes`` has all loads miss. ``wire_least`` has each sector read once a launch and SM where ``per_sm``;
+        where not, because the trace does not name the SMs, once a launch, which is less. It is NaN where not every
+        load was recorded, and for loads by tensor copies. What is written is the same in both. Goes through all
+        records.
+        """
+        loaded = bounds.merged(self._of_records(bounds.read))
+        table = bounds.by_pair(self._sums("launch", *PAIR), loaded, reading)
+        return Rows(self._labelled(table, reading))
+
+    def about_wire_bytes(self) -> list[str]:
+        """Sentences on how exact the wire bytes are, of loads from `wire_bounds`; none where they are exact."""
+        sentences = []
+        if (self._sums(*PAIR)["operation"] == "load").any():
+            sentences.append(bounds.in_words(self.wire_bounds(), "≈ " if self.estimated else ""))
+        if wire.READ in bounds.written_units(self.sites.loc[self._sums("site")["site"].unique()]):
+            sentences.append(
+                "What is written was counted in units of 32 bytes, as in all traces of format 3. NVLink moves 16 at a "
+                "time: up to half of the wire bytes of stores, atomics and reductions did not move."
+            )
+        return sentences
 
     def link_matrix(self) -> pd.DataFrame:
         """A square over all GPUs: by what the issuer (row) reaches the owner's memory, as far as the driver says.

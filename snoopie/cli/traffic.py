@@ -67,10 +67,15 @@ def _total(trace: Trace, by: str) -> str:
     about = "≈ " if trace.estimated else ""
     return (
         f"{about}{total['accesses']:,} accesses, {about}{units.bytes(total['bytes'])}, "
-        f"{about}{units.bytes(total['wire_bytes'])} on the wire, "
+        f"{'at most ' if _loads(trace) else ''}{about}{units.bytes(total['wire_bytes'])} on the wire, "
         f"wire efficiency {units.efficiency(total['wire_efficiency'])}"
         + (", estimated from a sample of the launches" if trace.estimated else "")
     )
+
+
+def _loads(trace: Trace) -> bool:
+    """Whether anything was read: of that, hits in the L1 cache move nothing."""
+    return "load" in set(trace.by_operation()["operation"])
 
 
 def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:

@@ -12,22 +12,25 @@ from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.limits import check_sums
 from snoopie.trace.tables import Ints
 
-COUNT_VALUES = ("accesses", "lanes", "sectors", "bytes", "wire_bytes")
-SECTOR = 32
+COUNT_VALUES = ("accesses", "lanes", "wire_units", "bytes", "wire_bytes")
 
 
 def all_counts(
-    columns: JoinedColumns, width_of: Callable[[Ints], Ints], issuer_of: Callable[[Ints], Ints]
+    columns: JoinedColumns,
+    width_of: Callable[[Ints], Ints],
+    wire_unit_of: Callable[[Ints], Ints],
+    issuer_of: Callable[[Ints], Ints],
 ) -> pd.DataFrame:
     """The rows of counts of all sites, measured or not. Refuses sums that no machine can reach.
 
-    ``width_of`` has the widths of sites, ``issuer_of`` the GPUs of launches.
+    ``width_of`` has the widths of sites, ``wire_unit_of`` the units in which links carry what they move, ``issuer_of``
+    the GPUs of launches.
     """
     launches, sites = columns.joined("counts", "launch"), columns.joined("counts", "site")
-    width = width_of(sites)
-    values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "sectors")}
+    width, unit = width_of(sites), wire_unit_of(sites)
+    values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "wire_units")}
     wide = values["lanes"].astype(np.float64) * width
-    amounts = [*values.values(), wide, values["sectors"].astype(np.float64) * SECTOR]
+    amounts = [*values.values(), wide, values["wire_units"].astype(np.float64) * unit]
     check_sums("counts", columns.sources, amounts)
     return pd.DataFrame(
         {
@@ -38,7 +41,7 @@ def all_counts(
             "process": columns.process("counts"),
             **values,
             "bytes": values["lanes"] * width,
-            "wire_bytes": values["sectors"] * SECTOR,
+            "wire_bytes": values["wire_units"] * unit,
             "object": columns.joined("counts", "object"),
         }
     )

@@ -86,7 +86,7 @@ class Records:
 
     def none(self) -> RecordBlock:
         """A block of no rows, with the columns and types of all others."""
-        names = ("launch", "site", "issuer", "owner", "time", "block", "warp", "mask", "stride")
+        names = ("launch", "site", "issuer", "owner", "time", "block", "warp", "sm", "mask", "stride")
         empty: Columns = {name: np.empty(0, np.int64) for name in names}
         return self._joined(0, "strided", empty | {"base": np.empty(0, np.uint64)})
 
@@ -119,6 +119,7 @@ class Records:
             "time": columns["time"],
             "block": columns["block"],
             "warp": columns["warp"].astype(np.int32),
+            "multiprocessor": columns["sm"].astype(np.int32) - 1,
             "mask": mask,
             "lanes": lanes,
             "shape": pd.Categorical.from_codes(np.full(rows, SHAPES.index(shape), np.int8), pd.Index(SHAPES)),

@@ -21,6 +21,7 @@ from snoopie.joined.ids import Places
 from snoopie.joined.limits import check_sums
 from snoopie.joined.processes import processes
 from snoopie.joined.records import Records
+from snoopie.trace import wire
 from snoopie.trace.lines import own_lines
 from snoopie.trace.tables import Ints, Process
 
@@ -117,8 +118,9 @@ class Tables:
     functions = _Declared("process name mangled kernel has_lines", index="function")
     lines = _Declared("file line function inlined_at", index="line_id")
     sites = _Declared(
-        "process function offset sass opcode operation width measured line_id=line file line kernel",
+        "process function offset sass opcode operation width wire_unit measured line_id=line file line kernel",
         index="site",
+        wire_unit=lambda tables: tables._wire_units(),
         file=lambda tables: tables._site_lines[0],
         line=lambda tables: tables._site_lines[1],
         kernel=lambda tables: tables._kernels("sites"),
@@ -156,6 +158,16 @@ class Tables:
         widths: Ints = self.sites["width"].to_numpy()[self.site_places.of(sites)]
         return widths
 
+    def wire_unit_of(self, sites: Ints) -> Ints:
+        """The bytes of a wire unit of each site; ids must be known."""
+        units: Ints = self.sites["wire_unit"].to_numpy()[self.site_places.of(sites)]
+        return units
+
+    def _wire_units(self) -> Ints:
+        # Traces of the third version have no unit: all was counted in those of reads.
+        units = self.columns.raw("sites", "wire_unit")
+        return np.where(units > 0, units, wire.READ)
+
     # Launches, and what they moved
 
     launches = _Declared(
@@ -192,7 +204,7 @@ class Tables:
 
     @cached_property
     def _all_counts(self) -> pd.DataFrame:
-        return all_counts(self.columns, self.widths, self._issuers)
+        return all_counts(self.columns, self.widths, self.wire_unit_of, self._issuers)
 
     @cached_property
     def counts(self) -> pd.DataFrame:

@@ -12,7 +12,9 @@ from snoopie.trace.columns import Column, TableSchema, Type
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.roles import LISTS, Codes, Role
 
-VERSION = 3
+VERSION = 4
+# Older ones that are read too, with the columns that had another name: (table, then) → now.
+_RENAMED: dict[int, dict[tuple[str, str], str]] = {3: {("counts", "sectors"): "wire_units"}, VERSION: {}}
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
 _T = TypeVar("_T")
@@ -92,10 +94,11 @@ def _clean(value: Any) -> Any:
 
 
 class _Reader:
-    """Reads members of JSON objects with their types checked."""
+    """Reads members of JSON objects with their types checked. ``renamed``: (table, column) → today's name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, renamed: Mapping[tuple[str, str], str]) -> None:
         self.name = name
+        self.renamed = renamed
 
     def fail(self, what: str) -> CorruptError:
         return CorruptError(f"{self.name}: the header's {what}", "record it again")
@@ -131,14 +134,15 @@ def parse_header(name: str, content: bytes) -> Header:
     if members.get("format") != "snoopie":
         raise NotATraceError(f"{name} is not a Snoopie trace (it has another format)", "give a Snoopie trace")
     version = members.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version != VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or version not in _RENAMED:
         shown = version if isinstance(version, int) and abs(version) < 1 << 32 else "?"
         newer = isinstance(version, int) and version > VERSION
         remedy = "upgrade Snoopie" if newer else "record it again with this version"
+        versions = " and ".join(map(str, sorted(_RENAMED)))
         raise VersionError(
-            f"{name} has format version {shown}, and this version of Snoopie reads version {VERSION}", remedy
+            f"{name} has format version {shown}, and this version of Snoopie reads versions {versions}", remedy
         )
-    read = _Reader(name)
+    read = _Reader(name, _RENAMED[version])
     process = read.get(members, "process", dict)
     gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
     links = read.objects(members, "links", lambda link: _link(read, link, len(gpus)))
@@ -232,6 +236,7 @@ def _table(read: _Reader, table: dict[str, Any]) -> TableSchema:
 
 def _column(read: _Reader, table: str, column: dict[str, Any]) -> Column:
     name, type_ = read.get(column, "name", str), read.get(column, "type", str)
+    name = read.renamed.get((table, name), name)
     stored = Type.parse(type_)
     if stored is None:
         raise VersionError(

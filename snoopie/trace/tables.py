@@ -32,7 +32,7 @@ _PATTERN_BLOCKS = 32
 
 _PLACES = ("launch", "site", "owner")
 # Columns of records that need no more bits than they were written with.
-_AS_WRITTEN = frozenset({"pattern", "warp"})
+_AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
 
 class _Ids:
@@ -311,7 +311,7 @@ class Process:
 def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
     """Values as they are kept in memory. Raises ValueError where a number is none of the type that the column has here.
 
-    A warp, of which there can be many in memory, stays as it was written.
+    A warp or an SM, of which there can be many in memory, stays as it was written.
     """
     kind = column.kept
     if kind is object or column.stored.dtype is None:

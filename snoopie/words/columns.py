@@ -117,11 +117,28 @@ _TRAFFIC = {
     "bytes": Column(
         "Bytes", Kind.BYTES, "What was asked for: of instructions lanes × width, of copies and memory their size."
     ),
-    "sectors": Column("Sectors", Kind.COUNT, "Different pieces of 32 bytes that each access touches, added up."),
+    "wire_units": Column(
+        "Wire units", Kind.COUNT, "Different wire units (32 bytes read, 16 written) that each access touches, added up."
+    ),
+    "wire_unit": Column(
+        "Wire unit",
+        Kind.NUMBER,
+        "Bytes that NVLink moves at a time: 32 of what is read, 16 of what is written. Traces of format 3 counted "
+        "32 for both.",
+    ),
     "wire_bytes": Column(
         "Wire bytes",
         Kind.BYTES,
-        "What had to move: 32 bytes for every sector that an access touches, however few of them it asked for.",
+        "What had to move: each wire unit (32 bytes read, 16 written) that an access touches, whole. Of loads it is "
+        "the most that moved: data that is read again may come from the L1 cache.",
+    ),
+    "wire_least": Column(
+        "Least wire bytes",
+        Kind.BYTES,
+        "What moved at least: each wire unit that is read once a launch and SM, and all that is written.",
+    ),
+    "per_sm": Column(
+        "Per SM", Kind.FLAG, "Whether the least counts what each SM read in a launch, not what the launch read."
     ),
     "wire_efficiency": Column(
         "Wire efficiency",
@@ -277,6 +294,7 @@ _MACHINE = {
     "users": Column("Used by", Kind.NAME, "The processes or ranks that use it."),
     "memory": Column("Memory", Kind.BYTES, "How much memory the GPU has."),
     "nvlinks": Column("NVLinks", Kind.COUNT, "How many NVLinks the GPU has."),
+    "multiprocessor": Column("SM", Kind.NUMBER, "The streaming multiprocessor that ran it, -1 unknown."),
     "sm": Column("Compute capability", Kind.CAPABILITY, "The generation of the GPU."),
     "pci": Column("PCI", Kind.WORD, "The GPU's address on the PCI bus."),
     "uuid": Column("UUID", Kind.WORD, "The identity of the GPU, on every machine."),

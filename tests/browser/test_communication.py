@@ -42,7 +42,7 @@ def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:
     assert cells(page).count("4.1 KiB") == 1
     set_to(page, "Wire efficiency")
     expect(heatmap.get_by_text("KiB")).to_have_count(0)
-    # From GPU 2 to GPU 1 flow loads alone, of 128 bytes in 32 sectors.
+    # From GPU 2 to GPU 1 flow loads alone, of 128 bytes in 32 wire units.
     assert "12.5 %" in cells(page)
 
 

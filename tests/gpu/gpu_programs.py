@@ -30,7 +30,7 @@ def of_ring(gpus: int, n: int, iterations: int) -> Table:
 def of_jacobi(gpus: int, columns: int, iterations: int) -> Table:
     """The table at the top of jacobi.cu."""
     inner = columns - 2
-    row = Traffic("store", 4, inner // 32 + 1, inner, inner // 8 + 1).times(iterations)
+    row = Traffic("store", 4, inner // 32 + 1, inner, inner // 4 + 1).times(iterations)
     up = {Where(gpu, gpu - 1, "sweep", "up"): row for gpu in range(1, gpus)}
     down = {Where(gpu, gpu + 1, "sweep", "down"): row for gpu in range(gpus - 1)}
     return up | down

@@ -1,4 +1,8 @@
-"""Traffic by arithmetic, and the same as a trace tells it."""
+"""Traffic by arithmetic, and the same as a trace tells it.
+
+The tables at the tops of programs say how many sectors of 32 bytes an access touches. What is compared are wire units:
+sectors of what is read, and of what is written the halves of sectors that are touched.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,6 @@ APPS = Path(__file__).resolve().parent / "apps"
 
 HOST = -1
 WARP = 32
-SECTOR = 32
 
 
 class Where(NamedTuple):
@@ -36,11 +39,11 @@ class Traffic(NamedTuple):
     width: int
     accesses: int
     lanes: int
-    sectors: int
+    units: int
 
     def times(self, factor: int) -> Traffic:
         """The traffic of so many equal launches."""
-        return self._replace(accesses=self.accesses * factor, lanes=self.lanes * factor, sectors=self.sectors * factor)
+        return self._replace(accesses=self.accesses * factor, lanes=self.lanes * factor, units=self.units * factor)
 
 
 Table = Mapping[Where, Traffic]
@@ -51,13 +54,19 @@ def divide_up(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def unit_of(operation: str, width: int) -> int:
+    """The bytes of a wire unit: 32 of what is read, 16 of what is written, but no less than a lane accesses."""
+    return 32 if operation == "load" else max(16, width)
+
+
 def dense(operation: str, width: int, n: int) -> Traffic:
     """Threads 0 … n − 1 each access the element of their number, in an array that starts at a sector."""
-    return Traffic(operation, width, divide_up(n, WARP), n, divide_up(n * width, SECTOR))
+    return Traffic(operation, width, divide_up(n, WARP), n, divide_up(n * width, unit_of(operation, width)))
 
 
 def of_threads(operation: str, width: int, offsets: Iterable[tuple[int, int]]) -> Traffic:
     """(thread, byte offset) of lanes that their warp executes together, once: counted warp by warp."""
+    unit = unit_of(operation, width)
     warps: dict[int, list[int]] = {}
     for thread, offset in offsets:
         warps.setdefault(thread // WARP, []).append(offset)
@@ -66,15 +75,16 @@ def of_threads(operation: str, width: int, offsets: Iterable[tuple[int, int]]) -
         width,
         len(warps),
         sum(len(lanes) for lanes in warps.values()),
-        sum(len({offset // SECTOR for offset in lanes}) for lanes in warps.values()),
+        sum(len({offset // unit for offset in lanes}) for lanes in warps.values()),
     )
 
 
 def stretch(operation: str, width: int, offset: int, size: int) -> Traffic:
     """One thread moves `size` bytes from an offset on, in units of the width."""
     assert size % width == 0
-    sectors = (offset + size - 1) // SECTOR - offset // SECTOR + 1
-    return Traffic(operation, width, 1, size // width, sectors)
+    unit = unit_of(operation, width)
+    units = (offset + size - 1) // unit - offset // unit + 1
+    return Traffic(operation, width, 1, size // width, units)
 
 
 def add(parts: Iterable[Traffic]) -> Traffic:
@@ -118,10 +128,10 @@ def by_launch(trace: Trace, program: str) -> dict[int, Table]:
     for row in trace.counts.itertuples():
         width = int(widths[row.site])
         assert row.bytes == row.lanes * width
-        assert row.wire_bytes == row.sectors * SECTOR
+        assert row.wire_bytes == row.wire_units * unit_of(operations[row.site], width)
         assert row.issuer == issuers[row.launch]
         where = Where(int(row.issuer), int(row.owner), kernels[row.launch], lines[row.site])
-        traffic = Traffic(operations[row.site], width, int(row.accesses), int(row.lanes), int(row.sectors))
+        traffic = Traffic(operations[row.site], width, int(row.accesses), int(row.lanes), int(row.wire_units))
         launches.setdefault(int(row.launch), {}).setdefault(where, []).append(traffic)
     return {launch: _by_operation(table) for launch, table in sorted(launches.items())}
 

@@ -8,18 +8,18 @@ from gpu_runs import Runner
 from gpu_traffic import markers, nothing_lost
 
 N = 4 << 19  # bytes of the words that a GPU touches, and, side by side, bytes on the wire
-APART = 32 << 16  # wire bytes of one word in each of 2^16 sectors
+STORED, LOADED = 16 << 16, 32 << 16  # wire bytes of one word in each of 2^16 sectors
 
 # Mode → the rule, the marker of the line ("" for none), some numbers and the bytes involved, of both GPUs.
 LINES = {
-    "stores": ("scattered-stores", "put_apart", {"wire efficiency": 1 / 8, "wire bytes": 2 * APART}, 2 * APART),
-    "loads": ("scattered-loads", "get_apart", {"wire efficiency": 1 / 8, "wire bytes": 2 * APART}, 2 * APART),
+    "stores": ("scattered-stores", "put_apart", {"wire efficiency": 1 / 4, "wire bytes": 2 * STORED}, 2 * STORED),
+    "loads": ("scattered-loads", "get_apart", {"wire efficiency": 1 / 8, "wire bytes": 2 * LOADED}, 2 * LOADED),
     "again": ("repeated-loads", "get_again", {"reads of a sector in a launch": 32, "distinct bytes": 2 << 16}, 2 * N),
     "atomics": (
         "remote-atomics",
         "add",
         {"operations on an address in a launch": 2048, "operations": 2 << 17},
-        2 * (32 * 4 << 12),  # 2^12 warps, each on 4 sectors
+        2 * (32 * 4 << 12),  # 2^12 warps, each on 128 bytes
     ),
 }
 # Mode → the rule, issuer, owner, some numbers, the bytes involved.
@@ -49,6 +49,21 @@ def test_a_line(runner: Runner, pair: tuple[str, ...], mode: str) -> None:
     assert markers("findings")[found["line"]] == marker
     assert {name: found["numbers"][name] for name in numbers} == numbers
     assert (found["bytes"], found["severity"]) == (involved, "high")
+
+
+def test_what_is_read_again_may_have_moved_once(runner: Runner, pair: tuple[str, ...]) -> None:
+    """Each launch reads 2^14 words 32 times: each SM that reads one has to bring it once."""
+    trace = runner.traced("findings", "again", visible=pair).trace
+    sms = trace.records["multiprocessor"]
+    assert sms.min() >= 0
+    assert sms.nunique() > 1
+    table = trace.wire_bounds("flow")
+    assert set(zip(table["from"], table["to"], strict=True)) == {("GPU 0", "GPU 1"), ("GPU 1", "GPU 0")}
+    assert table["wire_bytes"].tolist() == [N] * 2
+    assert table["per_sm"].all()
+    assert table["wire_least"].between(4 << 14, N).all()
+    assert (table["wire_least"] <= (4 << 14) * sms.nunique()).all()
+    assert "with each sector read once a launch and SM" in trace.about_wire_bytes()[0]
 
 
 @pytest.mark.parametrize("mode", PAIRS)

@@ -1,4 +1,4 @@
-"""mixed: every kind of global memory instruction is counted with its operation, width, lanes and sectors."""
+"""mixed: every kind of global memory instruction is counted with its operation, width, lanes and wire units."""
 
 from __future__ import annotations
 
@@ -122,4 +122,6 @@ def test_an_inlined_site_knows_its_callers(runner: Runner, pair: tuple[str, ...]
 def test_arithmetic_of_dense_and_of_threads_agree() -> None:
     for width in (1, 2, 4, 8, 16):
         for n in (1, 31, 32, 33, 250, 4099):
-            assert dense("load", width, n) == of_threads("load", width, [(i, width * i) for i in range(n)])
+            for operation in ("load", "store"):
+                by_thread = of_threads(operation, width, [(i, width * i) for i in range(n)])
+                assert dense(operation, width, n) == by_thread

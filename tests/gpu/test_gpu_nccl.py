@@ -113,19 +113,14 @@ def test_traffic_is_what_the_protocol_sends(one_channel: Job, operation: str) ->
     assert found == expected_lanes(operation, one_channel.protocol, one_channel.ranks, following)
 
 
-def test_sectors_are_full_of_data(one_channel: Job) -> None:
+def test_wire_units_are_full_of_data(one_channel: Job) -> None:
     for operation, counts in by_operation(one_channel.trace).items():
         words, data = counts[counts.width == 8], counts[counts.width == 16]
         # One thread stores a counter. Two of a warp may do so in one access, where both neighbours are one GPU.
         assert (words.accesses <= words.lanes).all()
-        assert (words.sectors == words.lanes).all()
-        sectors, lanes = int(data.sectors.sum()), int(data.lanes.sum())
-        if one_channel.protocol == "LL":
-            # Each thread waits for its own line before it passes it on: where the compiler does not bring the warp
-            # together again, two threads may store in one sector one after the other.
-            assert lanes <= 2 * sectors <= 2 * lanes, operation
-        else:
-            assert 2 * sectors == lanes, operation
+        assert (words.wire_units == words.lanes).all()
+        # A lane stores 16 bytes, which are a unit, whichever lanes store together.
+        assert (data.wire_units == data.lanes).all(), operation
 
 
 def test_the_payload_does_not_depend_on_channels(runner: Runner, visible: tuple[str, ...]) -> None:

@@ -26,7 +26,7 @@ SETTINGS = {"SAMPLE_SIZE": "0", "NVSHMEM_CUMEM_GRANULARITY": str(32 << 20)}
 
 # 256 threads, or the 8 warps or 2 blocks that they are, each move 16 bytes, 1 KiB or 4 KiB in 16-byte accesses.
 SIXTEEN = dense("store", 16, THREADS)
-GROUPS = Traffic("store", 16, 16, 512, 256)
+GROUPS = dense("store", 16, 512)
 
 # The table at the top of nvshmem_ops.cu, for one launch of one issuer on the next.
 ON_THE_NEXT: dict[tuple[str, str], list[Traffic]] = {
@@ -35,12 +35,12 @@ ON_THE_NEXT: dict[tuple[str, str], list[Traffic]] = {
     ("words", "g"): [dense("load", 4, THREADS)],
     ("threads", "put"): [SIXTEEN],
     ("threads", "nbi"): [SIXTEEN],
-    ("threads", "get"): [SIXTEEN._replace(operation="load")],
+    ("threads", "get"): [dense("load", 16, THREADS)],
     ("threads", "odd"): [Traffic("store", width, 8, THREADS, THREADS) for width in (1, 2, 4, 8, 16)],
     ("groups", "warp"): [GROUPS],
     ("groups", "block"): [GROUPS],
-    ("groups", "from_warp"): [GROUPS._replace(operation="load")],
-    ("groups", "from_block"): [GROUPS._replace(operation="load")],
+    ("groups", "from_warp"): [dense("load", 16, 512)],
+    ("groups", "from_block"): [dense("load", 16, 512)],
     ("atomics", "fetch_add"): [dense("atomic", 4, THREADS)],
     ("atomics", "add"): [dense("atomic", 4, THREADS)],
     ("atomics", "cas"): [dense("atomic", 8, THREADS)],
@@ -53,9 +53,9 @@ ON_THE_NEXT: dict[tuple[str, str], list[Traffic]] = {
 
 
 def on_everyone(ranks: int, owner: int) -> Traffic:
-    """Thread t stores word t of PE t % n: each warp has lanes on each PE, in every sector of its 32 words."""
+    """Thread t stores word t of PE t % n: each warp has lanes on each PE, of each four words those that are its."""
     lanes = [thread for thread in range(THREADS) if thread % ranks == owner]
-    return Traffic("store", 4, THREADS // 32, len(lanes), len({(thread // 32, thread // 8) for thread in lanes}))
+    return Traffic("store", 4, THREADS // 32, len(lanes), len({thread // 4 for thread in lanes}))
 
 
 def expected(ranks: int) -> dict[Where, list[Traffic]]:
@@ -75,9 +75,9 @@ def by_line(trace: Trace, program: str) -> dict[Where, list[Traffic]]:
     counts = counts.assign(kernel=counts.launch.map(kernels), line=counts.site.map(site_lines(trace, program)))
     keys = ["issuer", "owner", "kernel", "line", "operation", "width"]
     table: dict[Where, list[Traffic]] = {}
-    for key, row in counts.groupby(keys)[["accesses", "lanes", "sectors"]].sum().iterrows():
+    for key, row in counts.groupby(keys)[["accesses", "lanes", "wire_units"]].sum().iterrows():
         issuer, owner, kernel, line, operation, width = key
-        traffic = Traffic(operation, int(width), int(row.accesses), int(row.lanes), int(row.sectors))
+        traffic = Traffic(operation, int(width), int(row.accesses), int(row.lanes), int(row.wire_units))
         table.setdefault(Where(int(issuer), int(owner), kernel, line), []).append(traffic)
     return table
 
@@ -117,7 +117,7 @@ def grown_launches(trace: Trace) -> Iterator[tuple[int, list[Traffic]]]:
         if counts.launch.iloc[0] not in launches.index:
             continue
         ((issuer, owner),) = set(zip(counts.issuer, counts.owner, strict=True))
-        rows = counts.groupby("site")[["accesses", "lanes", "sectors"]].sum().itertuples(index=False)
+        rows = counts.groupby("site")[["accesses", "lanes", "wire_units"]].sum().itertuples(index=False)
         yield int(owner) - int(issuer), [Traffic("store", 4, *map(int, row)) for row in rows]
 
 

@@ -13,7 +13,7 @@ SOURCE, TARGET, AGAIN, FIRST, SECOND = (pages * PAGE for pages in (2, 3, 4, 5, 6
 
 FILL = dense("store", 4, N)
 ADD = Traffic("reduction", 4, N // WARP, N, N // WARP)
-BOTH = Traffic("store", 4, N // WARP, N, N // 4)
+BOTH = Traffic("store", 4, N // WARP, N, N // 2)  # two of the four words of each wire unit
 
 # Line and object → its traffic in a launch; 0 = told apart from no other.
 Table = dict[tuple[str, int], Traffic]
@@ -35,7 +35,7 @@ def launches_of(run: Run, issuer: int) -> list[Table]:
         table = found.setdefault(int(row.launch), {})
         place = lines[row.site], int(row.object)
         assert place not in table
-        table[place] = Traffic(operations[row.site], 4, int(row.accesses), int(row.lanes), int(row.sectors))
+        table[place] = Traffic(operations[row.site], 4, int(row.accesses), int(row.lanes), int(row.wire_units))
     return [table for _, table in sorted(found.items())]
 
 

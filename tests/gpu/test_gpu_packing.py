@@ -70,7 +70,7 @@ def one_by_one_and_packed(runner: Runner, visible: tuple[str, ...], program: str
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_counts_are_the_same(runner: Runner, pair: tuple[str, ...], program: str, settings: dict[str, str]) -> None:
     traces = one_by_one_and_packed(runner, pair, program, **settings)
-    columns = ["accesses", "lanes", "sectors", "bytes", "wire_bytes"]
+    columns = ["accesses", "lanes", "wire_units", "bytes", "wire_bytes"]
     # Which objects are told apart, if many come and go, is a matter of time.
     alone, packed = (
         by_launch(trace, trace.counts.groupby(["launch", "site", "owner"])[columns].sum().reset_index(), *columns)

@@ -1,4 +1,4 @@
-"""tensor: copies by tensor maps are counted with the bytes and sectors of those elements of a box that exist."""
+"""tensor: copies by tensor maps are counted with the bytes and wire units of those elements of a box that exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_runs import Runner
-from gpu_traffic import SECTOR, Table, by_launch, nothing_lost
+from gpu_traffic import Table, by_launch, nothing_lost, unit_of
 
 Three = tuple[int, int, int]
 
@@ -20,7 +20,7 @@ class Moved(NamedTuple):
     operation: str
     accesses: int
     bytes: int
-    sectors: int
+    units: int
 
 
 class Tensor(NamedTuple):
@@ -59,8 +59,9 @@ def moved(kernel: str, operation: str, tensor: Tensor, at: Three) -> Moved:
         for first, size, step, end in zip(at, tensor.box, tensor.step, tensor.sizes, strict=True)
     )
     offsets = [sum(map(operator.mul, place, tensor.pitches)) for place in itertools.product(xs, ys, zs)]
-    sectors = {(offset + byte) // SECTOR for offset in offsets for byte in range(tensor.width)}
-    return Moved(kernel, operation, 1, len(offsets) * tensor.width, len(sectors))
+    unit = unit_of(operation, tensor.width)
+    units = {(offset + byte) // unit for offset in offsets for byte in range(tensor.width)}
+    return Moved(kernel, operation, 1, len(offsets) * tensor.width, len(units))
 
 
 def of_tensor() -> Iterator[Moved]:
@@ -82,7 +83,7 @@ def only_row(table: Table) -> Moved:
     ((where, traffic),) = table.items()
     assert (where.issuer, where.owner, where.line) == (0, 1, "box")
     kernel = where.kernel.replace("(int)", "")  # of a template argument
-    return Moved(kernel, traffic.operation, traffic.accesses, traffic.lanes * traffic.width, traffic.sectors)
+    return Moved(kernel, traffic.operation, traffic.accesses, traffic.lanes * traffic.width, traffic.units)
 
 
 def test_boxes_are_counted(runner: Runner, pair: tuple[str, ...]) -> None:
@@ -96,5 +97,7 @@ def test_arithmetic_of_boxes() -> None:
     assert moved("", "load", SHORTS, (32, 8, 0)) == ("", "load", 1, 32, 2)
     # Eight rows of 32 bytes from 16 on, 112 bytes apart: rows begin at 16 or at 0 of a sector in turn.
     assert moved("", "load", LONGS, (2, 0, 0)) == ("", "load", 1, 256, 12)
+    # What is written moves no half that is not touched.
+    assert moved("", "store", LONGS, (2, 0, 0)) == ("", "store", 1, 256, 16)
     assert moved("", "load", LONGS, (12, 0, 0)).bytes == 0
     assert moved("", "load", STEPPED, (4, 1, 0)).bytes == 64

@@ -72,6 +72,15 @@ def test_host_side() -> None:
     assert trace.stack(int(trace.launches["stack"].iloc[0]))["function"].str.startswith("solve(").any()
 
 
+@pytest.mark.parametrize("sample", PROGRAMS)
+def test_counted_in_sectors(sample: str) -> None:
+    """As every trace of the third version of the format, whatever the operation."""
+    trace = snoopie.load(SAMPLES / sample)
+    assert (trace.sites["wire_unit"] == 32).all()
+    assert {"store", "reduction"} & set(trace.by_operation()["operation"])
+    assert (trace.counts["wire_bytes"] == 32 * trace.counts["wire_units"]).all()
+
+
 def marked(source: str, marker: str) -> int:
     """The number of the line with this marker."""
     lines = (SAMPLES / source).read_text().splitlines()
@@ -85,7 +94,7 @@ def test_ring() -> None:
     expected = {"put": (24576, 3145728, 98304), "get": (6144, 3145728, 98304), "bump": (96, 12288, 96)}
     for kernel, values in expected.items():
         row = table.loc[marked("ring.cu", kernel)]
-        assert (row["accesses"], row["bytes"], row["sectors"]) == values
+        assert (row["accesses"], row["bytes"], row["wire_units"]) == values
         assert short_name(row["kernel"]) == kernel
     assert len(table) == len(expected)
     matrix = np.zeros((GPUS, GPUS), int)
@@ -104,7 +113,7 @@ def test_jacobi() -> None:
     table = trace.by_line().set_index("line")
     for marker in ("up", "down"):
         row = table.loc[marked("jacobi.cu", marker)]
-        assert (row["accesses"], row["bytes"], row["sectors"]) == (7680, 982560, 30720)
+        assert (row["accesses"], row["bytes"], row["wire_units"]) == (7680, 982560, 30720)
     assert len(table) == 2
     distance = np.abs(np.subtract.outer(np.arange(GPUS), np.arange(GPUS)))
     assert (trace.matrix().to_numpy() == np.where(distance == 1, 327520, 0)).all()
@@ -134,7 +143,7 @@ def test_allreduce() -> None:
     operation = trace.collectives.set_index("group")["operation"]
     counts = between_gpus(trace)
     counts = counts.assign(operation=counts["launch"].map(trace.launches["group"]).map(operation))
-    sums = counts.groupby("operation")[["accesses", "bytes", "sectors"]].sum()
+    sums = counts.groupby("operation")[["accesses", "bytes", "wire_units"]].sum()
     assert sums.T.to_dict("list") == {"AllReduce": [14124, 7080288, 221484], "AllGather": [2356, 1180064, 36916]}
 
     # One ring: much to the next GPU, a little to the one before.
@@ -156,7 +165,7 @@ def test_halo() -> None:
     table = trace.by_line().set_index("line")
     for marker, accesses in (("up", 10240), ("down", 2560)):
         row = table.loc[marked("halo-4gpu/halo.cu", marker)]
-        assert (row["accesses"], row["bytes"], row["sectors"]) == (accesses, 1310720, 40960)
+        assert (row["accesses"], row["bytes"], row["wire_units"]) == (accesses, 1310720, 40960)
         assert short_name(row["kernel"]) == {"up": "relax", "down": "push"}[marker]
     distance = np.abs(np.subtract.outer(np.arange(GPUS), np.arange(GPUS)))
     matrix = trace.matrix().to_numpy()[:GPUS, :GPUS]

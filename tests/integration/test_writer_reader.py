@@ -50,6 +50,7 @@ def test_every_table(write: Write) -> None:
     sites = trace.sites
     assert sites["operation"].tolist() == ["load", "store", "load", "load", "reduction"]
     assert sites["measured"].tolist() == [True, True, True, False, True]
+    assert sites["wire_unit"].tolist() == [32, 16, 32, 32, 16]
     assert sites["offset"].tolist() == [0x70, 0x90, 0xB0, 0xD0, 0x50]
     assert sites["line"].tolist() == [11, 7, 14, 15, 0]
     assert trace.line_chain(int(sites["line_id"].iloc[1])) == [
@@ -68,7 +69,9 @@ def test_every_table(write: Write) -> None:
     assert counts["object"].tolist() == [2, 0, 0, 0, 1, 0, 0, 0]
     assert counts["lanes"].tolist() == [32, 32, 64, 3] * 2
     assert counts["bytes"].tolist() == [128, 128, 1024, 12] * 2
-    assert counts["wire_bytes"].tolist() == [128, 128, 1024, 64] * 2
+    # What is written moves in units of 16 bytes, what is read in those of 32.
+    assert counts["wire_units"].tolist() == [8, 8, 32, 2] * 2
+    assert counts["wire_bytes"].tolist() == [128, 128, 1024, 32] * 2
     assert trace.by_launch()["bytes"].tolist() == [256 + 1024] * 2 + [12] * 2
     # Of ten launches of put on GPU 0 one was measured, in which it ran twice; on GPU 1 it ran twice as well.
     assert trace.estimated
@@ -172,6 +175,26 @@ def test_lane_accesses(write: Write) -> None:
         ]
         assert scattered["lane"].tolist() == [0, 1, 3]
         assert scattered["address"].tolist() == [target, target + 4, target + 64]
+
+
+def test_sms(write: Write) -> None:
+    records = snoopie.load(write("small")).records
+    assert (
+        records[records["shape"] == "strided"].sort_values(["issuer", "time"])["multiprocessor"].tolist()
+        == [99, 100] * 2
+    )
+    assert set(records.loc[records["shape"] == "bulk", "multiprocessor"]) == {100}
+    # The fixture does not say where these ran.
+    assert set(records.loc[records["shape"] == "scattered", "multiprocessor"]) == {-1}
+
+
+def test_wire_bounds(write: Write) -> None:
+    """A bulk copy of 1024 bytes, read once; what stores and reductions write moves always."""
+    trace = snoopie.load(write("small"))
+    view = trace.select(launches=trace.launches.index)
+    assert view.wire_bounds("flow").to_numpy(dtype=object).tolist() == [
+        [source, destination, 1312.0, 1312, True] for source, destination in (("GPU 0", "GPU 1"), ("GPU 1", "GPU 0"))
+    ]
 
 
 def test_many_blocks(write: Write) -> None:

@@ -138,7 +138,7 @@ class TraceBuilder:
         self.schema = {table["name"]: table for table in schema}
         self.header: dict[str, Any] = {
             "format": "snoopie",
-            "version": 3,
+            "version": 4,
             "tool": {"version": "0.1.0", "nvbit": "1.7.7.1", "cuda": "13.0", "driver": "13.0"},
             "settings": {"kernels": "all", "sample_size": 1, "code_attribution": True, "output": "trace.zst"}
             | dict(settings or {}),
@@ -206,6 +206,7 @@ class TraceBuilder:
         operation: str,
         width: int,
         *,
+        wire_unit: int = 32,
         line: int = 0,
         offset: int | None = None,
         measured: bool = True,
@@ -220,6 +221,7 @@ class TraceBuilder:
             opcode=self.string(opcode),
             operation=OPERATIONS.index(operation),
             width=width,
+            wire_unit=wire_unit,
             measured=int(measured),
             line=line,
         )
@@ -233,8 +235,8 @@ class TraceBuilder:
         shape = {"grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1}
         return self.add("launches", function=function, gpu=gpu, **(defaults | shape | row))
 
-    def count(self, launch: int, site: int, owner: int, accesses: int, lanes: int, sectors: int) -> None:
-        self.add("counts", launch=launch, site=site, owner=owner, accesses=accesses, lanes=lanes, sectors=sectors)
+    def count(self, launch: int, site: int, owner: int, accesses: int, lanes: int, wire_units: int) -> None:
+        self.add("counts", launch=launch, site=site, owner=owner, accesses=accesses, lanes=lanes, wire_units=wire_units)
 
     def record(self, launch: int, site: int, owner: int, base: int, stride: int, **row: Any) -> None:
         """A strided access by all lanes, unless ``mask`` says otherwise."""

@@ -35,7 +35,7 @@ class App:
         launch = self.trace.launch(self.trace.rows["sites"][site - 1]["function"], issuer, **when)
         accesses = -(-lanes // 32) if accesses is None else accesses
         self.trace.add("counts", launch=launch, site=site, owner=owner, accesses=accesses, lanes=lanes,
-                       sectors=sectors, object=object)  # fmt: skip
+                       wire_units=sectors, object=object)  # fmt: skip
         return launch, site
 
     def both_ways(self, operation: str, sectors: int, **options: Any) -> None:

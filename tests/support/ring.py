@@ -1,19 +1,20 @@
 """A small trace of four GPUs whose traffic is known by arithmetic, and the source that it claims to come from.
 
+As the collector did before the fourth version of the format, it counts in wire units of 32 bytes, written or read.
 Every GPU runs three kernels, each of 4 blocks of 128 threads = 16 warps = 512 threads:
 
 | kernel   | line                                | to    | operation | width | an access touches                       |
 |----------|-------------------------------------|-------|-----------|-------|-----------------------------------------|
-| ring_put | ring.cu:6                           | next  | store     | 16    | 32 lanes side by side: 16 sectors       |
-| ring_get | shift.h:4, inlined at ring.cu:12    | next  | load      | 4     | 32 lanes 256 bytes apart: 32 sectors    |
-| ring_bump| ring.cu:18                          | GPU 0 | atomic    | 4     | 1 lane: 1 sector                        |
-| ring_bump| ring.cu:19                          | GPU 0 | reduction | 8     | 32 lanes, one address: 1 sector         |
+| ring_put | ring.cu:6                           | next  | store     | 16    | 32 lanes side by side: 16 wire units    |
+| ring_get | shift.h:4, inlined at ring.cu:12    | next  | load      | 4     | 32 lanes 256 bytes apart: 32 wire units |
+| ring_bump| ring.cu:18                          | GPU 0 | atomic    | 4     | 1 lane: 1 wire unit                     |
+| ring_bump| ring.cu:19                          | GPU 0 | reduction | 8     | 32 lanes, one address: 1 wire unit      |
 
 GPU 0 does not run ring_bump: its own memory is not remote. ring_put also holds one instruction that was not measured;
 each of its warps runs it once, 64 times in all, and that is in no sum.
 So, with 4 launches of put and get and 3 of bump:
 
-| operation | accesses | lanes | sectors | bytes | wire bytes |
+| operation | accesses | lanes |   units | bytes | wire bytes |
 |-----------|---------:|------:|--------:|------:|-----------:|
 | store     |       64 |  2048 |    1024 | 32768 |      32768 |
 | load      |       64 |  2048 |    2048 |  8192 |      65536 |
@@ -35,7 +36,7 @@ BUMP = "ring_bump(unsigned int *, unsigned long long *)"
 RING_CU = "/home/u/ring/src/ring.cu"
 SHIFT_H = "/home/u/ring/include/shift.h"
 
-TOTALS = {"accesses": 224, "lanes": 5680, "sectors": 3168, "bytes": 53440, "wire_bytes": 101376}
+TOTALS = {"accesses": 224, "lanes": 5680, "wire_units": 3168, "bytes": 53440, "wire_bytes": 101376}
 # From the table above; rows issue, columns own. Each GPU puts 8192 and gets 2048 bytes at its neighbour; 1, 2 and 3
 # also bump 64 + 4096 bytes on GPU 0, which is 3's neighbour.
 ISSUED_BYTES = [[0, 10240, 0, 0], [4160, 0, 10240, 0], [4160, 0, 0, 10240], [14400, 0, 0, 0]]

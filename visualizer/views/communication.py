@@ -249,6 +249,9 @@ def _pairs(shown: Shown) -> None:
     libraries = ["library"] if len(by_library) > 1 else []
     columns = [first, second, *libraries, *COLUMNS.get(shown.initiated, OF_DEVICE)]
     tables.grid(pairs.head(MOST_PAIRS), columns, f"communication_pairs_{shown.key}", height=400)
+    if "wire_bytes" in columns:
+        for sentence in state.ask(Trace.about_wire_bytes):
+            st.caption(sentence)
 
 
 def _links(shown: Shown) -> None:

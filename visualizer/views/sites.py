@@ -10,7 +10,19 @@ from snoopie.analysis.selection import UNMEASURED_BY
 from visualizer.parts import remarks, tables
 from visualizer.session import state
 
-COLUMNS = ["kernel", "file", "line", "sass", "operation", "bytes", "accesses", "wire_efficiency", "width", "offset"]
+COLUMNS = [
+    "kernel",
+    "file",
+    "line",
+    "sass",
+    "operation",
+    "bytes",
+    "accesses",
+    "wire_efficiency",
+    "width",
+    "wire_unit",
+    "offset",
+]
 NOT_MEASURED = ["kernel", "file", "line", "sass", "operation", "accesses", "lanes", "offset"]
 
 

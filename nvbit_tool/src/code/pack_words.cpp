@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "probe/probe_abi.h"
+#include "trace/site_word.h"
 
 namespace snoopie {
 
@@ -21,7 +21,8 @@ PackWords pack_words(const PlannedCall& call, const ProbePlan& plan, const std::
         uint32_t flags = i == call.probes.back() ? kPackedLast : 0;
         if (probe.guarded) flags |= kPackedGuarded | (call.guard_negated ? kPackedNegated : 0);
         words.description.push_back(pack_access(reference.immediate, place, flags));
-        words.description.push_back(pack_site(first_site + static_cast<uint32_t>(probe.site), log2_of_width(planned.opcode.width)));
+        words.description.push_back(
+            site_word(first_site + static_cast<uint32_t>(probe.site), planned.opcode.operation, planned.opcode.width));
     }
     return words;
 }

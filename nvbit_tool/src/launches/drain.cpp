@@ -210,7 +210,8 @@ void Drain::append(Member& member, const RawRecord& record) {
                         head.mask,
                         head.time,
                         head.block,
-                        head.warp};
+                        head.warp,
+                        static_cast<u2>(head.sm + 1)};
     switch (head.shape) {
         case RecordShape::strided:
             record_writer_.strided(access, head.base, head.stride);
@@ -248,14 +249,14 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
             if (accesses == 0) continue;
             if (dead) on_contradiction_(context, flight, site);
             const SlotTable::Target& target = targets[slot];
-            const uint64_t sectors = sectors_of(counters, 1u << catalog_->log2_width(site));
-            rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), sectors, target.object});
-            // A site that is not measured has no sectors: it only ran.
-            if (sectors)
+            const uint64_t units = units_of(counters, catalog_->full_units(site));
+            rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), units, target.object});
+            // A site that is not measured has no wire units: it only ran.
+            if (units)
                 measured += accesses;
             else
                 unmeasured_ += accesses;
-            if (sectors && target.owner == kOwnerUnknown) unresolved_ += accesses;
+            if (units && target.owner == kOwnerUnknown) unresolved_ += accesses;
         }
     }
     accesses_ += measured;

@@ -22,6 +22,7 @@
 #include "nvbit.h"
 #include "probe/tensor_map.h"
 #include "settings/kernel_filter.h"
+#include "trace/site_word.h"
 
 namespace snoopie {
 
@@ -376,13 +377,13 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     };
     for (size_t i = 0; i < launch_calls.size(); ++i) {
         const size_t site = plan.sites.size() + i;
-        inject(launch_calls[i], Probe(), {}, pack_site(entry.first_site + static_cast<uint32_t>(site), 0), injection);
+        inject(launch_calls[i], Probe(), {}, site_word(entry.first_site + static_cast<uint32_t>(site), Operation::load, 0), injection);
         note_call(launch_calls[i]->getOffset(), site, kUnguarded);
     }
     const auto inject_one = [&](size_t i, JumpGuard guard) {
         const Probe& probe = plan.probes[i];
         const PlannedSite& site = plan.sites[probe.site];
-        const uint32_t word = pack_site(entry.first_site + static_cast<uint32_t>(probe.site), log2_of_width(site.opcode.width));
+        const uint32_t word = site_word(entry.first_site + static_cast<uint32_t>(probe.site), site.opcode.operation, site.opcode.width);
         inject(instrs[site.instruction], probe, instructions[site.instruction].references, word, injection);
         note_call(instructions[site.instruction].offset, probe.site, guard);
     };

@@ -28,12 +28,13 @@ __device__ __forceinline__ RecordHead head_of_record(const Place& place, uint32_
     head.slot = launch_slot(place.launch);
     head.owner = place.owner;
     head.warp = warp_of_block();
+    head.sm = sm_of_block();
     return head;
 }
 
-__device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t sectors, uint64_t base,
+__device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t units, uint64_t base,
                                          uint64_t bytes) {
-    count(place, lanes, static_cast<int64_t>(sectors - site_width(place.site_word)));
+    count(place, lanes, static_cast<int64_t>(units - full_units(place.site_word)));
     if (!place.state->ring || !in_sample(place.state->sample_size)) return;
     const uint64_t at = reserve(place.state, kUnitsStrided);
     if (at == kNoPlace) return drop(place.state);
@@ -53,6 +54,7 @@ __device__ __forceinline__ void bulk_copy(int executes, uint32_t low, uint32_t h
     uint64_t address = static_cast<uint64_t>(high) << 32 | low;
     const uint64_t end = address + (size & 0xffff) * kBulkUnit;
     if ((page_byte_of(state, address) | page_byte_of(state, end - 1)) == 0 || !measured(state, launch)) return;
+    const uint32_t log2_unit = log2_of_unit(site_word);
     // A copy may run over the border of two pages: of different owners, or of objects of one.
     while (address < end) {
         const uint64_t border = ((address >> 21) + 1) << 21;
@@ -67,7 +69,7 @@ __device__ __forceinline__ void bulk_copy(int executes, uint32_t low, uint32_t h
         }
         if (page_byte)
             one_bulk({memory, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
-                     ((stop - 1) >> 5) - (address >> 5) + 1, address, stop - address);
+                     ((stop - 1) >> log2_unit) - (address >> log2_unit) + 1, address, stop - address);
         address = stop;
     }
 }
@@ -88,14 +90,14 @@ __device__ __forceinline__ void tensor_copy(int executes, uint32_t low, uint32_t
         return;
     }
     const int32_t start[kMaxRank] = {c0, c1, c2, c3, c4};
-    const TensorBox box = tensor_box(map, start);
+    const TensorBox box = tensor_box(map, start, log2_of_unit(site_word));
     const uint32_t first = page_byte_of(state, box.first);
     const uint32_t last = page_byte_of(state, box.last);
     if (box.bytes == 0 || (first | last) == 0) return;
     Place place = unknown;
     const uint32_t owner = first == last ? first : owner_byte(state, first);
     if (first == last || owner == owner_byte(state, last)) place.owner = static_cast<uint8_t>(owner - 1);
-    one_bulk(place, warp, box.bytes, box.sectors, box.first, box.bytes);
+    one_bulk(place, warp, box.bytes, box.units, box.first, box.bytes);
 }
 
 // An instruction whose addresses cannot be had: how often it runs.

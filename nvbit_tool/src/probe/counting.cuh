@@ -42,24 +42,24 @@ __device__ __forceinline__ uint64_t counters_of(const Place& place) {
     return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
 }
 
-// An access of `lanes` lanes, by one of them, that touches `extra` sectors more than the site's width. Nearly all accesses are of full
-// warps side by side, and add to one counter.
+// An access of `lanes` lanes, by one of them, that touches `extra` wire units more than full_units. Nearly all accesses are of full warps
+// side by side, and add to one counter.
 __device__ __forceinline__ void count(const Place& place, uint64_t lanes, int64_t extra) {
     const uint64_t counters = counters_of(place);
     add(counters + kAccesses * sizeof(uint64_t), 1);
     const uint64_t missing = 32 - lanes;
     if (missing) add(counters + kMissingLanes * sizeof(uint64_t), missing);
-    if (extra) add(counters + kExtraSectors * sizeof(uint64_t), static_cast<uint64_t>(extra));
+    if (extra) add(counters + kExtraUnits * sizeof(uint64_t), static_cast<uint64_t>(extra));
 }
 
-// One of which no sector is known.
+// One of which no unit is known.
 __device__ __forceinline__ void count_executed(const Place& place, uint64_t lanes) {
-    count(place, lanes, -static_cast<int64_t>(site_width(place.site_word)));
+    count(place, lanes, -static_cast<int64_t>(full_units(place.site_word)));
 }
 
 // By the lane that stands for its group.
 __device__ __forceinline__ void count(const Place& place, const Group<DeviceWarp>& group) {
-    count(place, count_bits(group.lanes), static_cast<int32_t>(group.extra_sectors));
+    count(place, count_bits(group.lanes), static_cast<int32_t>(group.extra_units));
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ __device__ __forceinline__ uint8_t warp_of_block() {
     return static_cast<uint8_t>((SNOOPIE_SPECIAL("tid.x") + SNOOPIE_SPECIAL("ntid.x") * rows) / 32);
 }
 
+__device__ __forceinline__ uint16_t sm_of_block() { return static_cast<uint16_t>(SNOOPIE_SPECIAL("smid")); }
+
 __device__ __noinline__ bool in_selected_block(const BlockFilter* blocks) {
     return block_selected(*blocks, blockIdx.x, blockIdx.y, blockIdx.z, linear_block());
 }

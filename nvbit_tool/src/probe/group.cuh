@@ -30,8 +30,8 @@ struct InFrame {
 template <class Known>
 __device__ __forceinline__ Group<DeviceWarp> group_here(const Known& known, uint32_t site_word, uint64_t address, uint32_t* page_byte) {
     const LookingWarp<Known> warp{this_warp(), known};
-    const auto group = group_of(warp, __activemask(), static_cast<unsigned long long>(address), page_byte, site_width(site_word));
-    return {group.lanes, group.extra_sectors, group.dense};
+    const auto group = group_of(warp, __activemask(), static_cast<unsigned long long>(address), page_byte, site_word);
+    return {group.lanes, group.extra_units, group.dense};
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct DeviceWarp {
     __device__ __forceinline__ U32 match_any(uint32_t group, U32 value) const { return __match_any_sync(group, value); }
 
     __device__ __forceinline__ U64 wide(U32 value) const { return value; }
+    __device__ __forceinline__ U32 low(U64 value) const { return static_cast<U32>(value); }
     __device__ __forceinline__ U32 all(U32 value) const { return value; }
     __device__ __forceinline__ U32 one_if(bool value) const { return value; }
     __device__ __forceinline__ U32 count(U32 mask) const { return count_bits(mask); }
@@ -57,11 +58,14 @@ struct LookingWarp : DeviceWarp {
 
     __device__ __forceinline__ U32 owner_byte(U32 page_byte) const { return snoopie::owner_byte(known_.state_address(), page_byte); }
 
-    __device__ __forceinline__ U32 less_width(U32 sectors) const {
-        // By another instruction than `site_width`: of two equal ones the compiler would keep the first one's result, in a register.
-        uint32_t width;
-        asm volatile("{.reg .s32 log2; shr.s32 log2, %1, 27; shl.b32 %0, 1, log2;}" : "=r"(width) : "r"(known_.site_word()));
-        return sectors - width;
+    __device__ __forceinline__ U32 large_units() const { return snoopie::large_units(known_.site_word()); }
+
+    __device__ __forceinline__ U32 less_full(U32 units) const {
+        // full_units by other instructions: of two equal ones the compiler would keep the first one's result, in a register.
+        uint32_t large, log2_width;
+        asm volatile("shr.s32 %0, %1, %2;" : "=r"(large) : "r"(known_.site_word()), "n"(kLargeUnits));
+        asm volatile("shr.s32 %0, %1, %2;" : "=r"(log2_width) : "r"(known_.site_word()), "n"(kLargeUnits + 1));
+        return units - (2u << log2_width >> (large & 1));
     }
 };
 

@@ -52,6 +52,7 @@ struct RecordHead {
     uint8_t owner;  // a slot of the owner's, see SlotTable
     uint8_t warp;
     RecordShape shape;
+    uint16_t sm;  // that ran the block
 };
 
 // The payload of a record's first unit, word by word. An address has 47 bits, a stride no more than an address, and a grid of 2^48 blocks
@@ -72,7 +73,7 @@ SNOOPIE_BOTH uint64_t head_word(const RecordHead& head, uint32_t word) {
         case 5:
             return head.mask | static_cast<uint64_t>(head.owner) << 32 | static_cast<uint64_t>(head.warp) << 40;
         default:
-            return head.time >> kPayloadBits | static_cast<uint64_t>(head.shape) << 16;
+            return head.time >> kPayloadBits | static_cast<uint64_t>(head.shape) << 16 | static_cast<uint64_t>(head.sm) << 24;
     }
 }
 
@@ -88,6 +89,7 @@ inline RecordHead head_of(const uint64_t (&words)[kHeadWords]) {
     head.owner = static_cast<uint8_t>(words[5] >> 32);
     head.warp = static_cast<uint8_t>(words[5] >> 40);
     head.shape = static_cast<RecordShape>(words[6] >> 16 & 3);
+    head.sm = static_cast<uint16_t>(words[6] >> 24);
     return head;
 }
 
@@ -152,11 +154,11 @@ constexpr uint32_t kBulkUnit = 16;
 
 // A cell of three per (site, slot). A launch's block in the arena covers the ids first_site … last_site of all functions that it can reach,
 // and as many slots as its launch value says: what has a higher one counts for the owner.
-// Lanes are counted by those that 32 an access would be too many, sectors by those more than the site's width an access, modulo 2^64: for
+// Lanes are counted by those that 32 an access would be too many, wire units by those more than full_units an access, modulo 2^64: for
 // full warps that access memory side by side both are 0, and there is one counter to add to.
-enum Counter : uint32_t { kAccesses, kMissingLanes, kExtraSectors, kCounters };
+enum Counter : uint32_t { kAccesses, kMissingLanes, kExtraUnits, kCounters };
 SNOOPIE_BOTH uint64_t lanes_of(const uint64_t* counters) { return 32 * counters[kAccesses] - counters[kMissingLanes]; }
-SNOOPIE_BOTH uint64_t sectors_of(const uint64_t* counters, uint32_t width) { return width * counters[kAccesses] + counters[kExtraSectors]; }
+SNOOPIE_BOTH uint64_t units_of(const uint64_t* counters, uint32_t full) { return full * counters[kAccesses] + counters[kExtraUnits]; }
 
 // --- The launch value: what NVBit hands to every probe of a launch ---
 // From the right: 32 bits are the cell where site 0 of the launch's block would be, modulo 2^32; 4 how many slots its sites have beyond
@@ -182,16 +184,27 @@ SNOOPIE_BOTH uint32_t cell_of(uint64_t launch, uint32_t site, uint32_t slots, ui
     return static_cast<uint32_t>(launch) + site * slots + slot;
 }
 
-// --- The site word: id and log2 of the width ---
+// --- The site word: id, whether its wire units are the larger ones, and log2 of the width ---
+// A wire unit is what a link moves of memory at a time, all of it or nothing: aligned, and at least as large as what a lane accesses.
+constexpr uint8_t kReadUnit = 32;
+constexpr uint8_t kWriteUnit = 16;
+constexpr uint32_t kLog2WriteUnit = 4;
 constexpr uint32_t kMaxSiteId = (1u << 27) - 1;
-SNOOPIE_BOTH uint32_t pack_site(uint32_t id, uint32_t log2_width) { return id | log2_width << 27; }
+constexpr uint32_t kLargeUnits = 27;  // place of the bit
+SNOOPIE_BOTH uint32_t pack_site(uint32_t id, uint32_t log2_width, uint32_t unit) {
+    return id | (unit > kWriteUnit ? 1u : 0u) << kLargeUnits | log2_width << (kLargeUnits + 1);
+}
 constexpr uint8_t log2_of_width(uint8_t width) {
     uint8_t log2 = 0;
     while (1u << (log2 + 1) <= width) ++log2;
     return log2;
 }
 SNOOPIE_BOTH uint32_t site_id(uint32_t word) { return word & kMaxSiteId; }
-SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> 27); }
+SNOOPIE_BOTH uint32_t site_width(uint32_t word) { return 1u << (word >> (kLargeUnits + 1)); }
+SNOOPIE_BOTH uint32_t large_units(uint32_t word) { return word >> kLargeUnits & 1; }
+SNOOPIE_BOTH uint32_t log2_of_unit(uint32_t word) { return kLog2WriteUnit + large_units(word); }
+// Wire units of 32 lanes side by side, of which the first begins one.
+SNOOPIE_BOTH uint32_t full_units(uint32_t word) { return 32 * site_width(word) >> log2_of_unit(word); }
 
 // --- A pack: several accesses that share a call ---
 // Its probe gets the pairs of registers from which the addresses are made, and a word: where the pack's description is, and a margin that

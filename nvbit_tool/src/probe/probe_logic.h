@@ -27,12 +27,12 @@ SNOOPIE_BOTH uint32_t lowest_lane(uint32_t mask) {
 #endif
 }
 
-// What each lane knows of an access: the lanes that touch the same owner's memory as it does, and how many more 32-byte sectors than the
-// access is wide these touch, modulo 2^32. (An address is a multiple of the width, which is 32 bytes at most, so a lane touches one.)
+// What each lane knows of an access: the lanes that touch the same owner's memory as it does, and how many more wire units than full_units
+// these touch, modulo 2^32. (An address is a multiple of the width, which is no larger than a unit, so a lane touches one.)
 template <class Warp>
 struct Group {
     typename Warp::U32 lanes;
-    typename Warp::U32 extra_sectors;
+    typename Warp::U32 extra_units;
     bool dense;  // all lanes of the warp, side by side
 };
 
@@ -41,13 +41,15 @@ struct Group {
 // that would cost every access that is local.
 template <class Warp>
 SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename Warp::U64 address, typename Warp::U32* page_byte,
-                                  uint32_t width) {
+                                  uint32_t site_word) {
     // Where lane 0 would be: if all are side by side, the same for all. No address has bits where the page byte goes.
-    const auto start = address - warp.lane() * width;
+    const auto start = address - warp.lane() * site_width(site_word);
     const bool dense = warp.match_all(lanes, start ^ warp.wide(*page_byte) << 56);
-    if (dense && lanes == ~0u) return {warp.all(lanes), warp.one_if((start & 31) != 0), true};
-    // The lowest lane of each sector; all lanes of one are of one page.
-    const uint32_t sectors = warp.ballot(lanes, (warp.match_any(lanes, address >> 5) & warp.lanes_below()) == 0);
+    if (dense && lanes == ~0u)
+        return {warp.all(lanes), warp.one_if((warp.low(start) & (kWriteUnit - 1 | warp.large_units() << kLog2WriteUnit)) != 0), true};
+    // The lowest lane of each unit; all lanes of one are of one page. The halves of a large unit are made one.
+    const auto unit = address >> kLog2WriteUnit | warp.large_units();
+    const uint32_t units = warp.ballot(lanes, (warp.match_any(lanes, unit) & warp.lanes_below()) == 0);
     auto group = warp.match_any(lanes, *page_byte);
     if (!warp.is_all(group, lanes)) {
         const auto owner = warp.owner_byte(*page_byte);
@@ -55,7 +57,7 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
         *page_byte = warp.choose(of_owner != group, owner, *page_byte);
         group = of_owner;
     }
-    return {group, warp.less_width(warp.count(warp.all(sectors) & group)), false};
+    return {group, warp.less_full(warp.count(warp.all(units) & group)), false};
 }
 
 struct Shape {

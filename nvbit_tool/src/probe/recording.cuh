@@ -71,6 +71,7 @@ __device__ __forceinline__ uint64_t word_of_head(const F& frame, uint32_t word) 
         default:
             head.time = frame.get(F::kTime);
             head.shape = frame.words[F::kStrided] ? RecordShape::strided : RecordShape::scattered;
+            head.sm = sm_of_block();
             return head_word(head, 6);
     }
 }

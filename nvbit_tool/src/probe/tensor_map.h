@@ -66,15 +66,15 @@ struct TensorBox {
     uint64_t first = 0;  // address of the lowest element, and
     uint64_t last = 0;   // of the highest
     uint64_t bytes = 0;
-    uint64_t sectors = 0;  // distinct 32-byte sectors, row by row
+    uint64_t units = 0;  // distinct wire units, row by row
 };
 
-// Sectors of `count` elements that begin `gap` bytes apart and lie in a sector each.
-SNOOPIE_BOTH uint64_t row_sectors(uint64_t address, uint64_t count, uint64_t gap) {
-    return gap > 32 ? count : ((address + (count - 1) * gap) >> 5) - (address >> 5) + 1;
+// Wire units of `count` elements that begin `gap` bytes apart and lie in a unit each.
+SNOOPIE_BOTH uint64_t row_units(uint64_t address, uint64_t count, uint64_t gap, uint32_t log2_unit) {
+    return gap >> log2_unit ? count : ((address + (count - 1) * gap) >> log2_unit) - (address >> log2_unit) + 1;
 }
 
-SNOOPIE_BOTH TensorBox tensor_box(const TensorMap& map, const int32_t* start) {
+SNOOPIE_BOTH TensorBox tensor_box(const TensorMap& map, const int32_t* start, uint32_t log2_unit) {
     TensorBox box;
     box.first = box.last = map.address;
     uint64_t run = 0;  // elements of a row
@@ -98,7 +98,7 @@ SNOOPIE_BOTH TensorBox tensor_box(const TensorMap& map, const int32_t* start) {
             run = count;
             continue;
         }
-        // A stride of an odd multiple of 16 bytes moves every other row by half a sector.
+        // A stride of an odd multiple of 16 bytes moves every other row by half of a unit of 32.
         const bool alternates = (map.stride[k] >> 4 & 1) && (step & 1);
         const uint64_t even = alternates ? (count + 1) / 2 : count;
         const uint64_t odd = count - even;
@@ -109,7 +109,7 @@ SNOOPIE_BOTH TensorBox tensor_box(const TensorMap& map, const int32_t* start) {
     const uint64_t gap = map.step[0] * static_cast<uint64_t>(map.element_bytes);
     // In the first dimension start and gaps may be anything, but rows differ by multiples of 16 bytes only.
     box.bytes = run * (rows_even + rows_odd) * map.element_bytes;
-    box.sectors = rows_even * row_sectors(box.first, run, gap) + rows_odd * row_sectors(box.first + 16, run, gap);
+    box.units = rows_even * row_units(box.first, run, gap, log2_unit) + rows_odd * row_units(box.first + 16, run, gap, log2_unit);
     return box;
 }
 

@@ -1,6 +1,6 @@
 #include "trace/catalog.h"
 
-#include "probe/probe_abi.h"
+#include "trace/site_word.h"
 
 namespace snoopie {
 
@@ -21,7 +21,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
     Entry& entry = slot->second;
     if (!is_new) return entry;
     const uint32_t count = static_cast<uint32_t>(function.sites.size());
-    entry = {static_cast<uint32_t>(functions_.size()), count ? static_cast<uint32_t>(log2_widths_.size() + 1) : 0, count};
+    entry = {static_cast<uint32_t>(functions_.size()), count ? static_cast<uint32_t>(full_units_.size() + 1) : 0, count};
 
     FunctionRow row;
     row.id = entry.function;
@@ -45,8 +45,9 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
         out.width = site.width;
         out.measured = site.measured;
         out.line = line_id(site.lines);
+        out.wire_unit = wire_unit(site.operation, site.width);
         writer_->append(out);
-        log2_widths_.push_back(log2_of_width(site.width));
+        full_units_.push_back(static_cast<uint8_t>(snoopie::full_units(site_word(0, site.operation, site.width))));
         if (!site.measured) ++unmeasured_;
     }
     return entry;
@@ -63,9 +64,9 @@ uint32_t Catalog::line_id(const LineChain& chain) {
     return id;
 }
 
-uint32_t Catalog::log2_width(uint32_t site) const {
+uint32_t Catalog::full_units(uint32_t site) const {
     std::unique_lock lock(mutex_);
-    return site >= 1 && site <= log2_widths_.size() ? log2_widths_[site - 1] : 0;
+    return site >= 1 && site <= full_units_.size() ? full_units_[site - 1] : 0;
 }
 
 uint64_t Catalog::unmeasured_sites() const {

@@ -54,8 +54,8 @@ class Catalog {
     Entry add(const FunctionDescription& function);
 
     uint64_t unmeasured_sites() const;
-    // As the probes of a site have it in their words; 0 of one that is not known.
-    uint32_t log2_width(uint32_t site) const;
+    // full_units of a site's word; 0 of one that is not known.
+    uint32_t full_units(uint32_t site) const;
 
   private:
     uint32_t line_id(const LineChain& chain);
@@ -64,7 +64,7 @@ class Catalog {
     mutable std::mutex mutex_;
     std::unordered_map<std::string, Entry> functions_;  // by mangled name and code
     std::map<std::tuple<std::string, uint32_t, std::string, uint32_t>, uint32_t> lines_;
-    std::vector<uint8_t> log2_widths_;  // of site 1, 2, …
+    std::vector<uint8_t> full_units_;  // of site 1, 2, …
     uint64_t unmeasured_ = 0;
 };
 

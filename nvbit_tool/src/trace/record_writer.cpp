@@ -30,12 +30,12 @@ u4 RecordWriter::intern(const Access& access, i8 stride) {
 }
 
 void RecordWriter::strided(const Access& access, u8 base, i8 stride) {
-    strided_.push_back({intern(access, stride), base, access.time, access.block, access.warp});
+    strided_.push_back({intern(access, stride), base, access.time, access.block, access.warp, access.sm});
 }
 
 void RecordWriter::scattered(const Access& access, const u8* addresses) {
     ScatteredRow& row = scattered_.emplace_back();
-    row = {intern(access, 0), access.time, access.block, access.warp, {}};
+    row = {intern(access, 0), access.time, access.block, access.warp, access.sm, {}};
     // A lane without an address repeats the one before: no difference.
     u8 known = 0;
     for (size_t lane = 32; lane-- > 0;)
@@ -47,7 +47,7 @@ void RecordWriter::scattered(const Access& access, const u8* addresses) {
 }
 
 void RecordWriter::bulk(const Access& access, u8 base, u8 bytes) {
-    bulk_.push_back({intern(access, 0), base, access.time, access.block, access.warp, bytes});
+    bulk_.push_back({intern(access, 0), base, access.time, access.block, access.warp, access.sm, bytes});
 }
 
 void RecordWriter::flush() {

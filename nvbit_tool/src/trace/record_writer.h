@@ -21,6 +21,7 @@ struct Access {
     u8 time;
     u8 block;
     u1 warp;
+    u2 sm = 0;  // 1 + its number, 0 = unknown
 };
 
 class RecordWriter {

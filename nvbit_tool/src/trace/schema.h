@@ -34,7 +34,7 @@ using delta4 = Delta<4>;
 using delta8 = Delta<8>;
 using delta8x32 = std::array<delta8, 32>;
 
-constexpr int kFormatVersion = 3;
+constexpr int kFormatVersion = 4;
 
 #define SNOOPIE_STRINGS(C)                                        \
     C(id, u4, "", role::id, "1, 2, 3, … in the order of writing") \
@@ -67,7 +67,9 @@ constexpr int kFormatVersion = 3;
       "index in the header's operations: load, store, atomic (returns a value), reduction (does not)") \
     C(width, u1, "bytes", {}, "bytes each lane accesses, 0 = unknown")                                 \
     C(measured, u1, "", role::flag, "1 = counted, 0 = this version cannot measure it")                 \
-    C(line, u4, "", role::row_or_none("lines"), "source line, 0 = unknown")
+    C(line, u4, "", role::row_or_none("lines"), "source line, 0 = unknown")                            \
+    C(wire_unit, u1, "bytes", role::optional({}),                                                      \
+      "bytes that NVLink moves at a time for it: 32 of what is read, 16 of what is written; 0 = 32")
 
 #define SNOOPIE_MODULES(C)                                                              \
     C(id, u4, "", role::id, "1, 2, 3, …")                                               \
@@ -118,7 +120,7 @@ constexpr int kFormatVersion = 3;
     C(owner, u1, "", role::owner, "whose memory was touched; unknown for sites that are not measured: how often they ran")              \
     C(accesses, u8, "", {}, "executions by a warp that touched this owner")                                                             \
     C(lanes, u8, "", {}, "active threads of these; of a bulk or tensor copy, which one thread issues: units of the site's width moved") \
-    C(sectors, u8, "32 bytes", {}, "distinct 32-byte sectors touched, summed over the accesses")                                        \
+    C(wire_units, u8, "", {}, "distinct pieces of the site's wire_unit touched, each aligned to its size, summed over the accesses")    \
     C(object, u4, "", role::optional(role::row_or_none("objects")),                                                                     \
       "the allocation touched, 0 = several at once, or not distinguishable from others of this owner")
 
@@ -143,7 +145,8 @@ constexpr int kFormatVersion = 3;
 #define SNOOPIE_MOMENT(C)                                     \
     C(time, delta4, "ns", {}, "device time (globaltimer)")    \
     C(block, delta4, "", {}, "linear block index, x fastest") \
-    C(warp, u1, "", {}, "warp within the block")
+    C(warp, u1, "", {}, "warp within the block")              \
+    C(sm, u2, "", role::optional({}), "1 + number of the streaming multiprocessor, 0 = unknown")
 
 #define SNOOPIE_RECORDS(C)                                                            \
     SNOOPIE_PATTERN(C)                                                                \

@@ -14,7 +14,7 @@ from snoopie.words import columns, units
 
 # What can be limited; `snoopie.words.columns` says what each is.
 METRICS = (
-    *("bytes", "wire_bytes", "accesses", "lanes", "sectors", "launches", "kernels", "copies", "copy_bytes"),
+    *("bytes", "wire_bytes", "accesses", "lanes", "wire_units", "launches", "kernels", "copies", "copy_bytes"),
     *("peak_memory", "leaks"),
 )
 

@@ -26,7 +26,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
     if table.empty:
         return
     for row in rows(table.merge(repeated.of_lines(facts, _OPERATIONS), on=PLACE, how="left")):
-        # Without records: lanes of one access that share an address show as more bytes than their sectors hold.
+        # Without records: lanes of one access that share an address show as more bytes than their wire units hold.
         together = row["bytes"] / max(row["wire_bytes"], 1)
         recorded = not math.isnan(row["recorded"])
         each = max(together, row["bytes_again"]) if recorded else together

@@ -13,43 +13,43 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis.findings.facts import PLACE, Facts
-from snoopie.joined.counts import SECTOR
+from snoopie.trace.tables import Ints
 from snoopie.words import units
 
 _GROUP = ["group", "issuer"]
 
 
 def of_lines(facts: Facts, operations: Sequence[str]) -> pd.DataFrame:
-    """PLACE, recorded (share of the accesses), launches, distinct (bytes), bytes_again and sectors_again: how often, at
-    least, each launch touched a byte and a sector, on average. Lines of which nothing was recorded are left out."""
+    """PLACE, recorded (share of the accesses), launches, distinct (bytes), bytes_again and units_again: how often, at
+    least, each launch touched a byte and a wire unit, on average. Lines of which nothing was recorded are left out."""
     touched = facts.recorded()
     kinds = facts.tables.sites["operation"].to_numpy()
     rows = facts.tables.site_places.of(touched.moved["site"].to_numpy())
     moved = facts.at_places(touched.moved[np.isin(kinds[rows], list(operations))])
     if moved.empty:
-        return pd.DataFrame(columns=[*PLACE, "recorded", "launches", "distinct", "bytes_again", "sectors_again"])
+        return pd.DataFrame(columns=[*PLACE, "recorded", "launches", "distinct", "bytes_again", "units_again"])
     moved = moved.assign(group=moved.groupby(PLACE, sort=False).ngroup())
     groups = moved[["site", "group"]].drop_duplicates()
 
     table = moved.groupby(_GROUP)[["accesses", "bytes"]].sum()
     intervals = touched.intervals.merge(groups, on="site")
     table["distinct"] = _covered(intervals)
-    table["distinct_sectors"] = _covered(_whole_sectors(intervals))
+    table["distinct_wire"] = _covered(_whole_units(intervals, facts.tables.wire_unit_of(intervals["site"].to_numpy())))
     table = table.join(_counted(facts, groups)).reset_index()
 
     # An access of two objects has a record of each.
     table["recorded"] = (table["accesses"] / table["counted"]).clip(upper=1)
     table["once"] = table["distinct"] * table["launches"]
-    table["sectors_once"] = table["distinct_sectors"] * table["launches"]
+    table["wire_once"] = table["distinct_wire"] * table["launches"]
     table["wire"] = table["wire_bytes"] * table["recorded"]
-    summed = ["accesses", "counted", "launches", "distinct", "bytes", "once", "wire", "sectors_once"]
+    summed = ["accesses", "counted", "launches", "distinct", "bytes", "once", "wire", "wire_once"]
     sums = table.groupby("group")[summed].sum()
     result = moved[["group", *PLACE]].drop_duplicates("group").set_index("group").join(sums)
     return result.assign(
         recorded=(result["accesses"] / result["counted"]).clip(upper=1),
         bytes_again=result["bytes"] / result["once"],
-        sectors_again=result["wire"] / result["sectors_once"],
-    )[[*PLACE, "recorded", "launches", "distinct", "bytes_again", "sectors_again"]]
+        units_again=result["wire"] / result["wire_once"],
+    )[[*PLACE, "recorded", "launches", "distinct", "bytes_again", "units_again"]]
 
 
 def _covered(intervals: pd.DataFrame) -> pd.Series:
@@ -67,9 +67,9 @@ def covered(intervals: pd.DataFrame) -> int:
     return int((end - np.maximum(start, before)).sum())
 
 
-def _whole_sectors(intervals: pd.DataFrame) -> pd.DataFrame:
-    start, end = intervals["start"] // SECTOR, -(-intervals["end"] // SECTOR)
-    return intervals.assign(start=start * SECTOR, end=end * SECTOR)
+def _whole_units(intervals: pd.DataFrame, unit: Ints) -> pd.DataFrame:
+    start, end = intervals["start"] // unit, -(-intervals["end"] // unit)
+    return intervals.assign(start=start * unit, end=end * unit)
 
 
 def _counted(facts: Facts, groups: pd.DataFrame) -> pd.DataFrame:

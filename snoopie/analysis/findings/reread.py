@@ -17,13 +17,13 @@ def _find(facts: Facts) -> Iterator[Finding]:
     if table.empty:
         return
     for row in rows(table.merge(repeated.of_lines(facts, ["load"]), on=PLACE)):
-        if READS.crossed(row["sectors_again"]):
+        if READS.crossed(row["units_again"]):
             says = (
-                f"loads the same data repeatedly: each sector at least {in_words(row['sectors_again'], READS.unit)} "
+                f"loads the same data repeatedly: each sector at least {in_words(row['units_again'], READS.unit)} "
                 f"in a launch, on average{repeated.among_recorded(row['recorded'])}"
             )
             numbers = {
-                READS.number: row["sectors_again"],
+                READS.number: row["units_again"],
                 LEAST_WIRE.number: row["wire_bytes"],
                 "distinct bytes": row["distinct"],
                 "launches": row["launches"],
@@ -37,11 +37,11 @@ RULE = Rule(
     name="repeated-loads",
     title="Remote data loaded repeatedly",
     about=(
-        "Each launch loads the same sectors of remote memory several times. Sectors are compared, so lanes of a warp "
-        "that read one word together count once. Only reads within a launch are compared, because the data may have "
-        "changed between launches. The number is a lower bound: the line's wire bytes divided by the product of the "
-        "distinct sectors that all launches touched and the number of launches. L1 cache hits are counted too, though"
-        " they move nothing. Needs recorded accesses."
+        "Each launch loads the same sectors (32 bytes) of remote memory several times. Sectors are compared, so lanes "
+        "of a warp that read one word together count once. Only reads within a launch are compared, because the data "
+        "may have changed between launches. The number is a lower bound: the line's wire bytes divided by the product "
+        "of the distinct sectors that all launches touched and the number of launches. L1 cache hits are counted too, "
+        "though they move nothing. Needs recorded accesses."
     ),
     thresholds=(READS, LEAST_WIRE, LEAST_SHARE),
     remedy=(

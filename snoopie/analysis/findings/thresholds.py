@@ -79,10 +79,7 @@ EFFICIENCY = Threshold(
     "below",
     0.5,
     "share",
-    "whole 16-byte units reach 50 % or more, and NVLink sends stores in such units ([nvlink.md](nvlink.md))",
-)
-EFFICIENCY_OF_LOADS = Threshold(
-    "wire efficiency", "below", 0.5, "share", "most of each sector that NVLink transfers is unused"
+    "most of each unit that NVLink moves is unused ([nvlink.md](nvlink.md))",
 )
 READS = Threshold(
     "reads of a sector in a launch",

@@ -217,7 +217,7 @@ def divided(counts: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
     )
     shares["exact"] = complete
     for value in values:
-        basis = "bytes" if value in ("sectors", "wire_bytes") else value
+        basis = "bytes" if value in ("wire_units", "wire_bytes") else value
         part = shares[basis].to_numpy() / np.maximum(seen[basis].to_numpy(), 1) * own[value].to_numpy()
         recorded_value = shares[value].to_numpy() if value in _RECORDED else part
         shares[value] = np.where(complete, recorded_value, part)

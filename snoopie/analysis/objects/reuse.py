@@ -33,7 +33,8 @@ _WAITING = 1 << 20
 class Touched:
     """How many lane accesses touched each byte, and what was moved, for each of some groups.
 
-    ``groups`` has a row for each: object site issuer accesses bytes. ``pieces`` are addresses, by the place in it.
+    ``groups`` has a row for each: keys (object site issuer, here), accesses bytes. ``pieces`` are addresses, by the
+    place in it.
     """
 
     groups: pd.DataFrame
@@ -132,9 +133,9 @@ def _numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     return number[code], row[present]
 
 
-def merged(parts: Iterable[Touched]) -> Touched:
+def merged(parts: Iterable[Touched], keys: Sequence[str] = KEYS, sums: Sequence[str] = _SUMS) -> Touched:
     """What several blocks touched together; groups in the order of their keys."""
-    none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*KEYS, *_SUMS]})
+    none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*keys, *sums]})
     result = Touched(none, Pieces(*(np.empty(0, np.int64) for _ in Pieces._fields)))
     waiting: list[Touched] = []
     number = 0
@@ -143,15 +144,15 @@ def merged(parts: Iterable[Touched]) -> Touched:
         number += len(part.pieces.groups)
         # Sums are much less than what they are of, and memory is bounded by them.
         if number > max(_WAITING, len(result.pieces.groups)):
-            result, waiting, number = _together([result, *waiting]), [], 0
-    return _together([result, *waiting])
+            result, waiting, number = _together([result, *waiting], keys, sums), [], 0
+    return _together([result, *waiting], keys, sums)
 
 
-def _together(parts: Sequence[Touched]) -> Touched:
+def _together(parts: Sequence[Touched], keys: Sequence[str], sums: Sequence[str]) -> Touched:
     every = pd.concat([part.groups for part in parts], ignore_index=True)
-    by = every.groupby(KEYS)
+    by = every.groupby(list(keys))
     numbers: Ints = np.asarray(by.ngroup(), np.int64)
-    groups = by[_SUMS].sum().reset_index()
+    groups = by[list(sums)].sum().reset_index()
     moved, start = [], 0
     for part in parts:
         moved.append(part.pieces._replace(groups=numbers[start:][part.pieces.groups]))

@@ -19,9 +19,9 @@ from snoopie.joined.gpus import label
 from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
-Value = Literal["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
+Value = Literal["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
 
-VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "sectors", "wire_bytes")
+VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "wire_units", "wire_bytes")
 
 
 def joined(tables: Tables) -> pd.DataFrame:
@@ -103,19 +103,19 @@ def efficiency(table: pd.DataFrame) -> pd.Series[float]:
     return table["bytes"] / wire.where(wire > 0)
 
 
-def directed(traffic: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame:
-    """The sums of VALUES for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
+def directed(traffic: pd.DataFrame, reading: Reading, *keys: str, values: Sequence[str] = VALUES) -> pd.DataFrame:
+    """The sums of values for each pair of places: columns keys, issuer, owner ("issued") or from, to ("flow").
 
     Data flows issuer → owner on stores and reductions, owner → issuer on loads. An atomic returns a value: it counts
     once in each direction, so the sums of a flow can exceed those of the accesses.
     """
     first, second = ends(reading)
     if reading == "issued":
-        return settled(traffic, [*keys, first, second])
-    pairs = summarise(traffic, [*keys, "issuer", "owner", "operation"])
+        return settled(traffic, [*keys, first, second], values)
+    pairs = summarise(traffic, [*keys, "issuer", "owner", "operation"], values)
     out = pairs[pairs["operation"] != "load"].rename(columns={"issuer": first, "owner": second})
     back = pairs[pairs["operation"].isin(["load", "atomic"])].rename(columns={"owner": first, "issuer": second})
-    return settled(pd.concat([out, back], ignore_index=True), [*keys, first, second])
+    return settled(pd.concat([out, back], ignore_index=True), [*keys, first, second], values)
 
 
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
@@ -159,11 +159,12 @@ def by_line(traffic: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
-    """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, sass, …"""
+    """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, wire_unit,
+    sass, …"""
     table = _with_kernels(settled(traffic, ["site"]), traffic, ["site"])
     own = sites.loc[table["site"].to_numpy()].reset_index(drop=True)
     for place, name in enumerate(
-        ("function", "file", "line", "offset", "opcode", "operation", "width", "sass"), start=2
+        ("function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"), start=2
     ):
         table.insert(place, name, own["kernel" if name == "function" else name])
     return table

@@ -26,7 +26,6 @@ _Key = TypeVar("_Key")
 LANES = 32
 # Numbers of devices from here on are no GPU's.
 GPUS = 64
-_SECTOR_BITS = 5
 _ON_HOST = (-1, 999)
 _HEADING = "op_code"
 _COPY = "cuMemcpy"
@@ -203,7 +202,9 @@ class _Reader:
         self._see(first["running_dev_id"].to_numpy(), first["mem_dev_id"].to_numpy())
         owner = owners(first["mem_dev_id"].to_numpy())
         known = np.array([decode(text) is not None for text in texts])
-        width = np.array([(decode(text) or Opcode("load", 1)).width for text in texts])
+        opcodes = [decode(text) or Opcode("load", 1) for text in texts]
+        width = np.array([opcode.width for opcode in opcodes])[first["opcode"]]
+        unit = np.array([opcode.wire_unit for opcode in opcodes])[first["opcode"]]
         lanes = np.diff(starts, append=len(table))
         columns = pd.DataFrame(
             {
@@ -223,7 +224,7 @@ class _Reader:
                 "owner": np.where(known[first["opcode"]], owner, UNKNOWN),
                 "measured": known[first["opcode"]],
                 "lanes": lanes,
-                "sectors": _sectors(address, starts, width[first["opcode"]]),
+                "wire_units": _wire_units(address, starts, width, unit),
             }
         )  # fmt: skip
         even, stride = _strides(address, starts, lanes)
@@ -295,20 +296,19 @@ def _strides(address: NDArray[np.uint64], starts: Ints, lanes: Ints) -> tuple[Fl
     return ~np.logical_or.reduceat(odd, starts), stride
 
 
-def _sectors(address: NDArray[np.uint64], starts: Ints, width: Ints) -> Ints:
-    """The number of distinct sectors that each access touches."""
+def _wire_units(address: NDArray[np.uint64], starts: Ints, width: Ints, unit: Ints) -> Ints:
+    """The number of distinct wire units that each access touches; ``width`` and ``unit``: of each access, in bytes."""
     lanes = np.diff(starts, append=len(address))
-    bits = np.uint64(_SECTOR_BITS)
-    wide = np.repeat(width, lanes).astype(np.uint64)
-    first = address >> bits
+    wide, size = (np.repeat(values, lanes).astype(np.uint64) for values in (width, unit))
+    first = address // size
     # The last byte cannot lie behind the end of all addresses.
-    last = np.maximum(address + (wide - np.uint64(1)), address) >> bits
+    last = np.maximum(address + (wide - np.uint64(1)), address) // size
     access = np.repeat(np.arange(len(starts)), lanes)
-    sector, access = np.concatenate([first, last]), np.concatenate([access, access])
-    order = np.lexsort((sector, access))
-    sector, access = sector[order], access[order]
-    fresh = np.ones(len(sector), np.bool_)
-    fresh[1:] = (sector[1:] != sector[:-1]) | (access[1:] != access[:-1])
+    number, access = np.concatenate([first, last]), np.concatenate([access, access])
+    order = np.lexsort((number, access))
+    number, access = number[order], access[order]
+    fresh = np.ones(len(number), np.bool_)
+    fresh[1:] = (number[1:] != number[:-1]) | (access[1:] != access[:-1])
     return np.bincount(access[fresh], minlength=len(starts))
 
 

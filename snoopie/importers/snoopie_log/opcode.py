@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from snoopie.trace import wire
+
 _OPERATIONS = {
     "LDG": "load", "LD": "load", "LDGSTS": "load", "LDGMC": "load", "STG": "store", "ST": "store", "ATOM": "atomic",
     "ATOMG": "atomic", "RED": "reduction", "REDG": "reduction",
@@ -29,6 +31,11 @@ class Opcode(NamedTuple):
 
     operation: str
     width: int
+
+    @property
+    def wire_unit(self) -> int:
+        """In bytes."""
+        return wire.unit_of(self.operation, self.width)
 
 
 @cache

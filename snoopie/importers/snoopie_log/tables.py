@@ -11,6 +11,7 @@ from snoopie.importers.snoopie_log.fields import Ints
 from snoopie.importers.snoopie_log.log import Accesses, Log, owners
 from snoopie.importers.snoopie_log.opcode import decode
 from snoopie.importers.snoopie_log.side_files import Frame, SideFiles, Stack
+from snoopie.trace import wire
 from snoopie.trace.writer import HOST, UNKNOWN, TraceWriter
 
 OBJECT_KINDS = ("device", "host", "unknown")
@@ -18,7 +19,7 @@ KERNEL = "(unknown kernel)"
 _OPERATIONS = ("load", "store", "atomic", "reduction")
 _KEYS = ["launch", "site", "owner", "object"]
 _PATTERN = ["launch", "site", "issuer", "owner", "lanes", "stride"]
-_SUMS = ["accesses", "lanes", "sectors"]
+_SUMS = ["accesses", "lanes", "wire_units"]
 
 
 def write_tables(writer: TraceWriter, log: Log, files: SideFiles) -> tuple[dict[str, int], int]:
@@ -107,6 +108,7 @@ def _write_sites(writer: TraceWriter, log: Log, files: SideFiles) -> Ints:
         "sites", id=np.arange(1, len(keys) + 1), function=1, sass=names, opcode=names,
         operation=np.array([_OPERATIONS.index(known.operation) if known else 0 for known in opcodes], np.int64),
         width=np.array([known.width if known else 0 for known in opcodes], np.int64),
+        wire_unit=np.array([known.wire_unit if known else wire.READ for known in opcodes], np.int64),
         measured=np.array([known is not None for known in opcodes]).astype(np.uint8),
         line=np.array([lines.get((file, line), 0) for _, file, line in keys], np.int64),
     )  # fmt: skip

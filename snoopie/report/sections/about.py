@@ -36,6 +36,7 @@ def totals(trace: Trace, _: Sequence[Path]) -> Section:
     parts: list[Part] = [KeyNumbers(numbers)]
     if trace.estimated:
         parts.append(Text("≈ Estimates: only some launches were measured, and each stands for others of its kernel."))
+    parts += [Text(sentence) for sentence in trace.about_wire_bytes()]
     return Section("totals", "What crossed between GPUs", parts)
 
 

@@ -4,7 +4,7 @@
 // on each other's memory, each the same, unless said:
 //   MODE       finding           traffic
 //   none       none              stores N words, loads N words, side by side; a quarter of that is copied from GPU to GPU
-//   stores     scattered-stores  stores 2^16 words, one a sector: 256 KiB of data on 2 MiB of wire
+//   stores     scattered-stores  stores 2^16 words, one a sector: 256 KiB of data on 1 MiB of wire
 //   loads      scattered-loads   loads 2^16 words, one a sector
 //   again      repeated-loads    loads 2^14 words, each 32 times
 //   atomics    remote-atomics    2^17 reductions on 64 words, so 2048 on each

@@ -82,7 +82,7 @@ def test_sites_that_were_not_measured(tmp_path: Path) -> None:
 
 
 def test_runs_that_were_not_measured_are_no_traffic(tmp_path: Path) -> None:
-    """Not even where the width is known and the row has an owner and sectors."""
+    """Not even where the width is known and the row has an owner and wire units."""
     trace = complete_builder()
     skipped = trace.site(1, "UTMASTG.2D", "store", 16, measured=False)
     trace.count(1, skipped, 1, 1000, 2000, 3000)

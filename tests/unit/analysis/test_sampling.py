@@ -13,7 +13,7 @@ from tests.support.encoder import TraceBuilder
 from tests.support.pages import metrics, start, view
 from tests.support.sampled import BIG, sampled_builder
 
-VALUES = ["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
+VALUES = ["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
 
 
 @pytest.fixture

@@ -19,16 +19,16 @@ TABLES = {
     "links": "issuer owner access native_atomics rank",
     "functions": "process name mangled kernel has_lines",
     "lines": "file line function inlined_at",
-    "sites": "process function offset sass opcode operation width measured line_id file line kernel",
+    "sites": "process function offset sass opcode operation width wire_unit measured line_id file line kernel",
     "launches": "process function kernel gpu stream thread time "
     "grid_x grid_y grid_z block_x block_y block_z shared_memory group",
-    "counts": "launch site issuer owner process accesses lanes sectors bytes wire_bytes",
+    "counts": "launch site issuer owner process accesses lanes wire_units bytes wire_bytes",
     "copies": "process kind call source destination source_address destination_address bytes issuer stream thread "
     "start end",
     "collectives": "process operation reduction type count bytes peer communicator rank ranks issuer stream thread "
     "start end group",
     "sets": "process gpus others label",
-    "records": "launch site issuer owner process time block warp mask lanes shape base stride bytes",
+    "records": "launch site issuer owner process time block warp multiprocessor mask lanes shape base stride bytes",
     "objects": "process address bytes owner kind allocated freed thread freed_by with_context call stack inside name",
     "notices": "process time text",
 }

@@ -27,7 +27,7 @@ def test_the_summary_is_the_default(ring_path: Path, later_path: Path, capsys: p
         "Wire bytes         99 KiB   164 KiB  +65 KiB   1.657 ×",
         "Accesses              224       296      +72   1.321 ×",
         "Lanes               5.7 K       8 K   +2.3 K   1.406 ×",
-        "Sectors             3.2 K     5.2 K   +2.1 K   1.657 ×",
+        "Wire units          3.2 K     5.2 K   +2.1 K   1.657 ×",
         "Launches               11        12       +1   1.091 ×",
         "Kernels                 3         4       +1   1.333 ×",
         "Copies                  0         1       +1         –",

@@ -122,7 +122,7 @@ def test_output_and_status_pass_through_and_the_summary_goes_to_stderr(bench: Be
         "Issuer", "Owner", "Accesses", "Bytes", "Share", "Wire bytes", "Wire efficiency",
     ]  # fmt: skip
     assert lines[2].split() == ["GPU", "3", "GPU", "0", "64", "14.1", "KiB", "26.9", "%", "25", "KiB", "56.2", "%"]
-    assert "224 accesses, 52.2 KiB, 99 KiB on the wire" in done.stderr
+    assert "224 accesses, 52.2 KiB, at most 99 KiB on the wire" in done.stderr
     assert lines[-1] == f"Next: snoopie view {written.name}"
     assert "\033" not in done.stderr
 

@@ -82,8 +82,8 @@ def test_a_warp_of_a_real_line(tmp_path: Path) -> None:
     beside(tmp_path)
     trace = load(write(tmp_path, [heading(), *lanes]))
     counts = trace.counts.iloc[0]
-    # 128 bytes that begin 4 bytes into a sector.
-    assert counts[["issuer", "owner", "accesses", "lanes", "bytes", "sectors"]].tolist() == [1, 0, 1, 32, 128, 5]
+    # 128 bytes that begin 4 bytes into a wire unit of 16.
+    assert counts[["issuer", "owner", "accesses", "lanes", "bytes", "wire_units"]].tolist() == [1, 0, 1, 32, 128, 9]
     record = trace.records.iloc[0]
     assert [record["shape"], record["stride"], record["base"]] == ["strided", 4, 0x7FA571B00504]
     site = trace.by_site().iloc[0]
@@ -196,15 +196,17 @@ def test_sums_are_those_of_single_lines(tmp_path: Path, data: st.DataObject) -> 
     finally:
         text._PIECE, text._READ = piece
     width = {"STG.E.U8": 1, "LDG.E": 4, "STG.E.128": 16}
-    sectors = [
-        len({byte // 32 for offset in offsets for byte in (BASE + offset, BASE + offset + width[op] - 1)})
+    unit = {"STG.E.U8": 16, "LDG.E": 32, "STG.E.128": 16}
+    wire_units = [
+        len({byte // unit[op] for offset in offsets for byte in (BASE + offset, BASE + offset + width[op] - 1)})
         for offsets, op in accesses
     ]
     sums = trace.summary()
     assert sums["accesses"] == len(accesses)
     assert sums["lanes"] == sum(len(offsets) for offsets, _ in accesses)
     assert sums["bytes"] == sum(width[op] * len(offsets) for offsets, op in accesses)
-    assert sums["sectors"] == sum(sectors)
+    assert sums["wire_units"] == sum(wire_units)
+    assert sums["wire_bytes"] == sum(unit[op] * units for (_, op), units in zip(accesses, wire_units, strict=True))
     single = trace.lane_accesses()
     assert sorted(zip(single["address"].tolist(), single["width"].tolist(), strict=True)) == sorted(
         (BASE + offset, width[op]) for offsets, op in accesses for offset in offsets

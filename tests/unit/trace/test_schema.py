@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snoopie.errors import CorruptError, MissingColumnError, NotATraceError, SnoopieError, VersionError
+from snoopie.joined.tables import Tables
 from snoopie.trace.container import Container
 from snoopie.trace.declaration import known_tables
 from snoopie.trace.roles import LISTS, REFERENCES, UNSIGNED
@@ -208,17 +209,17 @@ def test_a_needed_column_of_another_type(kind: str) -> None:
     "kind", ["u3", "U4", "f2", "delta2", "delta", "u4[0]", "u4[99999]", "object", "", "u4[", "<u4"]
 )
 def test_an_unknown_type(kind: str) -> None:
-    other = [column | {"type": kind} if column["name"] == "sectors" else column for column in columns("counts")]
+    other = [column | {"type": kind} if column["name"] == "wire_units" else column for column in columns("counts")]
     trace = TraceBuilder()
     trace.header["schema"] = changed("counts", columns=other)
-    with pytest.raises(VersionError, match=r"counts\.sectors"):
+    with pytest.raises(VersionError, match=r"counts\.wire_units"):
         read(trace)
 
 
 @pytest.mark.parametrize(
     ("version", "remedy"),
     [
-        (4, "upgrade"),
+        (5, "upgrade"),
         (2, "record it again"),
         (1, "record"),
         (0, "record"),
@@ -230,11 +231,34 @@ def test_an_unknown_type(kind: str) -> None:
 def test_other_versions(version: object, remedy: str) -> None:
     trace = TraceBuilder()
     trace.header["version"] = version
-    with pytest.raises(VersionError, match=f"this version of Snoopie reads version 3; {remedy}"):
+    with pytest.raises(VersionError, match=f"this version of Snoopie reads versions 3 and 4; {remedy}"):
         read(trace)
     # Cut or not: that another version is needed comes first.
     with pytest.raises(VersionError):
         Process(Container("t.zst", trace.encode(footer=False)), allow_truncated=False)
+
+
+def test_the_third_version() -> None:
+    """What it called sectors are wire units, of 32 bytes whatever the operation."""
+    trace = TraceBuilder(2)
+    site = trace.site(trace.function("k"), "STG", "store", 4)
+    trace.count(trace.launch(1, 0), site, 1, 5, 6, 7)
+    older = [
+        {**column, "name": "sectors"} if column["name"] == "wire_units" else column for column in columns("counts")
+    ]
+    own = [column for column in columns("sites") if column["name"] != "wire_unit"]
+    trace.header["schema"] = [
+        {**table, "columns": {"counts": older, "sites": own}.get(table["name"], table["columns"])} for table in SCHEMA
+    ]
+    for row in trace.rows["counts"]:
+        row["sectors"] = row.pop("wire_units")
+    trace.schema = {table["name"]: table for table in trace.header["schema"]}
+    trace.header["version"] = 3
+    assert Tables([read(trace)]).counts[["wire_units", "wire_bytes"]].to_numpy().tolist() == [[7, 224]]
+    # Of a later version, it lacks a column.
+    trace.header["version"] = 4
+    with pytest.raises(MissingColumnError, match="'wire_units'"):
+        read(trace)
 
 
 def test_another_format() -> None:

@@ -314,7 +314,7 @@ def test_wrong_footers(footer: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column"),
-    [("counts", "lanes"), ("counts", "sectors"), ("copies", "bytes"), ("copies", "end"), ("collectives", "bytes")],
+    [("counts", "lanes"), ("counts", "wire_units"), ("copies", "bytes"), ("copies", "end"), ("collectives", "bytes")],
 )
 def test_sums_of_more_than_63_bits(table: str, column: str) -> None:
     trace = busy_builder()

@@ -125,7 +125,7 @@ def named_objects(path: Path, *sizes: int) -> Path:
         address = 0x7F00_0000_0000 + (number << 30)
         made = trace.allocation("device", size, 1, 10, address=address, name=trace.string("halo"))
         launch = trace.launch(function, 0)
-        trace.add("counts", launch=launch, site=site, owner=1, accesses=1, lanes=32, sectors=4, object=made)
+        trace.add("counts", launch=launch, site=site, owner=1, accesses=1, lanes=32, wire_units=4, object=made)
     return trace.write(path)
 
 
@@ -281,6 +281,17 @@ def test_remarks(changed: snoopie.Comparison) -> None:
     ]
     assert remarks[2].startswith("A and B: 1 instruction of a kind that cannot be measured")
     assert len(remarks) == 3
+
+
+def test_remark_on_wire_units(tmp_path: Path) -> None:
+    paths = []
+    for unit in (32, 16):
+        trace = TraceBuilder(2)
+        trace.count(trace.launch(trace.function("k"), 0), trace.site(1, "STG", "store", 4, wire_unit=unit), 1, 1, 32, 8)
+        paths.append(trace.write(tmp_path / f"{unit}.zst"))
+    (remark,) = snoopie.compare(*paths).remarks()
+    assert remark.startswith("What is written was not counted in the same wire units in A and B")
+    assert len(snoopie.compare(paths[1], paths[1]).remarks()) == 1  # that they are the same
 
 
 def test_remarks_on_how_the_recordings_differ(ring_path: Path, two_process_folder: Path, tmp_path: Path) -> None:

@@ -71,6 +71,18 @@ def test_scattered(found: Found, operation: str, rule: str, sectors: int, lanes:
         assert row["severity"] == "high" and row["bytes"] == MIB and row["share"] == 1
 
 
+@pytest.mark.parametrize(("lanes", "is_one"), [(1, True), (2, False)])
+def test_stores_fill_units_of_16_bytes(found: Found, lanes: int, is_one: bool) -> None:
+    """One word of 4 bytes in each unit, or two."""
+    units = 2 * SECTORS
+    app = App()
+    app.both_ways("store", units, lanes=lanes * units)
+    app.trace.rows["sites"][0]["wire_unit"] = 16
+    rows = found(app)
+    assert rules(rows) == ["scattered-stores"] * is_one
+    assert [(row["numbers"]["wire efficiency"], row["bytes"]) for row in rows] == [(0.25, MIB)] * is_one
+
+
 def test_a_hundredth_of_the_traffic_is_no_finding(found: Found) -> None:
     for sectors, expected in ((98 * SECTORS, ["scattered-stores"]), (100 * SECTORS, [])):
         app = App()

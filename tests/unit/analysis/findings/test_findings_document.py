@@ -20,7 +20,7 @@ amounts are estimates, as everywhere. Numbers from single accesses cover only th
 is a place to look: whether it costs time depends on what else the program does meanwhile.
 
 The severity follows from the share of what the rule looks at: {severities}.
-Wire bytes are 32 for every sector touched, lanes are active threads.
+Wire bytes are those of every wire unit touched (32 bytes read, 16 written), lanes are active threads.
 """
 
 NEEDS = {"counts": "counts and copies", "records": "recorded accesses (`SAMPLE_SIZE` not 0), beside the counts"}

@@ -50,7 +50,7 @@ def test_objects_of_the_ring(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path)
     table = trace.by_object().set_index("object")
     # Each GPU's heap gets what its left neighbour puts and gets; that of GPU 0 the tickets of the others too.
-    assert table.loc[2, ["accesses", "lanes", "bytes", "sectors"]].tolist() == [32, 1024, 8192 + 2048, 256 + 512]
+    assert table.loc[2, ["accesses", "lanes", "bytes", "wire_units"]].tolist() == [32, 1024, 8192 + 2048, 256 + 512]
     bump = (3 * 32, 3 * (16 + 512), 3 * (16 * 4 + 512 * 8))
     assert table.loc[1, ["accesses", "lanes", "bytes"]].tolist() == [32 + bump[0], 1024 + bump[1], 10240 + bump[2]]
     assert table["exact"].all()
@@ -85,7 +85,7 @@ def two_neighbours(recorded: int) -> TraceBuilder:
 
 def test_objects_that_share_pages_are_told_apart_by_records(tmp_path: Path) -> None:
     table = load(two_neighbours(16), tmp_path).by_object()
-    assert table[["object", "accesses", "lanes", "bytes", "sectors", "exact"]].values.tolist() == [
+    assert table[["object", "accesses", "lanes", "bytes", "wire_units", "exact"]].values.tolist() == [
         [1, 8, 256, 1024, 32, True],
         [2, 8, 256, 1024, 32, True],
     ]
@@ -108,7 +108,7 @@ def test_without_records_nothing_is_guessed(tmp_path: Path) -> None:
 
 def test_an_access_that_reaches_two_objects(tmp_path: Path) -> None:
     trace = two_neighbours(0)
-    trace.rows["counts"][0].update(accesses=1, lanes=32, sectors=4)
+    trace.rows["counts"][0].update(accesses=1, lanes=32, wire_units=4)
     trace.record(1, 1, 1, HEAP + 1024 - 40, 4)
     loaded = load(trace, tmp_path)
     table = loaded.by_object().set_index("object")

@@ -65,7 +65,7 @@ def test_bulk_accesses(bulk_builder: TraceBuilder, tmp_path: Path) -> None:
 def test_records(builder: TraceBuilder, tmp_path: Path) -> None:
     trace = snoopie.load(builder.write(tmp_path / "t.zst"))
     records = trace.records
-    columns = "launch site issuer owner process time block warp mask lanes shape base stride bytes"
+    columns = "launch site issuer owner process time block warp multiprocessor mask lanes shape base stride bytes"
     assert records.columns.tolist() == columns.split()
     # In the order of the file: the strided ones are in an earlier block.
     assert records["shape"].tolist() == ["strided", "strided", "strided", "scattered"]
@@ -124,9 +124,9 @@ def test_records_agree_with_counts_when_every_access_has_one(two_process_folder:
     by_site = lanes.groupby("site")["width"].sum()
     assert trace.records.groupby("site")["bytes"].sum().to_dict() == by_site.to_dict()
     assert by_site.to_dict() == trace.by_site().set_index("site")["bytes"].to_dict()
-    # Distinct 32-byte sectors of each access; no access of the ring is wider than a sector.
+    # Distinct wire units of 32 bytes of each access; no lane of the ring asks for more.
     touched = lanes.assign(sector=lanes["address"] // 32, access=lanes["time"]).groupby(["process", "access"])["sector"]
-    assert touched.nunique().sum() == ring.TOTALS["sectors"]
+    assert touched.nunique().sum() == ring.TOTALS["wire_units"]
 
 
 def test_no_records(tmp_path: Path) -> None:

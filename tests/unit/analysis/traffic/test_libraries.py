@@ -80,7 +80,7 @@ def test_the_symmetric_heap_is_nvshmems(tmp_path: Path) -> None:
     launch = trace.launch(function, 0)
     for accesses, touched in zip((1, 2), made, strict=True):
         trace.add(
-            "counts", launch=launch, site=site, owner=1, accesses=accesses, lanes=accesses, sectors=1, object=touched
+            "counts", launch=launch, site=site, owner=1, accesses=accesses, lanes=accesses, wire_units=1, object=touched
         )
     assert moved(tmp_path, trace) == {"NVSHMEM": 4, "program": 8}
 

@@ -17,7 +17,7 @@ from snoopie.errors import UsageError
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
 
-VALUES = ["accesses", "lanes", "bytes", "sectors", "wire_bytes"]
+VALUES = ["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
 
 
 @pytest.fixture(params=["one process", "two processes"])
@@ -70,7 +70,7 @@ def test_matrix_of_other_values(trace: snoopie.Trace) -> None:
 def test_efficiency_of_each_pair(trace: snoopie.Trace) -> None:
     matrix = trace.matrix("wire_efficiency")
     assert matrix.loc["GPU 0", "GPU 1"] == 10240 / 24576
-    # 16 loads touch 32 sectors each, and data comes back: 8192 + 2048 bytes at GPU 0's neighbour are two flows.
+    # 16 loads touch 32 wire units each, and data comes back: 8192 + 2048 bytes at GPU 0's neighbour are two flows.
     flow = trace.matrix("wire_efficiency", "flow")
     assert (flow.loc["GPU 1", "GPU 2"], flow.loc["GPU 2", "GPU 1"]) == (1.0, 0.125)
     assert (matrix.notna() == (trace.matrix() > 0)).all(axis=None)
@@ -142,7 +142,7 @@ def test_by_operation(trace: snoopie.Trace) -> None:
 def test_by_site(ring_path: Path) -> None:
     trace = snoopie.load(ring_path)
     table = trace.by_site()
-    keys = ["site", "kernel", "function", "file", "line", "offset", "opcode", "operation", "width", "sass"]
+    keys = ["site", "kernel", "function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"]
     assert table.columns.tolist() == [*keys, *VALUES, "wire_efficiency"]
     assert rows(table, "site", "operation", "width", "bytes") == [
         [1, "store", 16, 32768],
@@ -151,7 +151,7 @@ def test_by_site(ring_path: Path) -> None:
         [4, "atomic", 4, 192],
     ]
     assert rows(table, *keys)[0] == [
-        1, ring.PUT, ring.PUT, ring.RING_CU, 6, 16, "STG.E.128", "store", 16, "STG.E.128 [R2.64], R4"
+        1, ring.PUT, ring.PUT, ring.RING_CU, 6, 16, "STG.E.128", "store", 16, 32, "STG.E.128 [R2.64], R4"
     ]  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_sites_and_matrix_of_a_line(trace: snoopie.Trace) -> None:
         [0, 0, 0, 2048],
         [2048, 0, 0, 0],
     ]
-    assert trace.line_matrix(ring.SHIFT_H, 4, "sectors", "flow").to_numpy().tolist() == [
+    assert trace.line_matrix(ring.SHIFT_H, 4, "wire_units", "flow").to_numpy().tolist() == [
         [0, 0, 0, 512],
         [512, 0, 0, 0],
         [0, 512, 0, 0],
