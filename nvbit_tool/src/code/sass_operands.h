@@ -79,6 +79,13 @@ inline bool is_wide(std::string_view modifiers) {
     return false;
 }
 
+// Of 8 or 16 bits.
+inline bool is_narrow(std::string_view modifiers) {
+    for (const std::string_view narrow : {"U8", "S8", "U16", "S16"})
+        if (has(modifiers, narrow)) return true;
+    return false;
+}
+
 // c[0x0][R4+0x160], where it can be told which words it reads.
 struct Constant {
     bool parameters = false;  // bank 0

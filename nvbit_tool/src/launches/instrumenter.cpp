@@ -177,8 +177,8 @@ std::shared_ptr<const FunctionAddresses> addresses_of(const std::vector<Instruct
     std::vector<uint32_t> sites;
     for (const Probe& probe : plan.probes) {
         const size_t at = plan.sites[probe.site].instruction;
-        // A tensor map's address says nothing, and what is not measured is counted wherever it goes.
-        if (probe.kind == Probe::Kind::tensor || probe.kind == Probe::Kind::executed || !lines[at]) continue;
+        // What is not measured is counted wherever it goes.
+        if (probe.kind == Probe::Kind::executed || !lines[at]) continue;
         const auto operand = address_operand(*lines[at], probe.reference);
         if (!operand) continue;
         operands.push_back({at, *operand});
