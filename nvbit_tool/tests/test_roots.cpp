@@ -265,11 +265,22 @@ void arithmetic() {
                  "LDG.E R0, desc[UR4][UR8]"}),
              "LD ?, LD [0]");
     // The sources of a shift are 32 bits each, and of an upper product only the addend is a pair.
-    CHECK_EQ(by({"LDS.64 R10, [R20]", "MOV R10, R8", "SHF.R.U32.HI R9, RZ, 0x2, R10", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
-    CHECK_EQ(by({"LDS.64 R10, [R20]", "MOV R10, R8", "SHF.R.U64 R9, R10, 0x2, R8", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
-    CHECK_EQ(by({"LDS.64 R10, [R20]", "MOV R10, R8", "SHF.R.U64 R9, R10, 0x2, R11", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD ?");
-    CHECK_EQ(by({"LDS.64 R10, [R20]", "MOV R10, R8", "IMAD.HI.U32 R9, R10, R10, RZ", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
-    CHECK_EQ(by({"LDS.64 R10, [R20]", "MOV R10, R8", "IMAD.HI.U32 R9, R8, R8, R10", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD ?");
+    const std::string unknown = "B2R.RESULT R11, P0";
+    CHECK_EQ(by({unknown, "SHF.R.U32.HI R9, RZ, 0x2, R10", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
+    CHECK_EQ(by({unknown, "SHF.R.U64 R9, R10, 0x2, R8", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
+    CHECK_EQ(by({unknown, "SHF.R.U64 R9, R10, 0x2, R11", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD ?");
+    CHECK_EQ(by({unknown, "IMAD.HI.U32 R9, R10, R10, RZ", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
+    CHECK_EQ(by({unknown, "IMAD.HI.U32 R9, R8, R8, R10", "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD ?");
+    // A conversion reads as many as its source has, and writes as many as its result.
+    for (const char* one : {"F2I.U32.TRUNC R9, R10", "F2I.U64.TRUNC R8, R10", "I2F.F64.U32 R8, R10", "F2F.F64.F32 R8, R10"})
+        CHECK_EQ(by({unknown, one, "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
+    for (const char* one :
+         {"F2I.U32.F64.TRUNC R9, R10", "I2F.S64 R9, R10", "I2F.F64.U64 R8, R10", "F2F.F32.F64 R9, R10", "F2I.S64.F64 R8, R10"})
+        CHECK_EQ(by({unknown, one, "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD ?");
+    for (const char* one : {"F2I.U32.F64.TRUNC R10, R8", "I2F.U64 R10, R8", "F2F.F32.F64 R10, R8"})
+        CHECK_EQ(by({unknown, one, "IMAD.WIDE.U32 R4, R11, 0x4, R2"}), "LD ?");
+    for (const char* one : {"F2I.U64.TRUNC R10, R8", "F2I.S64.F64 R10, R8", "I2F.F64.U32 R10, R8", "F2F.F64.F32 R10, R8"})
+        CHECK_EQ(by({unknown, one, "IMAD.WIDE.U32 R4, R11, 0x4, R2"}), "LD [0]");
     CHECK_EQ(by({"ULDC.64 UR8, c[0x0][0x210]", "USHF.L.U64.HI UR7, UR10, 0x2, UR11", "MOV R4, UR8", "MOV R5, UR9"}), "LD [0]");
     // What an arrival at a barrier takes, it leaves.
     CHECK_EQ(by({"SYNCS.ARRIVE.TRANS64 RZ, [UR15+0xa8], R2", "USETSHMSZ 0x100", "MOV R4, R2", "MOV R5, R3"}), "LD [0]");
@@ -294,7 +305,19 @@ void arithmetic() {
         CHECK_EQ(by({from, "IMAD R9, R8, 0x4, RZ", "MOV R4, R2", "IADD3 R5, R3, R9, RZ"}), "LD ?");
         CHECK_EQ(by({from, "MOV R4, R2", "MOV R5, R8"}), "LD ?");
     }
-    CHECK_EQ(by({"LDS.64 R8, [R20]", "IMAD.WIDE R4, R8, 0x4, R2"}), "LD ?");
+    // 32 of more bits are an index, too; all of them can be a distance.
+    for (const char* from : {"LDS.64 R8, [R20]", "LDL.64 R8, [R20]", "LDS.128 R8, [R20]"}) {
+        CHECK_EQ(by({from, "IMAD.WIDE R4, R8, 0x4, R2"}), "LD [0]");
+        CHECK_EQ(by({from, "IADD3 R4, P0, R2, R8, RZ", "IADD3.X R5, R3, R9, RZ, P0, !PT"}), "LD ?");
+        CHECK_EQ(by({from, "LEA R4, P0, R8, R2, 0x2", "LEA.HI.X R5, R8, R3, R9, 0x2, P0"}), "LD ?");
+        CHECK_EQ(by({from, "MOV R4, R8", "MOV R5, R9"}), "LD ?");
+        CHECK_EQ(by({from, "MOV R4, R2", "MOV R5, R9"}), "LD ?");
+    }
+    CHECK_EQ(by({"LDS R8, [R20]", "R2UR UR7, R8", "USHF.R.S32.HI UR6, URZ, 0x1f, UR7", "ULDC.64 UR8, c[0x0][0x210]",
+                 "ULEA UR8, UP0, UR7, UR8, 0x2", "ULEA.HI.X UR9, UR7, UR9, UR6, 0x2, UP0", "MOV R4, UR8", "MOV R5, UR9"}),
+             "LD [0]");
+    // What is wide takes all its registers.
+    CHECK_EQ(by({"B2R.RESULT R11, P0", "LDS.64 R10, [R20]", "IMAD.WIDE R4, R11, 0x4, R2"}), "LD [0]");
     // Both registers of a pair change at once.
     CHECK_EQ(by({"LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R4, 0x1, R2"}), "LD [0] 2");
 }

@@ -54,8 +54,11 @@ constexpr std::array<std::string_view, 24> kSums = {"MOV",    "MOV32I", "UMOV", 
 constexpr std::array<std::string_view, 3> kChoices = {"SEL", "FSEL", "USEL"};
 constexpr std::array<std::string_view, 2> kProducts = {"IMAD", "UIMAD"};
 constexpr std::array<std::string_view, 2> kShiftedSums = {"LEA", "ULEA"};
+constexpr std::array<std::string_view, 3> kConversions = {"F2I", "I2F", "F2F"};
 // A result of 32 bits is an index, or one half of a pointer.
 constexpr std::array<std::string_view, 6> kNumbers = {"LDS", "LDL", "LD", "ATOM", "ATOMG", "ATOMS"};
+// So is each 32 bits of more.
+constexpr std::array<std::string_view, 4> kLoads = {"LDG", "LDS", "LDL", "LD"};
 constexpr std::array<std::string_view, 3> kParameterLoads = {"LDC", "ULDC", "LDCU"};
 // Indices, clocks, masks of lanes.
 constexpr std::array<std::string_view, 13> kScalars = {"S2R",   "CS2R",  "S2UR",  "CS2UR", "P2R", "UP2UR", "VOTE",
@@ -172,6 +175,12 @@ class Translator {
         if (found.reg != kZero || found.value != kScalar) write->terms.push_back({found, use});
     }
 
+    // I2F.F64.U32 and F2I.U64 take one register, I2F.U64, F2I.U32.F64 and F2F.F32.F64 two.
+    static bool converts_pair(const SassLine& line) {
+        if (line.name == "I2F") return has(line.modifiers, "U64") || has(line.modifiers, "S64");
+        return has(line.modifiers, "F64") && !(line.name == "F2F" && has(line.modifiers, "F32") && begins_with(line.modifiers, "F64"));
+    }
+
     // Results of `count` registers from `reg` on.
     void arithmetic(const SassLine& line, size_t reg, size_t count, const std::vector<std::string_view>& sources, Step* step) {
         const bool wide = count > 1;
@@ -180,9 +189,10 @@ class Translator {
         const bool sum = one_of(line.name, kSums);
         const bool shifted = one_of(line.name, kShiftedSums);
         const bool shift = line.name == "SHF" || line.name == "USHF";
-        // How many registers others write is only known as the most: F2F.F32.F64 and CS2R.32 write one.
-        const bool sure = sum || product || shifted || (line.name == "CS2R" && !has(line.modifiers, "32"));
-        const bool sign = line.name == "SHF" && has(line.modifiers, "S32") && has(line.modifiers, "HI") && sources.size() == 3 &&
+        // How many registers others write is only known as the most: CS2R.32 writes one.
+        const bool conversion = one_of(line.name, kConversions);
+        const bool sure = sum || product || shifted || conversion || (line.name == "CS2R" && !has(line.modifiers, "32"));
+        const bool sign = shift && has(line.modifiers, "S32") && has(line.modifiers, "HI") && sources.size() == 3 &&
                           register_of(sources[0]) == kZero && sources[1] == "0x1f";
         for (uint32_t k = 0; k < count && reg != kZero; ++k) {
             Write write{std::min(reg + k, kRegisters - 1), {}, false, k > 0 && !sure};
@@ -221,7 +231,8 @@ class Translator {
                 // pair.
                 const bool upper = has(line.modifiers, "HI");
                 const bool upper_product = upper && (line.name == "IMAD" || line.name == "UIMAD");
-                const bool pairs = !shift && !upper_product && (wide || upper || is_wide(line.modifiers));
+                const bool pairs =
+                    conversion ? converts_pair(line) : !shift && !upper_product && (wide || upper || is_wide(line.modifiers));
                 for (size_t i = 0; i < sources.size(); ++i) use(i, pairs || (upper_product && i == 2));
             }
             step->writes.push_back(std::move(write));
@@ -267,6 +278,8 @@ class Translator {
             step->writes.push_back({written.front(), {}, false, false});
         } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
             step->writes.push_back({written.front(), {{{kZero, kPart}, Use::added}}, false, false});
+        } else if (one_of(line.name, kLoads)) {
+            for (const size_t reg : written) step->writes.push_back({reg, {{{kZero, kPart}, Use::added}}, false, false});
         } else if (begins_with(line.name, "LD") || begins_with(line.name, "ATOM") || line.name == "HMMA" || line.name == "IMMA" ||
                    line.name == "QSPC") {
             for (const size_t reg : written) step->writes.push_back({reg, {}, true, reg != written.front()});
