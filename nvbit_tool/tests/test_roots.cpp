@@ -115,6 +115,7 @@ void kernels() {
         {"by_distances", "ST ?"},
         {"checked", "LD [0], ST [1]"},
         {"divided_twice", "LD [0], ST [1] 4 5"},
+        {"spilled", "LD [0], LD [0] 4, ST [1] 4"},
         {"tensors", "UT [map]"},
         {"tensor_in_memory", "UT ?"},
     };
@@ -322,6 +323,40 @@ void arithmetic() {
     CHECK_EQ(by({"LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R4, 0x1, R2"}), "LD [0] 2");
 }
 
+// What a kernel puts into its stack it finds there again.
+void stack() {
+    const std::string begin = "LDC R1, c[0x0][0x28]";
+    const std::string frame = "IADD3 R1, R1, -0x50, RZ";
+    const std::string pointer = "LDC.64 R2, c[0x0][0x210]";
+    const std::string store = "STL.64 [R1+0x8], R2";
+    const std::string restore = "LDL.64 R4, [R1+0x8]";
+    const std::string load = "LDG.E R0, desc[UR4][R4.64]";
+    CHECK_EQ(after({begin, frame, pointer, store, restore, load}), "LD [0]");
+    CHECK_EQ(after({begin, frame, pointer, "STL [R1], R2", "STL [R1+0x10], R3", "LDL.LU R4, [R1]", "LDL R5, [R1+0x10]", load}), "LD [0]");
+    CHECK_EQ(after({begin, frame, pointer, "STL.128 [R1], R0", "LDL.64 R4, [R1+0x8]", load}), "LD [0]");
+    CHECK_EQ(after({begin, frame, pointer, store, "STL [R1+0x8], RZ", restore, load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, "@P0 " + store, "LDC.64 R2, c[0x0][0x218]", "@!P0 " + store, restore, load}), "LD [0 1]");
+    CHECK_EQ(after({begin, frame, pointer, store, "LDS.64 R2, [R9]", "@P0 " + store, restore, load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, "LDS.64 R6, [R9]", "STL.64 [R1+0x8], R6", store, restore, load}), "LD [0]");
+    // Elsewhere, or only a part.
+    CHECK_EQ(after({begin, frame, pointer, store, "LDL.64 R4, [R1+0x10]", load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, store, "LDC.U8 R6, c[0x0][0x220]", "STL.U8 [R1+0x9], R6", restore, load}), "LD [0] 4");
+    CHECK_EQ(after({begin, frame, pointer, store, "LDL.U16 R4, [R1+0x8]", "MOV R5, R3", load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, "STL.64 [R1+0x1000], R2", "LDL.64 R4, [R1+0x1000]", load}), "LD ?");
+    // Where any other address may lead there, or the stack's pointer is not what it was.
+    for (const char* other : {"STL [R9], R10", "STL [R1+UR4], R10", "STL [R1+0x9], R10", "MOV R9, R1", "LEA R9, R8, R1, 0x3",
+                              "IADD3 R9, R1, 0x10, RZ", "IADD3 R1, R1, -0x10, RZ", "STL [R1], R1", "LDG.E.64 R0, [R8.64]"})
+        CHECK(after({begin, frame, pointer, store, other, restore, load}).find("[0]") == std::string::npos);
+    CHECK_EQ(after({"@P0 LDC R1, c[0x0][0x28]", pointer, store, restore, load}), "LD ?");
+    CHECK_EQ(after({pointer, store, restore, load}), "LD ?");
+    CHECK_EQ(after({pointer, "@P0 EXIT", begin, store, restore, load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, store, restore, load, "@P0 BRA 0x10", "EXIT"}), "LD ?");
+    // Another function may write there: its results, for instance.
+    CHECK_EQ(after({begin, frame, pointer, store, "CALL.ABS.NOINC R8", restore, load}), "LD ?");
+    CHECK_EQ(after({begin, frame, pointer, store, "MOV R8, 0x60", "CALL.REL.NOINC 0x90", restore, load, "EXIT", "RET.REL.NODEC R8 0x0"}),
+             "LD [0]");
+}
+
 void control() {
     const std::string a = "LDC.64 R2, c[0x0][0x210]";
     const std::string b = "LDC.64 R2, c[0x0][0x218]";
@@ -466,6 +501,7 @@ int main() {
     chosen();
     maps();
     arithmetic();
+    stack();
     control();
     odd_input();
     layout();

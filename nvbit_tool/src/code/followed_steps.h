@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "code/followed_stack.h"
 #include "code/followed_values.h"
 #include "code/roots.h"
 #include "code/sass.h"
@@ -67,8 +68,6 @@ constexpr std::array<std::string_view, 13> kScalars = {"S2R",   "CS2R",  "S2UR",
 constexpr std::array<std::string_view, 21> kUniformArithmetic = {"USHF",  "UBMSK",  "UBREV", "UFLO",  "UPOPC", "USGXT", "ULEPC",
                                                                  "REDUX", "CREDUX", "UFADD", "UFMUL", "UFFMA", "UI2F",  "UF2I",
                                                                  "UI2FP", "UFRND",  "UFSEL", "UIABS", "UF2F",  "UF2FP", "UFMNMX"};
-// They name the place where they go, or where others wait.
-constexpr std::array<std::string_view, 5> kGoing = {"BRA", "JMP", "CALL", "WARPSYNC", "BSSY"};
 // Moves of numbers that can be places to return to.
 constexpr std::array<std::string_view, 6> kHolding = {"MOV", "MOV32I", "UMOV", "IMAD", "SEL", "USEL"};
 // No register, general or uniform.
@@ -85,15 +84,16 @@ constexpr std::array<std::string_view, 73> kNoResult = {
 
 class Translator {
   public:
-    // `places`: the instructions' offsets.
-    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, Values* values)
-        : area_(area), places_(places), values_(*values), any_pair_(values_.id_of(any_pair_value())) {}
+    // `places`: the instructions' offsets. `stack`: whether what lies in the stack is followed.
+    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, bool stack, Values* values)
+        : area_(area), places_(places), stack_(stack), values_(*values), any_pair_(values_.id_of(any_pair_value())) {}
 
     Step step_of(const SassLine& line, const SassEffect& effect) {
         Step step;
         step.joins = line.guard != SassLine::kAlways || line.guard_negated;
         if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
         step.predicates = effect.unknown ? 0x7f : effect.predicates;
+        if (stack_ && line.name == "STL") store_in_stack(line, &step);
         if (write_barrier(line, &step) || one_of(line.name, kNoResult) || line.name == "CALL") return step;
         size_t first = 0;  // the result, behind predicates
         while (first < line.operands.size() && is_predicate(line.operands[first])) ++first;
@@ -267,6 +267,25 @@ class Translator {
         }
     }
 
+    // The first of so many words of the stack that an access touches; none if they are not followed.
+    static std::optional<size_t> stack_word(const SassLine& line, size_t count) {
+        const auto place = stack_place(line);
+        if (!place || *place / 4 + count > kRegisters - kStack) return std::nullopt;
+        return kStack + *place / 4;
+    }
+
+    void store_in_stack(const SassLine& line, Step* step) const {
+        const size_t count = has(line.modifiers, "128") ? 4 : has(line.modifiers, "64") ? 2 : 1;
+        const auto word = stack_word(line, count);
+        if (!word || line.operands.size() != 2) return;
+        const bool narrow = is_narrow(line.modifiers);  // what surrounds it stays
+        for (uint32_t k = 0; k < count; ++k) {
+            Write write{*word + k, {}, false, narrow};
+            add(line.operands[1], k, narrow ? Use::used : Use::moved, &write);
+            step->writes.push_back(std::move(write));
+        }
+    }
+
     void write_general(const SassLine& line, const SassEffect& effect, const std::vector<std::string_view>& sources, Step* step) {
         std::vector<size_t> written;
         for (size_t i = 0; i < effect.registers.size(); ++i)
@@ -274,6 +293,9 @@ class Translator {
         if (written.empty()) return;
         if (one_of(line.name, kParameterLoads)) {
             parameter_load(line, written.front(), written.size(), sources, step);
+        } else if (const auto word = stack_ && line.name == "LDL" ? stack_word(line, written.size()) : std::nullopt) {
+            const Use use = is_narrow(line.modifiers) ? Use::used : Use::moved;
+            for (size_t k = 0; k < written.size(); ++k) step->writes.push_back({written[k], {{{*word + k, kScalar}, use}}, false, false});
         } else if (line.name == "LDG" && written.size() == 1 && !is_wide(line.modifiers)) {
             step->writes.push_back({written.front(), {}, false, false});
         } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
@@ -335,6 +357,7 @@ class Translator {
 
     const std::optional<ParameterArea>& area_;
     const std::unordered_map<uint32_t, size_t>& places_;
+    const bool stack_;
     Values& values_;
     const Id any_pair_;
 };

@@ -25,13 +25,14 @@ class Flow {
   public:
     Flow(const std::vector<std::optional<SassLine>>& lines, const std::vector<uint32_t>& offsets, const std::optional<ParameterArea>& area,
          std::vector<size_t> wanted)
-        : places_(places_of(offsets)), translator_(area, places_, &values_) {
+        : places_(places_of(offsets)) {
         std::vector<SassEffect> effects;
-        for (const auto& line : lines) effects.push_back(line ? effect_of(*line) : SassEffect());
-        for (size_t i = 0; i < lines.size(); ++i) {
-            if (!lines[i] || effects[i].anywhere) return;  // control can go to places that are not known
-            steps_.push_back(translator_.step_of(*lines[i], effects[i]));
+        for (const auto& line : lines) {
+            effects.push_back(line ? effect_of(*line) : SassEffect());
+            if (!line || effects.back().anywhere) return;  // control can go to places that are not known
         }
+        Translator translator(area, places_, has_plain_stack(lines, effects, offsets), &values_);
+        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], effects[i]));
         graph_ = graph_of(lines, effects, steps_, offsets, places_);
         for (const Block& block : graph_->blocks)
             for (const auto& holds_place : {block.returns_by, block.waits_by})
@@ -207,7 +208,8 @@ class Flow {
     std::vector<size_t> results_of(const Block& call) const {
         std::vector<size_t> results;
         for (size_t reg = 0; reg < kRegisters; ++reg)
-            if (index_[reg] != kRegisters && (!call.by_convention || (reg >= 4 && reg < 16))) results.push_back(index_[reg]);
+            if (index_[reg] != kRegisters && (!call.by_convention || (reg >= 4 && reg < 16) || reg >= kStack))
+                results.push_back(index_[reg]);
         return results;
     }
     State behind_call(const Block& call, State state) const {
@@ -295,7 +297,6 @@ class Flow {
 
     const std::unordered_map<uint32_t, size_t> places_;
     Values values_;
-    Translator translator_;
     std::optional<Graph> graph_;
     std::vector<Step> steps_;
     std::vector<size_t> index_;  // of a register in a state

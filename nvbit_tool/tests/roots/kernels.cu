@@ -183,6 +183,23 @@ KERNEL divided_twice(const double* in, double* out, unsigned long by) {
     out[first + second] = value + other;
 }
 
+// loads [0] and [0] (4), store [1] (4): more values than registers, so that addresses lie in the stack for a while
+KERNEL __launch_bounds__(1024, 2) spilled(const float* in, float* out, int width) {
+    const float* from[12];
+    float* to[12];
+    float sum[12];
+    for (int i = 0; i < 12; ++i) {
+        from[i] = in + static_cast<long>(thread() * i) * width;
+        to[i] = out + static_cast<long>(thread() ^ i) * width;
+        sum[i] = *from[i];
+    }
+    __syncthreads();
+    for (int step = 1; step < width; ++step)
+        for (int i = 0; i < 12; ++i) sum[i] = sum[i] * from[i][step] + sum[(i + 5) % 12];
+    __syncthreads();
+    for (int i = 0; i < 12; ++i) *to[i] = sum[i];
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 struct alignas(64) Map {
     unsigned long words[16];
