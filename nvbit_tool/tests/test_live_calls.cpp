@@ -156,6 +156,8 @@ void maps() {
     words.back() = 12345;
     CHECK(!leaves(map, words));
     CHECK(leaves(map, {1, 2, 3}));
+    // Pointers side by side are no map, whatever they would say as one.
+    CHECK(!leaves(map, {kOwn, kOwn + 4096, kOwn + 8192, kOther, kOwn + 512, kOther + 256}));
     CHECK(!leaves(map, {kOwn}));
 }
 

@@ -61,10 +61,11 @@ bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, cons
     return false;
 }
 
-// The elements of a tensor lie at its address and on from there.
+// Whether rows of a tensor, or planes and so on, lie in other memory than its first element. What is no map hardly looks like one with
+// rows.
 bool leads_out(const TensorMap& map, const WhereIs& where) {
     uint64_t last = map.address;
-    for (uint32_t k = 0; k < map.rank; ++k) {
+    for (uint32_t k = 1; k < map.rank; ++k) {
         const uint64_t far = (map.size[k] - 1) * map.stride[k];
         last += far;
         if (where(map.address + far) == Where::foreign || where(last) == Where::foreign) return true;
