@@ -286,6 +286,19 @@ void arithmetic() {
     // What an arrival at a barrier takes, it leaves.
     CHECK_EQ(by({"SYNCS.ARRIVE.TRANS64 RZ, [UR15+0xa8], R2", "USETSHMSZ 0x100", "MOV R4, R2", "MOV R5, R3"}), "LD [0]");
     CHECK_EQ(by({"SYNCS.ARRIVE.TRANS64 R2, [UR15+0xa8], R8", "MOV R4, R2", "MOV R5, R3"}), "LD ?");
+    // The upper half of a product is smaller than both factors: an index, if one is. That of a constant is not known to be one.
+    for (const char* index : {"S2R R8, SR_TID.X", "LDS R8, [R20]", "S2UR UR6, SR_CTAID.X"}) {
+        const std::string divided = index[2] == 'U' ? "IMAD.HI.U32 R9, R7, UR6, RZ" : "IMAD.HI.U32 R9, R8, R7, RZ";
+        CHECK_EQ(by({index, "LDC R7, c[0x0][0x220]", divided, "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0]");
+    }
+    for (const char* product : {"IMAD.HI.U32 R9, R7, 0xaaaaaaab, RZ", "IMAD.HI.U32 R9, R7, R8, RZ", "IMAD.HI.U32 R9, R8, R7, RZ"})
+        CHECK_EQ(by({"MOV R8, 0xaaaaaaab", "LDC R7, c[0x0][0x220]", product, "IMAD.WIDE.U32 R4, R9, 0x4, R2"}), "LD [0] 4");
+    CHECK_EQ(by({"S2R R8, SR_TID.X", "LDC R7, c[0x0][0x220]", "IADD3 R8, R8, c[0x0][0x224], RZ", "IMAD.HI.U32 R9, R8, R7, RZ",
+                 "IMAD.WIDE.U32 R4, R9, 0x4, R2"}),
+             "LD [0] 5");
+    CHECK_EQ(by({"S2R R8, SR_TID.X", "LDC R7, c[0x0][0x220]", "LDC R6, c[0x0][0x228]", "IMAD.HI.U32 R9, R8, R7, R6",
+                 "IMAD.WIDE.U32 R4, R9, 0x4, R2"}),
+             "LD [0] 4 6");
     // Only a known product of 1 leaves a pointer as it is.
     CHECK_EQ(by({"IMAD R4, R2, R8, RZ", "MOV R5, R3"}), "LD ?");
     // What another instruction makes of numbers is a number.

@@ -34,8 +34,9 @@ struct Write {
     size_t reg = 0;
     std::vector<Term> terms;  // the register then holds what these do
     bool unknown = false;
-    bool joins = false;   // it may not be written: what was there can stay
-    bool one_of = false;  // it holds one of the terms, not their sum
+    bool joins = false;    // it may not be written: what was there can stay
+    bool one_of = false;   // it holds one of the terms, not their sum
+    bool smaller = false;  // than each of the first two
 };
 
 constexpr int kNoGuard = -1;
@@ -175,6 +176,12 @@ class Translator {
         if (found.reg != kZero || found.value != kScalar) write->terms.push_back({found, use});
     }
 
+    // For which there is a term.
+    bool is_value(std::string_view source) const {
+        const Word word = word_of(source, 0);
+        return word.reg != kZero || word.value != kScalar;
+    }
+
     // I2F.F64.U32 and F2I.U64 take one register, I2F.U64, F2I.U32.F64 and F2F.F32.F64 two.
     static bool converts_pair(const SassLine& line) {
         if (line.name == "I2F") return has(line.modifiers, "U64") || has(line.modifiers, "S64");
@@ -203,7 +210,7 @@ class Translator {
                 if (pair) add(source(i), 1, Use::used, &write);
             };
             if (one_of(line.name, kScalars)) {
-                // no terms
+                write.terms.push_back({{kZero, kIndex}, Use::added});
             } else if (line.name == "SHFL") {
                 add(source(0), 0, Use::added, &write);
             } else if (sum) {
@@ -234,6 +241,8 @@ class Translator {
                 const bool pairs =
                     conversion ? converts_pair(line) : !shift && !upper_product && (wide || upper || is_wide(line.modifiers));
                 for (size_t i = 0; i < sources.size(); ++i) use(i, pairs || (upper_product && i == 2));
+                // A factor without words, as an immediate is, has no term; a constant in a register has one.
+                write.smaller = upper_product && sources.size() > 1 && is_value(sources[0]) && is_value(sources[1]);
             }
             step->writes.push_back(std::move(write));
         }
@@ -297,7 +306,7 @@ class Translator {
             const Use use = is_narrow(line.modifiers) ? Use::used : Use::moved;
             for (size_t k = 0; k < written.size(); ++k) step->writes.push_back({written[k], {{{*word + k, kScalar}, use}}, false, false});
         } else if (line.name == "LDG" && written.size() == 1 && !is_wide(line.modifiers)) {
-            step->writes.push_back({written.front(), {}, false, false});
+            step->writes.push_back({written.front(), {{{kZero, kIndex}, Use::added}}, false, false});
         } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
             step->writes.push_back({written.front(), {{{kZero, kPart}, Use::added}}, false, false});
         } else if (one_of(line.name, kLoads)) {

@@ -280,8 +280,14 @@ class Flow {
         results_.clear();
         for (const Write& write : step.writes) {
             Id result = write.unknown ? kUnknown : kScalar;
-            for (const Term& term : write.terms) {
-                const Id one = term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
+            const auto value_of = [&](const Term& term) {
+                return term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
+            };
+            for (size_t i = 0; i < write.terms.size(); ++i) {
+                const Term& term = write.terms[i];
+                const Id one = value_of(term);
+                // What is smaller than an index is one, however large the other factor.
+                if (write.smaller && i < 2 && !values_[one].index && values_[value_of(write.terms[1 - i])].index) continue;
                 const Id used = used_as(one, term.use);
                 result = write.one_of ? values_.join(result, used) : values_.sum(result, used);
             }
