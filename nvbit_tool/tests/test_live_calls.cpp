@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "check.h"
+#include "probe/tensor_map.h"
 
 using namespace snoopie;
 
@@ -23,11 +24,12 @@ Where where(uint64_t address) {
     return Where::nowhere;
 }
 
-Roots roots(std::vector<uint16_t> pointers, std::vector<uint16_t> numbers = {}) { return {false, std::move(pointers), std::move(numbers)}; }
+Roots roots(std::vector<uint16_t> pointers, std::vector<uint16_t> numbers = {}) {
+    return {false, std::move(pointers), std::move(numbers), Roots::Any::none};
+}
 
 bool leaves(const Roots& address, const std::vector<uint64_t>& words) {
-    std::string bytes(words.size() * 8, '\0');
-    std::memcpy(bytes.data(), words.data(), bytes.size());
+    const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
     return may_leave(address, bytes, where);
 }
 
@@ -88,6 +90,77 @@ void numbers() {
     CHECK(leaves(roots({0}, {9}), {kOwn, 0}));
 }
 
+// A pointer that the code chooses.
+void chosen() {
+    const auto any = [](std::vector<uint16_t> explicit_pointers = {}, std::vector<uint16_t> numbers = {}) {
+        return Roots{false, std::move(explicit_pointers), std::move(numbers), Roots::Any::pointer};
+    };
+    const auto added = [](std::vector<uint16_t> explicit_pointers = {}) {
+        return Roots{false, std::move(explicit_pointers), {}, Roots::Any::added};
+    };
+    CHECK(!leaves(any(), {kOwn, 0, kOther, 5, kOwn + kMiB}));
+    CHECK(leaves(any(), {kOwn, 0, kForeign}));
+    CHECK(leaves(any(), {kOwn, kForeign - 4096}));
+    CHECK(leaves(any(), {kOwn, kForeign - 65536}));
+    CHECK(leaves(any(), {}));
+    CHECK(leaves(any(), {0, 5}));
+    // What is no pointer to known memory is not the one that is chosen: numbers side by side, and what was never written.
+    CHECK(!leaves(any(), {kOwn, two(7, 9), uint64_t{1} << 46, ~uint64_t{0}, 64 * kMiB, kOther - 4}));
+    // A number that is added to any.
+    CHECK(!leaves(any({}, {4}), {kOwn, kOther, 16}));
+    CHECK(leaves(any({}, {4}), {kOther, kOwn, 16 * kMiB}));
+    CHECK(leaves(any({}, {4, 5}), {kOther, kOther, kForeign - kOther}));
+    CHECK(leaves(any({}, {4, 5}), {kOwn, kForeign - 128 * kMiB, 128 * kMiB}));
+    CHECK(leaves(any({}, {4, 5}), {kOwn, 0, kForeign}));
+    CHECK(leaves(any({}, {9}), {kOwn}));
+    // Or a pointer at a known place.
+    CHECK(!leaves(any({1}), {kOwn, kOther}));
+    CHECK(leaves(any({1}), {kOwn, kOther - 4}));
+    // Any to any: one can be a distance.
+    CHECK(!leaves(added(), {kOwn, 4096}));
+    CHECK(!leaves(any(), {kOwn, 64 * kMiB}));
+    CHECK(leaves(added(), {kOwn, 64 * kMiB}));
+    CHECK(leaves(added(), {kOther, kForeign - kOther}));
+    CHECK(leaves(added(), {kOther, (kForeign - kOther) / 8}));
+    CHECK(leaves(added({1}), {kForeign - kOther, kOther}));
+    CHECK(leaves(added(), {kForeign}));
+    // 25 KB of parameters, in which many have no place of their own any more.
+    std::vector<uint64_t> many;
+    for (uint64_t i = 0; i < 1500; ++i) many.push_back(kOwn + i * 4096), many.push_back(i + 1);
+    CHECK(!leaves(any(), many));
+    CHECK(leaves(added(), many));
+    many.back() = kForeign;
+    CHECK(leaves(any(), many));
+}
+
+// A tensor map among the parameters.
+void maps() {
+    const Roots map{false, {}, {}, Roots::Any::map};
+    // Of 32-bit numbers, `rows` of 4 KiB; in words as decode_tensor_map reads them.
+    const auto tensor = [](uint64_t address, uint64_t rows, uint64_t stride) {
+        return std::vector<uint64_t>{0, address, uint64_t{stride >> 4} << 32 | 1 << 4 | 2 << 7, 0, 0, (rows - 1) << 32 | 1023, 0, 0, 0};
+    };
+    CHECK_EQ(decode_tensor_map(tensor(kOwn, 7, 4096).data() + 1).size[1], 7u);
+    CHECK_EQ(decode_tensor_map(tensor(kOwn, 7, 4096).data() + 1).stride[1], 4096u);
+    CHECK(!leaves(map, tensor(kOwn, 16384, 4096)));
+    CHECK(!leaves(map, tensor(kOther, 1, 4096)));
+    CHECK(leaves(map, tensor(kForeign, 1, 4096)));
+    CHECK(leaves(map, tensor(kForeign - 65536, 1, 4096)));
+    // Rows that lie in other memory.
+    CHECK(leaves(map, tensor(kOwn, 16385, 4096)));
+    CHECK(leaves(map, tensor(kOwn, 2, 64 * kMiB)));
+    // Another parameter can be the map.
+    std::vector<uint64_t> words = tensor(kOwn, 7, 4096);
+    words.push_back(kForeign);
+    CHECK(leaves(map, words));
+    words.back() = 12345;
+    CHECK(!leaves(map, words));
+    CHECK(leaves(map, {1, 2, 3}));
+    // Pointers side by side are no map, whatever they would say as one.
+    CHECK(!leaves(map, {kOwn, kOwn + 4096, kOwn + 8192, kOther, kOwn + 512, kOther + 256}));
+    CHECK(!leaves(map, {kOwn}));
+}
+
 void bytes() {
     const KernelParameters kernel{{0x210, 20}, {{0, 8}, {8, 4}, {16, 4}}};
     uint64_t pointer = kOwn;
@@ -117,6 +190,8 @@ void bytes() {
 int main() {
     pointers();
     numbers();
+    chosen();
+    maps();
     bytes();
     return test::summary("live calls");
 }

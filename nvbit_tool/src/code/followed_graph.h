@@ -19,10 +19,13 @@ struct Block {
     size_t begin = 0;
     size_t end = 0;
     std::vector<size_t> next;           // blocks
-    std::optional<size_t> forgetting;   // the same, behind the call of another function: everything may have changed
+    std::optional<size_t> forgetting;   // the same, behind the call of another function
+    bool by_convention = false;         // that function returns its results as all do that are called by an address
     std::optional<size_t> returns_by;   // the register with the place where it returns to; kZero if that is not seen
     std::optional<size_t> waits_by;     // the barrier that says where lanes go on
     std::optional<size_t> behind_call;  // the block behind the call of a function of its own
+    std::optional<size_t> calls;        // that function's first block
+    std::optional<size_t> others_meet;  // the block where lanes meet that wait from here on
 };
 
 struct Graph {
@@ -76,7 +79,10 @@ inline Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const s
     }
     graph.block_of.assign(lines.size(), 0);
     for (size_t i = 0; i < lines.size(); ++i) {
-        if (begins[i]) graph.blocks.push_back({i, i, {}, {}, {}, {}, {}});
+        if (begins[i]) {
+            graph.blocks.emplace_back();
+            graph.blocks.back().begin = i;
+        }
         graph.blocks.back().end = i + 1;
         graph.block_of[i] = graph.blocks.size() - 1;
     }
@@ -99,9 +105,14 @@ inline Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const s
         // The place that BSSY names is where BSYNC goes. Only the last instruction of a block can go elsewhere.
         for (const uint32_t target : effects[last].targets) {
             const auto found = at.find(target);
-            if (found == at.end() || !goes_to_places(line, steps[last]) || name == "BSSY") continue;
+            if (found == at.end() || !goes_to_places(line, steps[last])) continue;
+            if (name == "BSSY") {
+                block.others_meet = graph.block_of[found->second];
+                continue;
+            }
             go(found->second);
             local = name == "CALL" && calls_within(line, offsets[last], target);
+            if (local) block.calls = graph.block_of[found->second];
         }
         // A lane that waits goes on where its own BSYNC says; the other instructions on which lanes wait let it go on behind them.
         // What WARPSYNC.COLLECTIVE began goes on at the place that it named.
@@ -118,6 +129,7 @@ inline Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const s
                 block.behind_call = graph.block_of[block.end];
             else
                 block.forgetting = graph.block_of[block.end];
+            block.by_convention = has(line.modifiers, "ABS");
         }
         const bool leaves = name == "EXIT" || name == "KILL" || name == "RET" || name == "BRA" || name == "JMP" || name == "CALL";
         // "BRA UP0, 0x10" and "BRA.DIV" have conditions of their own.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "code/followed_stack.h"
 #include "code/followed_values.h"
 #include "code/roots.h"
 #include "code/sass.h"
@@ -33,7 +34,9 @@ struct Write {
     size_t reg = 0;
     std::vector<Term> terms;  // the register then holds what these do
     bool unknown = false;
-    bool joins = false;  // it may not be written: what was there can stay
+    bool joins = false;    // it may not be written: what was there can stay
+    bool one_of = false;   // it holds one of the terms, not their sum
+    bool smaller = false;  // than each of the first two
 };
 
 constexpr int kNoGuard = -1;
@@ -50,10 +53,14 @@ struct Step {
 constexpr std::array<std::string_view, 24> kSums = {"MOV",    "MOV32I", "UMOV",   "IADD",    "IADD3",  "IADD32I", "VIADD", "UVIADD",
                                                     "UIADD3", "SEL",    "FSEL",   "USEL",    "LOP3",   "LOP32I",  "ULOP3", "PRMT",
                                                     "UPRMT",  "IMNMX",  "VIMNMX", "VIMNMX3", "UIMNMX", "UVIMNMX", "R2UR",  "VIADDMNMX"};
+constexpr std::array<std::string_view, 3> kChoices = {"SEL", "FSEL", "USEL"};
 constexpr std::array<std::string_view, 2> kProducts = {"IMAD", "UIMAD"};
 constexpr std::array<std::string_view, 2> kShiftedSums = {"LEA", "ULEA"};
+constexpr std::array<std::string_view, 3> kConversions = {"F2I", "I2F", "F2F"};
 // A result of 32 bits is an index, or one half of a pointer.
 constexpr std::array<std::string_view, 6> kNumbers = {"LDS", "LDL", "LD", "ATOM", "ATOMG", "ATOMS"};
+// So is each 32 bits of more.
+constexpr std::array<std::string_view, 4> kLoads = {"LDG", "LDS", "LDL", "LD"};
 constexpr std::array<std::string_view, 3> kParameterLoads = {"LDC", "ULDC", "LDCU"};
 // Indices, clocks, masks of lanes.
 constexpr std::array<std::string_view, 13> kScalars = {"S2R",   "CS2R",  "S2UR",  "CS2UR", "P2R", "UP2UR", "VOTE",
@@ -62,38 +69,32 @@ constexpr std::array<std::string_view, 13> kScalars = {"S2R",   "CS2R",  "S2UR",
 constexpr std::array<std::string_view, 21> kUniformArithmetic = {"USHF",  "UBMSK",  "UBREV", "UFLO",  "UPOPC", "USGXT", "ULEPC",
                                                                  "REDUX", "CREDUX", "UFADD", "UFMUL", "UFFMA", "UI2F",  "UF2I",
                                                                  "UI2FP", "UFRND",  "UFSEL", "UIABS", "UF2F",  "UF2FP", "UFMNMX"};
-// They name the place where they go, or where others wait.
-constexpr std::array<std::string_view, 5> kGoing = {"BRA", "JMP", "CALL", "WARPSYNC", "BSSY"};
 // Moves of numbers that can be places to return to.
 constexpr std::array<std::string_view, 6> kHolding = {"MOV", "MOV32I", "UMOV", "IMAD", "SEL", "USEL"};
 // No register, general or uniform.
-constexpr std::array<std::string_view, 72> kNoResult = {
-    "ACQBULK", "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
-    "ERRBAR",  "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
-    "PREEXIT", "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
-    "STS",     "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
-    "DSETP",   "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
-    "UPSETP",  "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
-    "UBLKPF",  "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
-    "UTCQMMA", "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID"};
+constexpr std::array<std::string_view, 73> kNoResult = {
+    "ACQBULK",  "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
+    "ERRBAR",   "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
+    "PREEXIT",  "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
+    "STS",      "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
+    "DSETP",    "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
+    "UPSETP",   "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
+    "UBLKPF",   "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
+    "UTCQMMA",  "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID",
+    "USETSHMSZ"};
 
 class Translator {
   public:
-    // `places`: the instructions' offsets.
-    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, Values* values)
-        : area_(area), places_(places), values_(*values) {
-        if (area_ && area_->bytes / 4 <= kMostWords) {
-            Value every;
-            for (uint32_t word = 0; word < area_->bytes / 4; ++word) every.added.push_back(static_cast<uint16_t>(word));
-            every_ = values_.id_of(every);
-        }
-    }
+    // `places`: the instructions' offsets. `stack`: whether what lies in the stack is followed.
+    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, bool stack, Values* values)
+        : area_(area), places_(places), stack_(stack), values_(*values), any_pair_(values_.id_of(any_pair_value())) {}
 
     Step step_of(const SassLine& line, const SassEffect& effect) {
         Step step;
         step.joins = line.guard != SassLine::kAlways || line.guard_negated;
         if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
         step.predicates = effect.unknown ? 0x7f : effect.predicates;
+        if (stack_ && line.name == "STL") store_in_stack(line, &step);
         if (write_barrier(line, &step) || one_of(line.name, kNoResult) || line.name == "CALL") return step;
         size_t first = 0;  // the result, behind predicates
         while (first < line.operands.size() && is_predicate(line.operands[first])) ++first;
@@ -110,18 +111,29 @@ class Translator {
         return step;
     }
 
-    Id constant(std::string_view text, uint32_t word) const {
+    // `pair`: both words of 64 bits are read.
+    Id constant(std::string_view text, uint32_t word, bool pair) const {
         const auto found = constant_of(text);
         if (!found || !found->parameters || !area_) return kUnknown;
-        if (found->indexed) return every_;
+        // One of 32 bits is like one that is loaded from memory.
+        if (found->indexed) return pair ? any_pair_ : kPart;
         const uint32_t offset = found->offset + 4 * word;
         // Below the parameters is what the driver tells every kernel: sizes of the grid, the stack, caching policies.
+        if (const auto address = address_word(offset)) return values_.id_of(word_value(kAreaAddress + *address));
         if (offset < area_->base) return kScalar;
         if (offset >= area_->base + area_->bytes) return kUnknown;
-        return values_.id_of({false, false, {static_cast<uint16_t>((offset - area_->base) / 4)}, {}, {}});
+        return values_.id_of(word_value(static_cast<uint16_t>((offset - area_->base) / 4)));
     }
 
   private:
+    // Where the driver tells the parameters' own address, from which code that copies by tensor maps makes those of its maps: by where the
+    // parameters begin, which is the same for all GPUs of a generation.
+    std::optional<uint16_t> address_word(uint32_t offset) const {
+        const uint32_t place = area_->base == 0x210 ? 0x198 : area_->base == 0x380 ? 0x348 : 0;
+        if (place == 0 || offset < place || offset >= place + 8) return std::nullopt;
+        return static_cast<uint16_t>((offset - place) / 4);
+    }
+
     static std::vector<std::string_view> sources_of(const SassLine& line, size_t from) {
         std::vector<std::string_view> sources;
         for (size_t i = from; i < line.operands.size(); ++i)
@@ -142,7 +154,7 @@ class Translator {
         if (line.name == "BSSY" && to) {
             const auto place = immediate(line.operands[1]);
             const bool known = place && places_.count(*place);
-            return write(*to, {{kZero, known ? values_.id_of({false, false, {}, {}, {*place}}) : kUnknown}, Use::moved});
+            return write(*to, {{kZero, known ? values_.id_of(place_value(*place)) : kUnknown}, Use::moved});
         }
         if (const auto reg = register_of(line.operands[1]); moves && to && reg) return write(*to, {{*reg, kScalar}, Use::moved});
         if (const auto reg = register_of(line.operands[0]); moves && from && reg && *reg != kZero)
@@ -153,15 +165,27 @@ class Translator {
     // One 32-bit word of a source, from its lowest.
     Word word_of(std::string_view source, uint32_t word) const {
         if (const auto reg = register_of(source)) return {*reg == kZero ? kZero : std::min<size_t>(*reg + word, kRegisters - 1), kScalar};
-        if (constant_of(source)) return {kZero, constant(source, word)};
+        if (constant_of(source)) return {kZero, constant(source, word, false)};
         if (begins_with(source, "[") || begins_with(source, "desc") || begins_with(source, "gdesc")) return {kZero, kUnknown};
         return {};  // an immediate
     }
     void add(std::string_view source, uint32_t word, Use use, Write* write) const {
         Word found = word_of(source, word);
         if (const auto place = immediate(source); place && use == Use::moved && word == 0 && places_.count(*place))
-            found.value = values_.id_of({false, false, {}, {}, {*place}});
+            found.value = values_.id_of(place_value(*place));
         if (found.reg != kZero || found.value != kScalar) write->terms.push_back({found, use});
+    }
+
+    // For which there is a term.
+    bool is_value(std::string_view source) const {
+        const Word word = word_of(source, 0);
+        return word.reg != kZero || word.value != kScalar;
+    }
+
+    // I2F.F64.U32 and F2I.U64 take one register, I2F.U64, F2I.U32.F64 and F2F.F32.F64 two.
+    static bool converts_pair(const SassLine& line) {
+        if (line.name == "I2F") return has(line.modifiers, "U64") || has(line.modifiers, "S64");
+        return has(line.modifiers, "F64") && !(line.name == "F2F" && has(line.modifiers, "F32") && begins_with(line.modifiers, "F64"));
     }
 
     // Results of `count` registers from `reg` on.
@@ -171,9 +195,11 @@ class Translator {
         const bool moves = line.name == "MOV" || line.name == "UMOV" || line.name == "MOV32I";
         const bool sum = one_of(line.name, kSums);
         const bool shifted = one_of(line.name, kShiftedSums);
-        // How many registers others write is only known as the most: F2F.F32.F64 and CS2R.32 write one.
-        const bool sure = sum || product || shifted || (line.name == "CS2R" && !has(line.modifiers, "32"));
-        const bool sign = line.name == "SHF" && has(line.modifiers, "S32") && has(line.modifiers, "HI") && sources.size() == 3 &&
+        const bool shift = line.name == "SHF" || line.name == "USHF";
+        // How many registers others write is only known as the most: CS2R.32 writes one.
+        const bool conversion = one_of(line.name, kConversions);
+        const bool sure = sum || product || shifted || conversion || (line.name == "CS2R" && !has(line.modifiers, "32"));
+        const bool sign = shift && has(line.modifiers, "S32") && has(line.modifiers, "HI") && sources.size() == 3 &&
                           register_of(sources[0]) == kZero && sources[1] == "0x1f";
         for (uint32_t k = 0; k < count && reg != kZero; ++k) {
             Write write{std::min(reg + k, kRegisters - 1), {}, false, k > 0 && !sure};
@@ -184,10 +210,11 @@ class Translator {
                 if (pair) add(source(i), 1, Use::used, &write);
             };
             if (one_of(line.name, kScalars)) {
-                // no terms
+                write.terms.push_back({{kZero, kIndex}, Use::added});
             } else if (line.name == "SHFL") {
                 add(source(0), 0, Use::added, &write);
             } else if (sum) {
+                write.one_of = one_of(line.name, kChoices);
                 for (size_t i = 0; i < sources.size(); ++i) add(source(i), k, moves ? Use::moved : Use::added, &write);
             } else if (product) {
                 const Use factor = wide ? Use::index : Use::used;  // of 32 bits
@@ -196,8 +223,9 @@ class Translator {
                 add(source(1), 0, factor, &write);
                 add(source(2), k, has(line.modifiers, "MOV") ? Use::moved : Use::added, &write);
             } else if (shifted) {
-                // The lower half of what is shifted gives the upper half of the result no more than its highest bits.
-                if (has(line.modifiers, "HI") && !wide)
+                // The lower half of what is shifted by little gives the upper half of the result no more than its highest bits.
+                constexpr uint32_t kLittle = 16;
+                if (has(line.modifiers, "HI") && !wide && !sources.empty() && immediate(sources.back()).value_or(kLittle) < kLittle)
                     add(source(0), 0, Use::index, &write);
                 else
                     use(0, wide);
@@ -206,17 +234,28 @@ class Translator {
             } else if (sign) {
                 add(source(2), 0, Use::index, &write);
             } else {
-                const bool pairs = wide || is_wide(line.modifiers) || has(line.modifiers, "HI");
-                for (size_t i = 0; i < sources.size(); ++i) use(i, pairs);
+                // The operands of a shift are 32 bits each, whatever the modifiers say of both; of an upper product only the addend is a
+                // pair.
+                const bool upper = has(line.modifiers, "HI");
+                const bool upper_product = upper && (line.name == "IMAD" || line.name == "UIMAD");
+                const bool pairs =
+                    conversion ? converts_pair(line) : !shift && !upper_product && (wide || upper || is_wide(line.modifiers));
+                for (size_t i = 0; i < sources.size(); ++i) use(i, pairs || (upper_product && i == 2));
+                // A factor without words, as an immediate is, has no term; a constant in a register has one.
+                write.smaller = upper_product && sources.size() > 1 && is_value(sources[0]) && is_value(sources[1]);
             }
             step->writes.push_back(std::move(write));
         }
     }
 
     void write_uniform(const SassLine& line, size_t reg, const std::vector<std::string_view>& sources, Step* step) {
-        const size_t count = has(line.modifiers, "256") ? 8 : has(line.modifiers, "128") ? 4 : is_wide(line.modifiers) ? 2 : 1;
+        const size_t count = line.name == "USHF"          ? 1
+                             : has(line.modifiers, "256") ? 8
+                             : has(line.modifiers, "128") ? 4
+                             : is_wide(line.modifiers)    ? 2
+                                                          : 1;
         if (one_of(line.name, kParameterLoads))
-            parameter_load(reg, count, sources, step);
+            parameter_load(line, reg, count, sources, step);
         else if (one_of(line.name, kSums) || one_of(line.name, kProducts) || one_of(line.name, kShiftedSums) ||
                  one_of(line.name, kScalars) || one_of(line.name, kUniformArithmetic))
             arithmetic(line, reg, count, sources, step);
@@ -224,14 +263,34 @@ class Translator {
             for (size_t k = 0; k < 8 && reg != kZero; ++k) step->writes.push_back({std::min(reg + k, kRegisters - 1), {}, true, true});
     }
 
-    void parameter_load(size_t reg, size_t count, const std::vector<std::string_view>& sources, Step* step) {
+    void parameter_load(const SassLine& line, size_t reg, size_t count, const std::vector<std::string_view>& sources, Step* step) {
         for (uint32_t k = 0; k < count && reg != kZero; ++k) {
             Write write{std::min(reg + k, kRegisters - 1), {}, false, false};
             // A number of 32 bits from another bank is an index; two of them at once can be a pointer.
             const auto from = sources.empty() ? std::nullopt : constant_of(sources[0]);
             const bool index =
                 from && !from->parameters && count == 1 && !begins_with(sources[0], "c[0x4]") && begins_with(sources[0], "c[0x");
-            if (!index) write.terms.push_back({{kZero, sources.empty() ? kUnknown : constant(sources[0], k)}, Use::added});
+            const Use use = is_narrow(line.modifiers) ? Use::index : Use::added;
+            if (!index) write.terms.push_back({{kZero, sources.empty() ? kUnknown : constant(sources[0], k, count > 1)}, use});
+            step->writes.push_back(std::move(write));
+        }
+    }
+
+    // The first of so many words of the stack that an access touches; none if they are not followed.
+    static std::optional<size_t> stack_word(const SassLine& line, size_t count) {
+        const auto place = stack_place(line);
+        if (!place || *place / 4 + count > kRegisters - kStack) return std::nullopt;
+        return kStack + *place / 4;
+    }
+
+    void store_in_stack(const SassLine& line, Step* step) const {
+        const size_t count = has(line.modifiers, "128") ? 4 : has(line.modifiers, "64") ? 2 : 1;
+        const auto word = stack_word(line, count);
+        if (!word || line.operands.size() != 2) return;
+        const bool narrow = is_narrow(line.modifiers);  // what surrounds it stays
+        for (uint32_t k = 0; k < count; ++k) {
+            Write write{*word + k, {}, false, narrow};
+            add(line.operands[1], k, narrow ? Use::used : Use::moved, &write);
             step->writes.push_back(std::move(write));
         }
     }
@@ -242,11 +301,16 @@ class Translator {
             if (effect.registers[i]) written.push_back(i);
         if (written.empty()) return;
         if (one_of(line.name, kParameterLoads)) {
-            parameter_load(written.front(), written.size(), sources, step);
+            parameter_load(line, written.front(), written.size(), sources, step);
+        } else if (const auto word = stack_ && line.name == "LDL" ? stack_word(line, written.size()) : std::nullopt) {
+            const Use use = is_narrow(line.modifiers) ? Use::used : Use::moved;
+            for (size_t k = 0; k < written.size(); ++k) step->writes.push_back({written[k], {{{*word + k, kScalar}, use}}, false, false});
         } else if (line.name == "LDG" && written.size() == 1 && !is_wide(line.modifiers)) {
-            step->writes.push_back({written.front(), {}, false, false});
+            step->writes.push_back({written.front(), {{{kZero, kIndex}, Use::added}}, false, false});
         } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
             step->writes.push_back({written.front(), {{{kZero, kPart}, Use::added}}, false, false});
+        } else if (one_of(line.name, kLoads)) {
+            for (const size_t reg : written) step->writes.push_back({reg, {{{kZero, kPart}, Use::added}}, false, false});
         } else if (begins_with(line.name, "LD") || begins_with(line.name, "ATOM") || line.name == "HMMA" || line.name == "IMMA" ||
                    line.name == "QSPC") {
             for (const size_t reg : written) step->writes.push_back({reg, {}, true, reg != written.front()});
@@ -287,8 +351,12 @@ class Translator {
                 if (const auto reg = register_of(operand)) forget(*reg, 4);
             return;
         }
-        if (line.name == "SYNCS" || line.name == "TEX" || line.name == "TLD" || line.name == "TLD4" || line.name == "TXQ" ||
-            line.name == "SULD") {
+        if (line.name == "SYNCS") {  // what stands behind the address is a source
+            for (size_t i = 0; i < line.operands.size() && line.operands[i].find('[') == line.operands[i].npos; ++i)
+                if (const auto reg = register_of(line.operands[i])) forget(*reg, 4);
+            return;
+        }
+        if (line.name == "TEX" || line.name == "TLD" || line.name == "TLD4" || line.name == "TXQ" || line.name == "SULD") {
             for (const std::string_view operand : line.operands)
                 if (const auto reg = register_of(operand)) forget(*reg, 4);
             return;
@@ -298,8 +366,9 @@ class Translator {
 
     const std::optional<ParameterArea>& area_;
     const std::unordered_map<uint32_t, size_t>& places_;
+    const bool stack_;
     Values& values_;
-    Id every_ = kUnknown;
+    const Id any_pair_;
 };
 
 }  // namespace snoopie::following

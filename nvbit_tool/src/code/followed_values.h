@@ -13,17 +13,45 @@
 namespace snoopie::following {
 
 // What a register can hold, by the 4-byte words of the parameters. `added`: words that reach it by moves and sums alone; `used`: those that
-// have a part in it otherwise. `part`: it holds 32 bits from memory that is not followed, an index or one half of a pointer. A pointer has
-// both halves from there, so the lower half of an address may hold such bits, and the upper may not. `places`: instructions that it names.
+// have a part in it otherwise. `any`: a pair that the code chooses is among them, by an index for instance, or several such are added, or
+// one to another word. `part`: it holds 32 bits from memory that is not followed, an index or one half of a pointer. A pointer has both
+// halves from there, so the lower half of an address may hold such bits, and the upper may not. `index`: a number of the run has a part in
+// it, of a thread or from memory, so that it is no constant. `places`: instructions that it names.
+enum class Any : uint8_t { none, chosen, added };
+
 struct Value {
     bool unknown = false;
     bool part = false;
+    bool index = false;
+    Any any = Any::none;
     std::vector<uint16_t> added;
     std::vector<uint16_t> used;
     std::vector<uint32_t> places;
-    auto all() const { return std::tie(unknown, part, added, used, places); }
+    auto all() const { return std::tie(unknown, part, index, any, added, used, places); }
     bool operator<(const Value& other) const { return all() < other.all(); }
+    bool is_no_word() const { return any == Any::none && added.empty(); }
 };
+
+// The two words of an address that is not among the parameters: that of the parameters themselves, which the driver tells every kernel.
+constexpr uint16_t kAreaAddress = 0xfffe;
+
+inline Value word_value(uint16_t word) {
+    Value value;
+    value.added.push_back(word);
+    return value;
+}
+
+inline Value any_pair_value() {
+    Value value;
+    value.any = Any::chosen;
+    return value;
+}
+
+inline Value place_value(uint32_t place) {
+    Value value;
+    value.places.push_back(place);
+    return value;
+}
 
 inline Value unknown_value() {
     Value value;
@@ -31,9 +59,16 @@ inline Value unknown_value() {
     return value;
 }
 
+inline Value index_value() {
+    Value value;
+    value.index = true;
+    return value;
+}
+
 inline Value part_value() {
     Value value;
     value.part = true;
+    value.index = true;
     return value;
 }
 
@@ -43,6 +78,7 @@ using Id = uint32_t;
 constexpr Id kScalar = 0;
 constexpr Id kUnknown = 1;
 constexpr Id kPart = 2;
+constexpr Id kIndex = 3;
 
 // More words than this in one value, and nothing is known of it.
 constexpr size_t kMostWords = 512;
@@ -60,6 +96,7 @@ class Values {
         id_of({});
         id_of(unknown_value());
         id_of(part_value());
+        id_of(index_value());
     }
     const Value& operator[](Id id) const { return *values_[id]; }
 
@@ -77,16 +114,27 @@ class Values {
         if (known == kScalar) {
             const Value one = *values_[a];
             const Value& other = *values_[b];
-            known = id_of({false, one.part || other.part, united(one.added, other.added), united(one.used, other.used),
-                           united(one.places, other.places)});
+            known = id_of({false, one.part || other.part, one.index || other.index, std::max(one.any, other.any),
+                           united(one.added, other.added), united(one.used, other.used), united(one.places, other.places)});
         }
         return known;
     }
-    // The same words, but not as a sum.
+    // Both are added.
+    Id sum(Id a, Id b) {
+        const Id both = join(a, b);
+        if (values_[both]->any != Any::chosen || values_[a]->is_no_word() || values_[b]->is_no_word()) return both;
+        Value value = *values_[both];
+        value.any = Any::added;
+        return id_of(std::move(value));
+    }
+    // The same words, but not as a sum. One half of a pair that was chosen is then as if it were loaded from memory.
     Id as_used(Id id) {
         if (id == kScalar || id == kUnknown) return id;
         Id& known = used_[id];
-        if (known == kScalar) known = id_of({false, values_[id]->part, {}, united(values_[id]->added, values_[id]->used), {}});
+        if (known == kScalar) {
+            const Value& value = *values_[id];
+            known = id_of({false, value.part || value.any != Any::none, value.index, Any::none, {}, united(value.added, value.used), {}});
+        }
         return known;
     }
     // A sum names no place.

@@ -25,13 +25,14 @@ class Flow {
   public:
     Flow(const std::vector<std::optional<SassLine>>& lines, const std::vector<uint32_t>& offsets, const std::optional<ParameterArea>& area,
          std::vector<size_t> wanted)
-        : places_(places_of(offsets)), translator_(area, places_, &values_) {
+        : places_(places_of(offsets)) {
         std::vector<SassEffect> effects;
-        for (const auto& line : lines) effects.push_back(line ? effect_of(*line) : SassEffect());
-        for (size_t i = 0; i < lines.size(); ++i) {
-            if (!lines[i] || effects[i].anywhere) return;  // control can go to places that are not known
-            steps_.push_back(translator_.step_of(*lines[i], effects[i]));
+        for (const auto& line : lines) {
+            effects.push_back(line ? effect_of(*line) : SassEffect());
+            if (!line || effects.back().anywhere) return;  // control can go to places that are not known
         }
+        Translator translator(area, places_, has_plain_stack(lines, effects, offsets), &values_);
+        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], effects[i]));
         graph_ = graph_of(lines, effects, steps_, offsets, places_);
         for (const Block& block : graph_->blocks)
             for (const auto& holds_place : {block.returns_by, block.waits_by})
@@ -105,6 +106,9 @@ class Flow {
         const size_t count = graph_->blocks.size();
         states_.resize(count);
         reached_.assign(count, false);
+        call_before_.resize(count);
+        for (size_t b = 0; b < count; ++b)
+            if (const Block& block = graph_->blocks[b]; block.calls && block.behind_call) call_before_[*block.behind_call] = b;
         unseen_returns_.assign(kept_, kScalar);
         returned_.assign(kept_, kScalar);
         reach(0, State(kept_, kScalar));
@@ -120,7 +124,7 @@ class Flow {
                 const auto behind = graph_->blocks[b].behind_call;
                 if (reached_[b] && behind && !reached_[*behind]) open_.insert(*behind);
             }
-            for (const size_t to : open_) reach(to, returned_);
+            for (const size_t to : open_) come_back(to, returned_);
             if (work_.empty()) return;
         }
     }
@@ -131,7 +135,12 @@ class Flow {
         ++round_;
         for (const size_t i : active_[b]) apply(steps_[i], &state);
         for (const size_t to : block.next) reach(to, state);
-        if (block.forgetting) reach(*block.forgetting, State(kept_, kUnknown));
+        if (block.calls && block.behind_call) {
+            State& before = before_call_[b] = state;
+            if (const auto returned = returned_to_.find(*block.behind_call); returned != returned_to_.end())
+                reach(*block.behind_call, around_call(*block.calls, before, returned->second));
+        }
+        if (block.forgetting) reach(*block.forgetting, behind_call(block, state));
         if (block.waits_by) {
             if (const auto seen = places_in(*block.waits_by, state))
                 for (const size_t to : *seen) reach(to, state);
@@ -141,13 +150,71 @@ class Flow {
         if (!block.returns_by) return;
         has_returned_ = true;
         join(state, &returned_);
-        for (const size_t to : open_) reach(to, returned_);
+        for (const size_t to : open_) come_back(to, returned_);
         if (const auto seen = places_in(*block.returns_by, state)) {
-            for (const size_t to : *seen) reach(to, state);
+            for (const size_t to : *seen) come_back(to, state);
             return;
         }
         join(state, &unseen_returns_);
-        for (const size_t to : graph_->returns) reach(to, unseen_returns_);
+        for (const size_t to : graph_->returns) come_back(to, unseen_returns_);
+    }
+
+    // A return leads behind a call. What the function that was called does not write is as it was there, whatever other calls of it hold.
+    void come_back(size_t to, const State& returned) {
+        const auto call = call_before_[to];
+        const auto before = call ? before_call_.find(*call) : before_call_.end();
+        if (before == before_call_.end()) return reach(to, returned);
+        const auto [all, is_new] = returned_to_.try_emplace(to, returned);
+        if (!is_new) join(returned, &all->second);
+        reach(to, around_call(*graph_->blocks[*call].calls, before->second, all->second));
+    }
+
+    State around_call(size_t function, const State& before, State returned) {
+        const std::vector<bool>& written = written_by(function);
+        for (size_t r = 0; r < kept_; ++r)
+            if (!written[r]) returned[r] = before[r];
+        return returned;
+    }
+
+    // The kept registers that a function of the code's own may write, and what it calls; by its first block.
+    const std::vector<bool>& written_by(size_t function) {
+        const auto [known, is_new] = written_by_.try_emplace(function, kept_, false);
+        std::vector<bool>& written = known->second;
+        if (!is_new) return written;
+        std::set<size_t> seen{function};
+        std::vector<size_t> open{function};
+        while (!open.empty()) {
+            const size_t b = open.back();
+            const Block& block = graph_->blocks[b];
+            open.pop_back();
+            for (const size_t i : active_[b]) {
+                if (steps_[i].all_unknown) written.assign(kept_, true);
+                for (const Write& write : steps_[i].writes) written[write.reg] = true;
+            }
+            if (block.forgetting)
+                for (const size_t r : results_of(block)) written[r] = true;
+            std::vector<size_t> next = block.next;
+            for (const auto& other : {block.forgetting, block.behind_call, block.others_meet})
+                if (other) next.push_back(*other);
+            for (const size_t to : next)
+                if (seen.insert(to).second) open.push_back(to);
+        }
+        return written;
+    }
+
+    // What a call of another function leaves. By convention results are in R4 to R15 or in memory. Any other register is as it was, or the
+    // code does not read it before it has written it again. Without one, as division has none that is a function of its own, they can be
+    // anywhere.
+    std::vector<size_t> results_of(const Block& call) const {
+        std::vector<size_t> results;
+        for (size_t reg = 0; reg < kRegisters; ++reg)
+            if (index_[reg] != kRegisters && (!call.by_convention || (reg >= 4 && reg < 16) || reg >= kStack))
+                results.push_back(index_[reg]);
+        return results;
+    }
+    State behind_call(const Block& call, State state) const {
+        for (const size_t r : results_of(call)) state[r] = kUnknown;
+        return state;
     }
 
     // The blocks that a register names; none if it may hold something else.
@@ -213,9 +280,16 @@ class Flow {
         results_.clear();
         for (const Write& write : step.writes) {
             Id result = write.unknown ? kUnknown : kScalar;
-            for (const Term& term : write.terms) {
-                const Id one = term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
-                result = values_.join(result, used_as(one, term.use));
+            const auto value_of = [&](const Term& term) {
+                return term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
+            };
+            for (size_t i = 0; i < write.terms.size(); ++i) {
+                const Term& term = write.terms[i];
+                const Id one = value_of(term);
+                // What is smaller than an index is one, however large the other factor.
+                if (write.smaller && i < 2 && !values_[one].index && values_[value_of(write.terms[1 - i])].index) continue;
+                const Id used = used_as(one, term.use);
+                result = write.one_of ? values_.join(result, used) : values_.sum(result, used);
             }
             results_.push_back(write.joins ? values_.join(read(*state, write.reg, step.guard), result) : result);
         }
@@ -229,7 +303,6 @@ class Flow {
 
     const std::unordered_map<uint32_t, size_t> places_;
     Values values_;
-    Translator translator_;
     std::optional<Graph> graph_;
     std::vector<Step> steps_;
     std::vector<size_t> index_;  // of a register in a state
@@ -239,9 +312,13 @@ class Flow {
     std::vector<bool> reached_;
     std::set<size_t> work_;  // blocks, the first one first: most of what reaches a block comes from above
     bool has_returned_ = false;
-    State returned_;         // what all returns leave
-    State unseen_returns_;   // of those that can go anywhere
-    std::set<size_t> open_;  // blocks behind calls to which no return was seen to lead
+    State returned_;                                  // what all returns leave
+    State unseen_returns_;                            // of those that can go anywhere
+    std::set<size_t> open_;                           // blocks behind calls to which no return was seen to lead
+    std::vector<std::optional<size_t>> call_before_;  // by block: the block with the call of a function of the code's own that it is behind
+    std::unordered_map<size_t, State> before_call_;   // by that
+    std::unordered_map<size_t, State> returned_to_;   // by the block behind it
+    std::unordered_map<size_t, std::vector<bool>> written_by_;
     std::vector<Id> results_;
 
     // Code without branches reads under a guard what it wrote under the same. Within a block, while the predicate stays as it is.
@@ -287,9 +364,13 @@ std::optional<Address> address_in(const SassLine& line, std::string_view operand
     return address;
 }
 
-Roots roots_from(const Value& low, const Value& high) {
+bool names_map(const SassLine& line) { return begins_with(line.name, "UTMA"); }
+
+// `map`: of a tensor map, which is to lie among the parameters; what counts is what these point to.
+Roots roots_from(const Value& low, const Value& high, bool map) {
     Roots roots;
-    if (low.unknown || high.unknown || high.part) return roots;
+    // A number is added to the lower half.
+    if (low.unknown || high.unknown || high.part || (high.any != Any::none && low.any == Any::none)) return roots;
     const auto holds = [](const std::vector<uint16_t>& words, uint32_t word) {
         return std::binary_search(words.begin(), words.end(), word);
     };
@@ -298,8 +379,19 @@ Roots roots_from(const Value& low, const Value& high) {
         if (word % 2 == 0 && holds(high.added, word + 1u)) roots.pointers.push_back(word / 2);
     for (const uint16_t word : others)
         if (!holds(roots.pointers, word / 2u)) roots.numbers.push_back(word);
-    roots.unknown = roots.pointers.empty();
-    if (roots.unknown) roots.numbers.clear();
+    if (high.any != Any::none) roots.any = low.any == Any::added || high.any == Any::added ? Roots::Any::added : Roots::Any::pointer;
+    const bool has_pointer = !roots.pointers.empty() || roots.any != Roots::Any::none;
+    const bool in_parameters = holds(others, kAreaAddress) || holds(others, kAreaAddress + 1);
+    if (map) {
+        // Its place among them is not followed.
+        const bool is_there = roots.any == Roots::Any::none && roots.pointers == std::vector<uint16_t>{kAreaAddress / 2};
+        roots = Roots();
+        if (!is_there) return roots;
+        roots.any = Roots::Any::map;
+    } else if (in_parameters || !has_pointer) {
+        return Roots();
+    }
+    roots.unknown = false;
     return roots;
 }
 
@@ -338,11 +430,12 @@ std::vector<Roots> roots_of(const std::vector<std::optional<SassLine>>& lines, c
         if (found == wanted.end()) return;
         const auto half = [&](const std::vector<size_t>& of) {
             Id sum = kScalar;
-            for (const size_t reg : of) sum = flow.values().join(sum, flow.value(state, instruction, reg));
+            for (const size_t reg : of) sum = flow.values().sum(sum, flow.value(state, instruction, reg));
             return sum;
         };
         for (const size_t i : found->second)
-            results[i] = roots_from(flow.values()[half(parsed[i]->low)], flow.values()[half(parsed[i]->high)]);
+            results[i] =
+                roots_from(flow.values()[half(parsed[i]->low)], flow.values()[half(parsed[i]->high)], names_map(*lines[instruction]));
     });
     return results;
 }

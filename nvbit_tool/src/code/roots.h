@@ -25,9 +25,19 @@ struct ParameterArea {
 
 struct Roots {
     bool unknown = true;             // it can be any address
-    std::vector<uint16_t> pointers;  // 8-byte words of the parameters that it is a sum of; one or more
+    std::vector<uint16_t> pointers;  // 8-byte words of the parameters that it is a sum of; one or more, but for `any`
     std::vector<uint16_t> numbers;  // 4-byte words that take part in it otherwise: factors, offsets, shifted, or only one half of a pointer
-    bool operator==(const Roots& other) const { return unknown == other.unknown && pointers == other.pointers && numbers == other.numbers; }
+    // The code chooses a word, by an index for instance:
+    enum class Any : uint8_t {
+        none,
+        pointer,  // any 8-byte word can be the pointer
+        added,    // the same, and one that is no pointer can be added to another that is
+        map,      // the address in a tensor map that lies anywhere among the parameters; nothing else
+    };
+    Any any = Any::none;
+    bool operator==(const Roots& other) const {
+        return unknown == other.unknown && pointers == other.pointers && numbers == other.numbers && any == other.any;
+    }
 };
 
 // An operand that is an address in global or generic memory.

@@ -77,10 +77,14 @@ constexpr auto kNothing =
 constexpr auto kBranches = names({"BRA", "BSSY", "JMP"});
 constexpr auto kBorders = names({"BAR", "BREAK", "BSYNC", "CALL", "EXIT", "KILL", "NANOSLEEP", "RET", "WARPSYNC", "YIELD"});
 
-// Of the type that the modifiers name. SHF.L.U64.HI is the upper half of a shift.
+// Of the type that the modifiers name. SHF.L.U64.HI is the upper half of a shift; a conversion names the type of its source, too:
+// F2I.U32.F64, I2F.F64.U32, F2F.F32.F64.
 int registers_of_type(const SassLine& line) {
     if (has(line.modifiers, "128")) return 4;
     if (line.name == "SHF") return 1;
+    if (line.name == "F2I") return has(line.modifiers, "U64") || has(line.modifiers, "S64") ? 2 : 1;
+    if (line.name == "I2F") return has(line.modifiers, "F64") ? 2 : 1;
+    if (line.name == "F2F") return line.modifiers.substr(0, 3) == "F64" ? 2 : 1;
     for (const std::string_view wide : {"64", "U64", "S64", "F64", "WIDE"})
         if (has(line.modifiers, wide)) return 2;
     return 1;

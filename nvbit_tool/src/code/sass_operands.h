@@ -15,7 +15,8 @@ namespace snoopie::following {
 
 constexpr size_t kUniform = 256;  // the first uniform register, behind the general ones
 constexpr size_t kBarrier = 512;  // the first barrier of lanes that wait for each other
-constexpr size_t kRegisters = 528;
+constexpr size_t kStack = 528;    // the first word of the stack that is followed as if it were a register
+constexpr size_t kRegisters = 784;
 constexpr size_t kZero = kRegisters;  // RZ and URZ
 
 inline bool begins_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
@@ -50,7 +51,7 @@ inline std::optional<size_t> register_of(std::string_view text) {
 
 inline std::optional<size_t> barrier_of(std::string_view text) {
     const auto found = begins_with(text, "B") ? number<uint32_t>(text.substr(1), 10) : std::nullopt;
-    if (!found || *found >= kRegisters - kBarrier) return std::nullopt;
+    if (!found || *found >= kStack - kBarrier) return std::nullopt;
     return kBarrier + *found;
 }
 
@@ -76,6 +77,13 @@ inline std::string_view bare(std::string_view text) {
 inline bool is_wide(std::string_view modifiers) {
     for (const std::string_view wide : {"64", "U64", "S64", "F64", "WIDE", "128", "256"})
         if (has(modifiers, wide)) return true;
+    return false;
+}
+
+// Of 8 or 16 bits.
+inline bool is_narrow(std::string_view modifiers) {
+    for (const std::string_view narrow : {"U8", "S8", "U16", "S16"})
+        if (has(modifiers, narrow)) return true;
     return false;
 }
 

@@ -177,8 +177,8 @@ std::vector<Roots> roots_of_probes(const std::vector<Instruction>& instructions,
     for (size_t i = 0; i < plan.probes.size(); ++i) {
         const Probe& probe = plan.probes[i];
         const size_t at = plan.sites[probe.site].instruction;
-        // A tensor map's address says nothing, and what is not measured is counted wherever it goes.
-        if (probe.kind == Probe::Kind::tensor || probe.kind == Probe::Kind::executed || !lines[at]) continue;
+        // What is not measured is counted wherever it goes.
+        if (probe.kind == Probe::Kind::executed || !lines[at]) continue;
         const auto operand = address_operand(*lines[at], probe.reference);
         if (!operand) continue;
         operands.push_back({at, *operand});

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
+
+#include "probe/tensor_map.h"
 
 namespace snoopie {
 
@@ -28,12 +31,84 @@ bool is_before_foreign(uint64_t pointer, const WhereIs& where) {
     return where(pointer + kBorder / 16) == Where::foreign || where(pointer + kBorder) == Where::foreign;
 }
 
-// Whether this many elements on from a pointer, of any usual size, something foreign begins.
-bool leads_out(const std::vector<uint64_t>& pointers, int64_t elements, const WhereIs& where) {
-    for (const uint64_t pointer : pointers)
-        for (const int64_t size : {1, 2, 4, 8, 16})
-            if (where(pointer + static_cast<uint64_t>(elements) * static_cast<uint64_t>(size)) == Where::foreign) return true;
+// Where a word leads as a pointer.
+enum class Leads { here, nowhere, out };
+
+Leads leads(uint64_t pointer, const WhereIs& where) {
+    const Where there = where(pointer);
+    if (there == Where::foreign || is_before_foreign(pointer, where)) return Leads::out;
+    return there == Where::own ? Leads::here : Leads::nowhere;
+}
+
+bool is_small(int64_t number) { return -kLowestAddress < number && number < kLowestAddress; }
+
+// More are not looked at one by one.
+constexpr size_t kMostPairs = 1024;
+
+// Whether so many elements on from a pointer, of any usual size, something foreign begins.
+bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, const WhereIs& where) {
+    const auto once = [](auto* list) {
+        std::sort(list->begin(), list->end());
+        list->erase(std::unique(list->begin(), list->end()), list->end());
+    };
+    once(&pointers);
+    once(&numbers);
+    if (pointers.size() * numbers.size() > kMostPairs) return true;
+    for (const int64_t elements : numbers)
+        for (const uint64_t pointer : pointers)
+            for (const int64_t size : {1, 2, 4, 8, 16})
+                if (where(pointer + static_cast<uint64_t>(elements) * static_cast<uint64_t>(size)) == Where::foreign) return true;
     return false;
+}
+
+// Whether rows of a tensor, or planes and so on, lie in other memory than its first element. What is no map hardly looks like one with
+// rows.
+bool leads_out(const TensorMap& map, const WhereIs& where) {
+    uint64_t last = map.address;
+    for (uint32_t k = 1; k < map.rank; ++k) {
+        const uint64_t far = (map.size[k] - 1) * map.stride[k];
+        last += far;
+        if (where(map.address + far) == Where::foreign || where(last) == Where::foreign) return true;
+    }
+    return false;
+}
+
+// Which word is the address of the map is not known, so none may lead out.
+bool map_may_leave(const std::string& parameters, const WhereIs& where) {
+    bool has_pointer = false;
+    for (size_t i = 0; const auto word = read<uint64_t>(parameters, i); ++i) {
+        if (is_small(static_cast<int64_t>(*word))) continue;
+        const Leads there = leads(*word, where);
+        if (there == Leads::out) return true;
+        if (there == Leads::nowhere) continue;
+        has_pointer = true;
+        uint64_t words[kTensorWords] = {};
+        const size_t begin = i * sizeof *word;
+        std::memcpy(words, parameters.data() + begin, std::min(sizeof words, parameters.size() - begin));
+        if (leads_out(decode_tensor_map(words), where)) return true;
+    }
+    return !has_pointer;
+}
+
+// What takes part in an address.
+struct Terms {
+    bool has_pointer = false;        // that stays here, or is null
+    std::vector<uint64_t> pointers;  // and what may be meant for one
+    std::vector<int64_t> numbers;
+};
+
+// Any word can be the pointer. Those that are none may be anything, also what was never written: they are left out unless they are added
+// to others. False if one leads out.
+bool choose_any(const std::string& parameters, bool added, const WhereIs& where, Terms* terms) {
+    for (size_t i = 0; const auto word = read<uint64_t>(parameters, i); ++i) {
+        const auto number = static_cast<int64_t>(*word);
+        const Leads there = is_small(number) ? Leads::nowhere : leads(*word, where);
+        if (there == Leads::out) return false;
+        terms->has_pointer |= there == Leads::here;
+        if (there == Leads::here || number == 0 || !is_small(number)) terms->pointers.push_back(*word);
+        if (added && there == Leads::nowhere && number != 0) terms->numbers.push_back(number);
+    }
+    return true;
 }
 
 }  // namespace
@@ -66,23 +141,23 @@ std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void*
 
 bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where) {
     if (address.unknown) return true;
-    std::vector<uint64_t> pointers;
-    std::vector<int64_t> numbers;
+    if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
+    Terms terms;
     for (const uint16_t word : address.pointers) {
         const auto value = read<uint64_t>(parameters, word);
         if (!value) return true;
         const auto number = static_cast<int64_t>(*value);
+        if (number != 0 && is_small(number)) {
+            terms.numbers.push_back(number);
+            continue;
+        }
         // A null pointer leads nowhere by itself: where a kernel has no neighbour to write to, for instance.
-        if (number == 0)
-            pointers.push_back(0);
-        else if (-kLowestAddress < number && number < kLowestAddress)
-            numbers.push_back(number);
-        else if (where(*value) == Where::own && !is_before_foreign(*value, where))
-            pointers.push_back(*value);
-        else
-            return true;
+        if (number != 0 && leads(*value, where) != Leads::here) return true;
+        terms.has_pointer = true;
+        terms.pointers.push_back(*value);
     }
-    if (pointers.empty()) return true;
+    if (address.any != Roots::Any::none && !choose_any(parameters, address.any == Roots::Any::added, where, &terms)) return true;
+    if (!terms.has_pointer) return true;
     for (size_t i = 0; i < address.numbers.size(); ++i) {
         const uint16_t half = address.numbers[i];
         const auto value = read<uint32_t>(parameters, half);
@@ -91,14 +166,12 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         const Where there = word ? where(*word) : Where::nowhere;
         if (there == Where::foreign) return true;
         if (there == Where::own) continue;  // a part of a pointer that stays here
-        numbers.push_back(static_cast<int32_t>(*value));
-        numbers.push_back(*value);
+        terms.numbers.push_back(static_cast<int32_t>(*value));
+        terms.numbers.push_back(*value);
         const bool whole = half % 2 == 0 && i + 1 < address.numbers.size() && address.numbers[i + 1] == half + 1;
-        if (whole && word) numbers.push_back(static_cast<int64_t>(*word));
+        if (whole && word) terms.numbers.push_back(static_cast<int64_t>(*word));
     }
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    return std::any_of(numbers.begin(), numbers.end(), [&](int64_t number) { return leads_out(pointers, number, where); });
+    return lead_out(std::move(terms.pointers), std::move(terms.numbers), where);
 }
 
 }  // namespace snoopie

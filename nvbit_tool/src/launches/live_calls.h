@@ -3,8 +3,8 @@
 // A pointer into memory that is the GPU's own makes accesses that stay there, as long as the program does not leave an allocation by
 // arithmetic. To be safe from that, too, the numbers that take part in an address are looked at: none may be a pointer to foreign memory
 // by itself, nor lead from the pointer into foreign memory, as the distance of two pointers would; and no pointer may lie less than 64 KiB
-// before foreign memory, which it may be meant for. Where anything is not as expected the
-// answer is yes: a probe too many costs time, one too few would cost an access.
+// before foreign memory, which it may be meant for. A pointer that the code chooses by an index can be any word of the parameters: none may
+// lead out. Where anything is not as expected the answer is yes: a probe too many costs time, one too few would cost an access.
 #pragma once
 
 #include <cstddef>

@@ -81,7 +81,8 @@ Where Memory::where(uint8_t gpu, uint64_t address) const {
     const std::optional<uint8_t> page = map_.owner_of(address);
     if (!page) return Where::nowhere;
     // Of several owners; or beside an allocation, in its page.
-    return *page == gpu && map_.objects_in(address, 1).empty() ? Where::nowhere : Where::foreign;
+    const bool measured = *page != gpu && (*page != kOwnerHost || host_);
+    return !measured && map_.objects_in(address, 1).empty() ? Where::nowhere : Where::foreign;
 }
 
 void Memory::end_publishing() {

@@ -1,5 +1,6 @@
 // Kernels whose addresses are made from their parameters in known ways, for test_roots.cpp. The words in brackets are what an address is a
 // sum of, and in parentheses what takes part in it otherwise.
+#include <cassert>
 #include <cuda/atomic>
 
 #define KERNEL extern "C" __global__ void
@@ -44,7 +45,7 @@ struct Table {
     float* of[6];
 };
 
-// store: any of the words 0 to 5
+// store unknown: an index chooses, in a copy in local memory
 KERNEL indexed(Table table, int which) { table.of[which][thread()] = 1; }
 
 // store [0, 1]: one of two
@@ -145,3 +146,89 @@ KERNEL by_lane(float* a, float* b) {
     float* const mine = reinterpret_cast<float*>(__shfl_xor_sync(~0u, reinterpret_cast<unsigned long>(threadIdx.x & 1 ? a : b), 1));
     *mine = 1;
 }
+
+struct Lists {
+    float* from[110];
+    float* to[110];
+    int sizes[110];
+    unsigned char list_of_block[320];
+    int part_of_block[320];
+};
+
+// load [any], store [any]: each block has a part of one of many arrays
+KERNEL by_lists(const __grid_constant__ Lists lists, int part) {
+    const int list = lists.list_of_block[blockIdx.x];
+    const int begin = lists.part_of_block[blockIdx.x] * part;
+    for (int i = static_cast<int>(threadIdx.x); i < part && begin + i < lists.sizes[list]; i += static_cast<int>(blockDim.x))
+        lists.to[list][begin + i] = 2 * lists.from[list][begin + i];
+}
+
+// store unknown: a distance that an index chooses
+KERNEL by_distances(const __grid_constant__ Table table, char* base, int which) { base[table.of[which] - table.of[0]] = 1; }
+
+// load [0], store [1]: behind a check, whose function returns or does not
+KERNEL checked(const float* in, float* out, float limit) {
+    const unsigned i = thread();
+    const float value = in[i];
+    assert(value < limit);
+    out[i] = value;
+}
+
+// loads [0], store [1] (4, 5): a division in 64 bits, a function that is called at two places with other values in the registers
+KERNEL divided_twice(const double* in, double* out, unsigned long by) {
+    const double value = in[thread()];
+    const unsigned long first = clock64() / by;
+    const double other = in[thread() + 1];
+    const unsigned long second = clock64() / (by + 1);
+    out[first + second] = value + other;
+}
+
+// loads [0] and [0] (4), store [1] (4): more values than registers, so that addresses lie in the stack for a while
+KERNEL __launch_bounds__(1024, 2) spilled(const float* in, float* out, int width) {
+    const float* from[12];
+    float* to[12];
+    float sum[12];
+    for (int i = 0; i < 12; ++i) {
+        from[i] = in + static_cast<long>(thread() * i) * width;
+        to[i] = out + static_cast<long>(thread() ^ i) * width;
+        sum[i] = *from[i];
+    }
+    __syncthreads();
+    for (int step = 1; step < width; ++step)
+        for (int i = 0; i < 12; ++i) sum[i] = sum[i] * from[i][step] + sum[(i + 5) % 12];
+    __syncthreads();
+    for (int i = 0; i < 12; ++i) *to[i] = sum[i];
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+struct alignas(64) Map {
+    unsigned long words[16];
+};
+struct Maps {
+    long before[5];
+    Map maps[2];
+    int which;
+};
+
+__device__ __forceinline__ void copy_tile(void* to, const Map* map, int row, unsigned long* barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %2}], [%3];" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(map), "r"(row), "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier)))
+                 : "memory");
+}
+
+// tensor copies: maps among the parameters
+KERNEL tensors(const __grid_constant__ Maps maps, int rows) {
+    __shared__ alignas(128) char tile[1024];
+    __shared__ unsigned long barrier;
+    copy_tile(tile, maps.which ? &maps.maps[0] : &maps.maps[1], 0, &barrier);
+    for (int i = 0; i < rows; ++i) copy_tile(tile, maps.maps + i, i, &barrier);
+}
+
+// tensor copy unknown: the map is in memory
+KERNEL tensor_in_memory(const Map* maps) {
+    __shared__ alignas(128) char tile[1024];
+    __shared__ unsigned long barrier;
+    copy_tile(tile, maps + blockIdx.x, 0, &barrier);
+}
+#endif
