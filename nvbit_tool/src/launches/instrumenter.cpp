@@ -192,9 +192,10 @@ std::vector<Roots> roots_of_probes(const std::vector<Instruction>& instructions,
 
 // Of each probe, for calls: those whose addresses begin with the same pointers may leave the GPU in the same launches.
 std::vector<int> groups_of(const std::vector<Roots>& roots) {
-    std::map<std::vector<uint16_t>, int> groups;
+    std::map<std::pair<Roots::Any, std::vector<uint16_t>>, int> groups;
     std::vector<int> group;
-    for (const Roots& one : roots) group.push_back(one.unknown ? -1 : groups.emplace(one.pointers, groups.size()).first->second);
+    for (const Roots& one : roots)
+        group.push_back(one.unknown ? -1 : groups.try_emplace({one.any, one.pointers}, static_cast<int>(groups.size())).first->second);
     return group;
 }
 
