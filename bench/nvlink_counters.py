@@ -51,8 +51,8 @@ ENVIRONMENT = {
     "NCCL_P2P_READ_ENABLE": "0",
 }
 COLLECTOR = {"KERNEL_NAME": "store,load,reread,atomic,reduction,ncclDevKernel*", "SAMPLE_SIZE": "0"}
-# One launch of each kernel, and of its blocks, which share no sector, so many that the ring has room for their records.
-BLOCKS, RECORDED = 1 << 14, 1 << 12
+# One launch of each kernel, and of its blocks, which share no sector, so many that the ring has room for all records.
+BLOCKS, RECORDED = 1 << 14, 1 << 11
 RECORDER = {
     "KERNEL_NAME": "reread",
     "SAMPLE_SIZE": "1",
