@@ -68,7 +68,7 @@ def test_several_processes(mixed_folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_what_an_option_does_not_divide_is_said(mixed_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, _, err = run(capsys, "stats", "--owner=host", "--operation=load", mixed_folder)
-    assert "note: --owner and --operation do not apply to calls of NCCL" in err
+    assert "note: --owner and --operation do not apply to NCCL calls" in err
     assert "note: --owner does not apply to instructions that were not measured" in err
     assert "not apply" not in run(capsys, "stats", "--issuer=0", mixed_folder)[2]
     assert "not apply" not in run(capsys, "stats", "--by", "line", "--owner=host", mixed_folder)[2]

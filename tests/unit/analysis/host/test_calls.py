@@ -153,7 +153,7 @@ def test_single_calls(tmp_path: Path) -> None:
     assert rows(trace.single_calls("cuMemAlloc_v2", "bytes"), *columns) == longest[::-1]
     assert rows(trace.single_calls("cuMemAlloc_v2", "start", 1), *columns) == longest[:1]
     assert trace.single_calls("cuMemFree_v2").empty
-    with pytest.raises(UsageError, match="calls have no order 'x'"):
+    with pytest.raises(UsageError, match="calls cannot be ordered by 'x'"):
         trace.single_calls("cuMemAlloc_v2", "x")  # type: ignore[arg-type]
 
 

@@ -81,7 +81,7 @@ def test_single_copies(trace: snoopie.Trace) -> None:
     assert trace.single_copies("start", 2)[["copy", "began"]].to_numpy().tolist() == [[1, 0], [2, 100_000]]
     assert trace.select(issuers=1).single_copies()["copy"].tolist() == [6, 5]
     assert trace.select(issuers=3).single_copies().empty
-    with pytest.raises(UsageError, match="no order 'size'"):
+    with pytest.raises(UsageError, match="cannot be ordered by 'size'"):
         trace.single_copies("size")  # type: ignore[arg-type]
 
 

@@ -50,7 +50,7 @@ def test_orders_of_time(tmp_path: Path) -> None:
     assert earliest["began"].tolist()[0] == 0
     assert (earliest["began"].diff().dropna() >= 0).all()
     assert earliest.set_index("launch")["ran"].loc[11] == -1
-    with pytest.raises(UsageError, match="no order 'size'"):
+    with pytest.raises(UsageError, match="cannot be ordered by 'size'"):
         trace.single_launches("size")  # type: ignore[arg-type]
 
 

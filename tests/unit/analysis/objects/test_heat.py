@@ -242,7 +242,7 @@ def test_what_is_not_there(ring: snoopie.Trace, arguments: dict[str, int], messa
 
 
 def test_rows_that_are_none(ring: snoopie.Trace) -> None:
-    with pytest.raises(UsageError, match="rows of 0 bytes"):
+    with pytest.raises(UsageError, match="a row cannot have 0 bytes"):
         ring.object_rows(2, 0)
     with pytest.raises(UsageError, match="no rows"):
         ring.object_rows(2, 1024, columns=(0, 2000))

@@ -109,7 +109,7 @@ def test_wrong_questions(trace: snoopie.Trace) -> None:
         trace.traffic_over_time(0)
     with pytest.raises(UsageError, match="no reading 'x'"):
         trace.traffic_over_time(1, "x")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no side 'x'"):
+    with pytest.raises(UsageError, match="nothing is initiated by 'x'"):
         trace.traffic_over_time(1, "flow", "x")  # type: ignore[arg-type]
 
 
