@@ -30,7 +30,7 @@ Roots roots(std::vector<uint16_t> pointers, std::vector<uint16_t> numbers = {}) 
 
 bool leaves(const Roots& address, const std::vector<uint64_t>& words) {
     const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
-    return may_leave(address, bytes, where);
+    return may_leave({address}, bytes, where)[0];
 }
 
 void pointers() {
@@ -51,8 +51,8 @@ void pointers() {
     CHECK(leaves(roots({1}), {kOwn}));
     // So little before foreign memory that it may be meant for it; and right behind some.
     constexpr uint64_t kBehind = kForeign + 64 * kMiB;
-    CHECK(!may_leave(roots({0}), std::string(reinterpret_cast<const char*>(&kBehind), 8),
-                     [](uint64_t address) { return address >= kBehind ? Where::own : Where::foreign; }));
+    CHECK(!may_leave({roots({0})}, std::string(reinterpret_cast<const char*>(&kBehind), 8),
+                     [](uint64_t address) { return address >= kBehind ? Where::own : Where::foreign; })[0]);
     CHECK(leaves(roots({0}), {kForeign - 4}));
     CHECK(leaves(roots({0}), {kForeign - 16384}));
     CHECK(leaves(roots({0}), {kForeign - 65536}));
@@ -185,6 +185,27 @@ void bytes() {
     CHECK(parameter_bytes({{0x210, 0}, {}}, nullptr, nullptr) == std::string());
 }
 
+// Many addresses are made from the same words: what these lead to is looked up once.
+void looked_up_once() {
+    std::vector<uint64_t> words{kOwn, kOther};
+    Roots all = roots({0, 1});
+    for (uint16_t i = 0; i < 40; ++i) {
+        words.push_back(two(1000 + i, 2000 + i));
+        all.numbers.push_back(static_cast<uint16_t>(4 + 2 * i));
+    }
+    const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+    size_t lookups = 0;
+    const WhereIs counted = [&](uint64_t address) {
+        ++lookups;
+        return where(address);
+    };
+    CHECK(!may_leave({all}, bytes, counted)[0]);
+    const size_t of_one = lookups;
+    lookups = 0;
+    for (const bool leaves : may_leave(std::vector<Roots>(100, all), bytes, counted)) CHECK(!leaves);
+    CHECK(lookups < 100 * of_one / 3);
+}
+
 }  // namespace
 
 int main() {
@@ -193,5 +214,6 @@ int main() {
     chosen();
     maps();
     bytes();
+    looked_up_once();
     return test::summary("live calls");
 }

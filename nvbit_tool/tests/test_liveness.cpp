@@ -67,6 +67,32 @@ void calls() {
     CHECK(!answer(liveness, addresses, kOwn, kOwn).live);
 }
 
+// Bytes that no address is made from are not looked at: they lie between the members of structs, and differ from launch to launch.
+void parameters() {
+    FunctionAddresses addresses = two_pointers();
+    size_t lookups = 0;
+    const WhereIs counted = [&](uint64_t address) {
+        ++lookups;
+        return where(address);
+    };
+    Liveness liveness;
+    const auto judge = [&](uint64_t other) {
+        const uint64_t words[3] = {kOwn, kForeign, other};
+        lookups = 0;
+        return liveness.at_launch(addresses, std::string(reinterpret_cast<const char*>(words), sizeof words), counted, 1).any_live;
+    };
+    addresses.words = {{0, 1}};
+    CHECK(judge(1) && lookups > 0);
+    CHECK(judge(2) && lookups == 0);
+    // Where any word can be a pointer, all count.
+    addresses.words.reset();
+    CHECK(judge(3) && lookups > 0);
+    CHECK(judge(4) && lookups > 0);
+    CHECK(judge(4) && lookups == 0);
+    // Another version of the memory's owners.
+    CHECK(liveness.at_launch(addresses, std::string(24, '\0'), counted, 2).any_live);
+}
+
 // Launches in a row that need fewer calls, until they are taken out.
 int until_shrunk(Liveness& liveness) {
     int launches = 1;
@@ -95,6 +121,7 @@ void patience() {
 
 int main() {
     calls();
+    parameters();
     patience();
     return test::summary("liveness");
 }

@@ -28,7 +28,18 @@ struct FunctionAddresses {
     std::vector<Roots> roots;  // each once
     std::vector<Site> sites;   // of known roots; others, and those of functions that it calls, can be live at any launch
     bool all_known = false;    // there are no others
-    std::vector<Call> calls;   // by offset
+    // The 8-byte words of the parameters that the roots refer to, ascending; none if they can be any.
+    std::optional<std::vector<uint16_t>> words;
+    std::vector<Call> calls;  // by offset
+
+    // All that the judgement of a launch depends on. Structs have bytes between their members, which were never written and differ.
+    std::string looked_at(const std::string& bytes) const {
+        if (!words) return bytes;
+        std::string looked;
+        for (const uint16_t word : *words)
+            if (size_t{8} * word < bytes.size()) looked += bytes.substr(size_t{8} * word, 8);
+        return looked;
+    }
 };
 
 }  // namespace snoopie

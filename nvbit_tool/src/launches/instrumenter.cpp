@@ -199,6 +199,17 @@ std::vector<int> groups_of(const std::vector<Roots>& roots) {
     return group;
 }
 
+// The words of the parameters that these refer to; none if they can be any.
+std::optional<std::vector<uint16_t>> words_of(const std::vector<Roots>& roots) {
+    std::set<uint16_t> words;
+    for (const Roots& one : roots) {
+        if (one.any != Roots::Any::none) return std::nullopt;
+        words.insert(one.pointers.begin(), one.pointers.end());
+        for (const uint16_t half : one.numbers) words.insert(half / 2);
+    }
+    return std::vector<uint16_t>(words.begin(), words.end());
+}
+
 JumpGuard jump_guard(const PlannedCall& call) {
     return call.guard_common ? static_cast<JumpGuard>(call.guard | (call.guard_negated ? 8 : 0)) : kUnguarded;
 }
@@ -218,6 +229,7 @@ std::shared_ptr<FunctionAddresses> addresses_of(const std::vector<Instruction>& 
         if (same == addresses->roots.end()) addresses->roots.push_back(roots[i]);
     }
     addresses->all_known = addresses->sites.size() == entry.sites;
+    addresses->words = words_of(addresses->roots);
     return addresses;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,8 +46,31 @@ bool is_small(int64_t number) { return -kLowestAddress < number && number < kLow
 // More are not looked at one by one.
 constexpr size_t kMostPairs = 1024;
 
-// Whether so many elements on from a pointer, of any usual size, something foreign begins.
-bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, const WhereIs& where) {
+// Whether so many elements on from a pointer, of any usual size, something foreign begins. The addresses of a launch are made from the same
+// few words: each pair is looked at once.
+class Steps {
+  public:
+    explicit Steps(const WhereIs& where) : where_(where) {}
+
+    bool leads_out(uint64_t pointer, int64_t elements) {
+        const auto [known, is_new] = known_.try_emplace({pointer, elements}, false);
+        if (!is_new) return known->second;
+        for (const int64_t size : {1, 2, 4, 8, 16})
+            known->second |= where_(pointer + static_cast<uint64_t>(elements) * static_cast<uint64_t>(size)) == Where::foreign;
+        return known->second;
+    }
+
+  private:
+    struct Hash {
+        size_t operator()(const std::pair<uint64_t, int64_t>& pair) const {
+            return (pair.first ^ static_cast<uint64_t>(pair.second) * 0x9E3779B97F4A7C15u) * 0xFF51AFD7ED558CCDu;
+        }
+    };
+    const WhereIs& where_;
+    std::unordered_map<std::pair<uint64_t, int64_t>, bool, Hash> known_;
+};
+
+bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, Steps& steps) {
     const auto once = [](auto* list) {
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
@@ -56,8 +80,7 @@ bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, cons
     if (pointers.size() * numbers.size() > kMostPairs) return true;
     for (const int64_t elements : numbers)
         for (const uint64_t pointer : pointers)
-            for (const int64_t size : {1, 2, 4, 8, 16})
-                if (where(pointer + static_cast<uint64_t>(elements) * static_cast<uint64_t>(size)) == Where::foreign) return true;
+            if (steps.leads_out(pointer, elements)) return true;
     return false;
 }
 
@@ -111,35 +134,7 @@ bool choose_any(const std::string& parameters, bool added, const WhereIs& where,
     return true;
 }
 
-}  // namespace
-
-ParameterBuffer parameter_buffer(void* const* extra) {
-    // CU_LAUNCH_PARAM_END, _BUFFER_POINTER and _BUFFER_SIZE.
-    ParameterBuffer buffer;
-    for (; extra && extra[0]; extra += 2) {
-        if (reinterpret_cast<uintptr_t>(extra[0]) == 1) buffer.data = extra[1];
-        if (reinterpret_cast<uintptr_t>(extra[0]) == 2 && extra[1]) buffer.bytes = *static_cast<const size_t*>(extra[1]);
-    }
-    return buffer;
-}
-
-std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra) {
-    std::string bytes(kernel.area.bytes, '\0');
-    if (parameters) {
-        for (size_t i = 0; i < kernel.list.size(); ++i) {
-            if (!parameters[i]) return std::nullopt;
-            std::memcpy(bytes.data() + kernel.list[i].offset, parameters[i], kernel.list[i].bytes);
-        }
-        return bytes;
-    }
-    if (kernel.list.empty()) return bytes;
-    const ParameterBuffer buffer = parameter_buffer(extra);
-    if (!buffer.data || buffer.bytes < bytes.size()) return std::nullopt;
-    std::memcpy(bytes.data(), buffer.data, bytes.size());
-    return bytes;
-}
-
-bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where) {
+bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, Steps& steps) {
     if (address.unknown) return true;
     if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
     Terms terms;
@@ -171,7 +166,42 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         const bool whole = half % 2 == 0 && i + 1 < address.numbers.size() && address.numbers[i + 1] == half + 1;
         if (whole && word) terms.numbers.push_back(static_cast<int64_t>(*word));
     }
-    return lead_out(std::move(terms.pointers), std::move(terms.numbers), where);
+    return lead_out(std::move(terms.pointers), std::move(terms.numbers), steps);
+}
+
+}  // namespace
+
+ParameterBuffer parameter_buffer(void* const* extra) {
+    // CU_LAUNCH_PARAM_END, _BUFFER_POINTER and _BUFFER_SIZE.
+    ParameterBuffer buffer;
+    for (; extra && extra[0]; extra += 2) {
+        if (reinterpret_cast<uintptr_t>(extra[0]) == 1) buffer.data = extra[1];
+        if (reinterpret_cast<uintptr_t>(extra[0]) == 2 && extra[1]) buffer.bytes = *static_cast<const size_t*>(extra[1]);
+    }
+    return buffer;
+}
+
+std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra) {
+    std::string bytes(kernel.area.bytes, '\0');
+    if (parameters) {
+        for (size_t i = 0; i < kernel.list.size(); ++i) {
+            if (!parameters[i]) return std::nullopt;
+            std::memcpy(bytes.data() + kernel.list[i].offset, parameters[i], kernel.list[i].bytes);
+        }
+        return bytes;
+    }
+    if (kernel.list.empty()) return bytes;
+    const ParameterBuffer buffer = parameter_buffer(extra);
+    if (!buffer.data || buffer.bytes < bytes.size()) return std::nullopt;
+    std::memcpy(bytes.data(), buffer.data, bytes.size());
+    return bytes;
+}
+
+std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where) {
+    Steps steps(where);
+    std::vector<bool> leave;
+    for (const Roots& address : addresses) leave.push_back(may_leave(address, parameters, where, steps));
+    return leave;
 }
 
 }  // namespace snoopie

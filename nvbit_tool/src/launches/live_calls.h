@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "code/parameters.h"
 #include "code/roots.h"
@@ -30,7 +31,7 @@ ParameterBuffer parameter_buffer(void* const* extra);
 // The bytes of the parameters of a launch, which its call holds in one of two forms; none if they are not whole.
 std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra);
 
-// `parameters`: as they lie in constant bank 0.
-bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where);
+// Of each address of a kernel. `parameters`: as they lie in constant bank 0.
+std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where);
 
 }  // namespace snoopie

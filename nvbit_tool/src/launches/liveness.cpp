@@ -16,10 +16,9 @@ const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, 
     if (!parameters || !trusted()) return unknown_;
     if (version != version_ || known_.size() >= kMostAnswers) known_.clear();
     version_ = version;
-    const auto [entry, is_new] = known_.try_emplace(*parameters);
+    const auto [entry, is_new] = known_.try_emplace(addresses.looked_at(*parameters));
     if (!is_new) return entry->second;
-    std::vector<bool> live;
-    for (const Roots& roots : addresses.roots) live.push_back(may_leave(roots, *parameters, where));
+    const std::vector<bool> live = may_leave(addresses.roots, *parameters, where);
     std::vector<uint32_t> dead;
     for (const FunctionAddresses::Site& site : addresses.sites)
         if (!live[site.roots]) dead.push_back(site.id);

@@ -53,7 +53,7 @@ class Liveness {
     uint64_t looked_at() { return looks_++; }
 
   private:
-    std::unordered_map<std::string, Answer> known_;  // by the parameters
+    std::unordered_map<std::string, Answer> known_;  // by what is looked at of the parameters
     // Kept, as launches under way and the code in place still refer to them. There are few.
     std::set<std::vector<uint32_t>> dead_sets_;
     std::set<CallSet> call_sets_;
