@@ -30,7 +30,8 @@ def metric(page: Page, label: str) -> str:
 
 def cells(page: Page) -> list[str]:
     """The numbers in the cells of the last heatmap, sorted."""
-    labels = page.locator(".js-plotly-plot:has(.heatmaplayer .hm)").last.locator(".textpoint text")
+    pictures = page.locator(".js-plotly-plot:has(.heatmaplayer .hm)").filter(visible=True)  # not what is loaded ahead
+    labels = pictures.last.locator(".textpoint text")
     labels.first.wait_for()
     return sorted(filter(None, labels.all_text_contents()))
 
