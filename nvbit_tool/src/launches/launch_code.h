@@ -4,8 +4,7 @@
 // while launches in other streams may be under way. So
 //   - instrumented code goes only after the measured launches that need it: the default stream waits for them;
 //   - a measured launch must come behind the write. In the default stream it does, and in every stream that waits for that one. Before one
-//   in
-//     a non-blocking stream the host waits for the write, but only so long: what the default stream has to do first may wait for this
+//     in a non-blocking stream the host waits for the write, but only so long: what the default stream has to do first may wait for this
 //     launch;
 //   - calls are taken out of code that NVBit has just written, so to change which ones are in it, it is written anew.
 #pragma once
