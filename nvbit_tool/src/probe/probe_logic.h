@@ -46,7 +46,7 @@ SNOOPIE_BOTH Group<Warp> group_of(const Warp& warp, uint32_t lanes, typename War
     const auto start = address - warp.lane() * site_width(site_word);
     const bool dense = warp.match_all(lanes, start ^ warp.wide(*page_byte) << 56);
     if (dense && lanes == ~0u)
-        return {warp.all(lanes), warp.one_if((warp.low(start) & (kWriteUnit - 1 | warp.large_units() << kLog2WriteUnit)) != 0), true};
+        return {warp.all(lanes), warp.one_if((warp.low(start) & ((kWriteUnit - 1) | warp.large_units() << kLog2WriteUnit)) != 0), true};
     // The lowest lane of each unit; all lanes of one are of one page. The halves of a large unit are made one.
     const auto unit = address >> kLog2WriteUnit | warp.large_units();
     const uint32_t units = warp.ballot(lanes, (warp.match_any(lanes, unit) & warp.lanes_below()) == 0);
