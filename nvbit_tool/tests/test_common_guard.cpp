@@ -12,15 +12,9 @@ namespace {
 
 // Of the last instruction.
 bool common(const std::vector<std::string>& code) {
-    std::vector<std::optional<SassLine>> lines;
-    std::vector<SassEffect> effects;
     std::vector<uint32_t> offsets;
-    for (const std::string& text : code) {
-        lines.push_back(parse_sass(text));
-        effects.push_back(lines.back() ? effect_of(*lines.back()) : SassEffect());
-        offsets.push_back(static_cast<uint32_t>(16 * offsets.size()));
-    }
-    return has_common_guard(lines, effects, block_begins(effects, offsets), code.size() - 1);
+    for (size_t i = 0; i < code.size(); ++i) offsets.push_back(static_cast<uint32_t>(16 * i));
+    return has_common_guard(listing_of(offsets, {code.begin(), code.end()}), code.size() - 1);
 }
 
 const std::string kStore = "@!P0 STG.E desc[UR6][R8.64], R11 ;";

@@ -209,7 +209,7 @@ std::string packs_of(const std::vector<std::string>& lines, size_t most = 8) {
     Code code;
     for (size_t i = 0; i < lines.size(); ++i) add_line(&code, lines[i], static_cast<uint32_t>(16 * i));
     std::string text;
-    for (const Pack& pack : pack_accesses(code.effects, code.offsets, code.accesses, most)) {
+    for (const Pack& pack : pack_accesses(code.effects, block_begins(code.effects, code.offsets), code.accesses, most)) {
         text += (text.empty() ? "" : "; ") + std::to_string(pack.instruction) + ":";
         for (const size_t access : pack.accesses) text += " " + std::to_string(code.accesses[access].instruction);
     }
@@ -366,7 +366,7 @@ void listed_packs(const std::vector<ListedFunction>& functions) {
             Code code;
             for (const Listed& listed : function.lines) add_line(&code, listed.text, listed.offset);
             std::vector<int> seen(code.accesses.size(), 0);
-            for (const Pack& pack : pack_accesses(code.effects, code.offsets, code.accesses, most)) {
+            for (const Pack& pack : pack_accesses(code.effects, block_begins(code.effects, code.offsets), code.accesses, most)) {
                 ++calls;
                 CHECK(!pack.accesses.empty() && pack.accesses.size() <= most);
                 CHECK(std::is_sorted(pack.accesses.begin(), pack.accesses.end()));
@@ -461,7 +461,7 @@ void fewest_calls() {
         }
         std::vector<std::pair<size_t, size_t>> intervals;
         for (const PackableAccess& access : accesses) intervals.push_back(places(effects, targets, access));
-        const std::vector<Pack> packs = pack_accesses(effects, offsets, accesses, most);
+        const std::vector<Pack> packs = pack_accesses(effects, block_begins(effects, offsets), accesses, most);
         CHECK_EQ(packs.size(), fewest(intervals, most));
         shared += packs.size() < accesses.size();
         for (const Pack& pack : packs)

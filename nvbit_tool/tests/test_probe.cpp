@@ -424,14 +424,14 @@ void packs() {
                                            load(0x40, 8, 16), load(0x50, 10, 0),
                                            load(0x60, 12, 0), {0x70, "EXIT", "EXIT", false, {}, {}, {}}};
     ProbePlan plan = plan_probes(code, true);
-    plan.calls = plan_calls(code, plan, 16);
+    plan.calls = plan_calls(code, listing_of(code), plan, 16);
     // One by itself that is too far from its registers; four pairs of registers fit in a call.
     std::vector<std::vector<size_t>> calls;
     for (const PlannedCall& call : plan.calls) calls.push_back(call.probes);
     CHECK((calls == std::vector<std::vector<size_t>>{{3}, {0, 1, 2, 4, 5}, {6}}));
     // Groups share no call.
     calls.clear();
-    for (const PlannedCall& call : plan_calls(code, plan, 16, {0, -1, 0, 0, 0, -1, 1})) calls.push_back(call.probes);
+    for (const PlannedCall& call : plan_calls(code, listing_of(code), plan, 16, {0, -1, 0, 0, 0, -1, 1})) calls.push_back(call.probes);
     CHECK((calls == std::vector<std::vector<size_t>>{{3}, {0, 2, 4}, {1, 5}, {6}}));
     const PackWords words = pack_words(plan.calls[1], plan, code, 100);
     CHECK((words.pairs == std::vector<int>{2, 4, 8, 10}));
@@ -453,7 +453,7 @@ void guards() {
     const auto common = [&](const std::vector<Instruction>& code, size_t packing) {
         ProbePlan plan = plan_probes(code, true);
         std::vector<bool> guards;
-        for (const PlannedCall& call : plan_calls(code, plan, packing)) guards.push_back(call.guard_common);
+        for (const PlannedCall& call : plan_calls(code, listing_of(code), plan, packing)) guards.push_back(call.guard_common);
         return guards;
     };
     CHECK((common({compare, store(0x10, 2, "@!P0 ")}, 16) == std::vector<bool>{true}));

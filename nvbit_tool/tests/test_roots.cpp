@@ -60,17 +60,16 @@ bool is_access(std::string_view name) {
 
 // What the addresses of a function's instructions are made from, by the instructions' names.
 std::multimap<std::string, Roots> roots_in(const Function& function) {
-    std::vector<std::optional<SassLine>> lines;
+    const Listing listing = listing_of(function.offsets, {function.texts.begin(), function.texts.end()});
     std::vector<AddressOperand> addresses;
-    for (const std::string& text : function.texts) {
-        lines.push_back(parse_sass(text));
-        if (!lines.back() || !is_access(lines.back()->name)) continue;
-        const size_t reference = lines.back()->name == "UTMALDG" ? 1 : 0;
-        addresses.push_back({lines.size() - 1, *address_operand(*lines.back(), reference)});
+    for (size_t i = 0; i < listing.lines.size(); ++i) {
+        const std::optional<SassLine>& line = listing.lines[i];
+        if (!line || !is_access(line->name)) continue;
+        addresses.push_back({i, *address_operand(*line, line->name == "UTMALDG" ? 1 : 0)});
     }
     std::multimap<std::string, Roots> found;
-    const std::vector<Roots> all = roots_of(lines, function.offsets, function.area, addresses);
-    for (size_t i = 0; i < all.size(); ++i) found.emplace(lines[addresses[i].instruction]->name, all[i]);
+    const std::vector<Roots> all = roots_of(listing, function.area, addresses);
+    for (size_t i = 0; i < all.size(); ++i) found.emplace(listing.lines[addresses[i].instruction]->name, all[i]);
     return found;
 }
 
@@ -475,12 +474,11 @@ void control() {
 }
 
 void odd_input() {
-    CHECK(roots_of({}, {}, kArea, {}).empty());
-    std::vector<std::optional<SassLine>> lines{parse_sass("EXIT")};
-    CHECK(roots_of(lines, {0}, kArea, {{0, 5}}).front().unknown);
+    CHECK(roots_of({}, kArea, {}).empty());
+    CHECK(roots_of(listing_of({0}, {"EXIT"}), kArea, {{0, 5}}).front().unknown);
     for (const char* text : {"LDG.E R0, [", "LDG.E R0, ]", "LDG.E R0, desc[UR4][R2.64+x]", "LDG.E R0, [R999]", "LDG.E R254, [R254]"}) {
-        lines = {parse_sass(text)};
-        if (lines[0]) CHECK(roots_of(lines, {0}, kArea, {{0, 1}}).front().unknown);
+        const Listing listing = listing_of({0}, {text});
+        if (listing.lines[0]) CHECK(roots_of(listing, kArea, {{0, 1}}).front().unknown);
     }
     CHECK(!address_operand(*parse_sass("LDC R0, c[0x0][0x28]"), 0));
     CHECK_EQ(*address_operand(*parse_sass("LDGSTS.E [R9], desc[UR6][R2.64]"), 1), 1u);

@@ -21,17 +21,16 @@ constexpr int kDepth = 32;
 
 class Block {
   public:
-    Block(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects, const std::vector<bool>& begins)
-        : lines_(lines), effects_(effects), begins_(begins) {}
+    explicit Block(const Listing& listing) : listing_(listing) {}
 
     // Before the instruction `at`.
     bool common_predicate(int predicate, size_t at, int depth) const {
         if (predicate == SassLine::kAlways) return true;
-        while (!begins_[at]) {
-            const SassEffect& effect = effects_[--at];
-            if (effect.unknown || !lines_[at]) return false;
+        while (!listing_.begins[at]) {
+            const SassEffect& effect = listing_.effects[--at];
+            if (effect.unknown || !listing_.lines[at]) return false;
             if (!(effect.predicates >> predicate & 1)) continue;
-            const SassLine& line = *lines_[at];
+            const SassLine& line = *listing_.lines[at];
             if (!one_of(line.name, kPredicateResults)) return false;
             if (names(line.operands, 0, predicate) || names(line.operands, 1, predicate)) return made_of_common(line, 2, at, depth);
         }
@@ -44,11 +43,11 @@ class Block {
     }
 
     bool common_register(size_t reg, size_t at, int depth) const {
-        while (!begins_[at]) {
-            const SassEffect& effect = effects_[--at];
-            if (effect.unknown || !lines_[at]) return false;
+        while (!listing_.begins[at]) {
+            const SassEffect& effect = listing_.effects[--at];
+            if (effect.unknown || !listing_.lines[at]) return false;
             if (!effect.registers[reg]) continue;
-            const SassLine& line = *lines_[at];
+            const SassLine& line = *listing_.lines[at];
             if (line.name == "S2R") return unguarded(line) && line.operands.size() == 2 && is_of_block(line.operands[1]);
             return one_of(line.name, kRegisterResults) && made_of_common(line, 1, at, depth);
         }
@@ -77,17 +76,15 @@ class Block {
         return source.size() == 2 && source[1] != 'R' && common_predicate(source[1] - '0', at, depth);
     }
 
-    const std::vector<std::optional<SassLine>>& lines_;
-    const std::vector<SassEffect>& effects_;
-    const std::vector<bool>& begins_;
+    const Listing& listing_;
 };
 
 }  // namespace
 
-bool has_common_guard(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects,
-                      const std::vector<bool>& begins, size_t at) {
-    if (begins.empty() || !lines[at] || lines[at]->guard_uniform || lines[at]->guard == SassLine::kAlways) return false;
-    return Block(lines, effects, begins).common_predicate(lines[at]->guard, at, 0);
+bool has_common_guard(const Listing& listing, size_t at) {
+    const std::optional<SassLine>& line = listing.lines[at];
+    if (listing.begins.empty() || !line || line->guard_uniform || line->guard == SassLine::kAlways) return false;
+    return Block(listing).common_predicate(line->guard, at, 0);
 }
 
 }  // namespace snoopie

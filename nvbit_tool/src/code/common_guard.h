@@ -6,16 +6,13 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <vector>
 
-#include "code/sass.h"
+#include "code/listing.h"
 
 namespace snoopie {
 
 // Of the instruction `at`. Only the basic block is looked at: within it lanes do not come together that ran apart. False for one that
 // always runs.
-bool has_common_guard(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects,
-                      const std::vector<bool>& begins, size_t at);
+bool has_common_guard(const Listing& listing, size_t at);
 
 }  // namespace snoopie

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "code/followed_steps.h"
-#include "code/sass.h"
+#include "code/listing.h"
 #include "code/sass_operands.h"
 
 namespace snoopie::following {
@@ -46,9 +46,9 @@ inline bool goes_to_places(const SassLine& line, const Step& step) { return step
 // An instruction that can hold a place to return to.
 inline bool holds_place(const SassLine& line) { return one_of(line.name, kHolding); }
 
-inline Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects,
-                      const std::vector<Step>& steps, const std::vector<uint32_t>& offsets,
-                      const std::unordered_map<uint32_t, size_t>& at) {
+inline Graph graph_of(const Listing& listing, const std::vector<Step>& steps, const std::unordered_map<uint32_t, size_t>& at) {
+    const auto& lines = listing.lines;
+    const auto& effects = listing.effects;
     Graph graph;
     std::vector<bool> begins(lines.size() + 1, false);
     begins[0] = true;
@@ -111,7 +111,7 @@ inline Graph graph_of(const std::vector<std::optional<SassLine>>& lines, const s
                 continue;
             }
             go(found->second);
-            local = name == "CALL" && calls_within(line, offsets[last], target);
+            local = name == "CALL" && calls_within(line, listing.offsets[last], target);
             if (local) block.calls = graph.block_of[found->second];
         }
         // A lane that waits goes on where its own BSYNC says; the other instructions on which lanes wait let it go on behind them.

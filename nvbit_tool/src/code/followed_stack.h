@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "code/sass.h"
+#include "code/listing.h"
 #include "code/sass_operands.h"
 
 namespace snoopie::following {
@@ -43,8 +43,9 @@ inline bool mentions(std::string_view operand, std::string_view reg) {
 
 // Whether what lies in the stack is written and read at known places alone: its pointer is set when the kernel begins, and nothing is made
 // of it, so that no other address can lead there.
-inline bool has_plain_stack(const std::vector<std::optional<SassLine>>& lines, const std::vector<SassEffect>& effects,
-                            const std::vector<uint32_t>& offsets) {
+inline bool has_plain_stack(const Listing& listing) {
+    const auto& lines = listing.lines;
+    const auto& effects = listing.effects;
     bool begins = true;  // before all branches and accesses
     std::optional<uint32_t> set_until;
     for (size_t i = 0; i < lines.size(); ++i) {
@@ -59,7 +60,7 @@ inline bool has_plain_stack(const std::vector<std::optional<SassLine>>& lines, c
             const bool sets = begins && line.guard == SassLine::kAlways && !line.guard_negated && !effects[i].unknown &&
                               !line.operands.empty() && line.operands[0] == kStackPointer && effects[i].registers.count() == 1;
             if (!sets) return false;
-            set_until = offsets[i];
+            set_until = listing.offsets[i];
         }
         begins = begins && !effects[i].ends_block;
     }

@@ -29,11 +29,10 @@ Interval interval_of(const std::vector<SassEffect>& effects, const std::vector<b
 
 }  // namespace
 
-std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets,
+std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const std::vector<bool>& begins,
                                 const std::vector<PackableAccess>& accesses, size_t most) {
     std::vector<Pack> packs;
-    const std::vector<bool> begins = most > 1 ? block_begins(effects, offsets) : std::vector<bool>();
-    if (begins.empty()) {
+    if (most == 1 || begins.empty()) {
         for (size_t i = 0; i < accesses.size(); ++i) packs.push_back({accesses[i].instruction, {i}});
         return packs;
     }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "code/sass.h"
@@ -31,9 +30,9 @@ struct Pack {
     std::vector<size_t> accesses;  // indices, in order of their instructions; one or more
 };
 
-// `effects` and `offsets`: of all instructions of the function. At most `most` accesses share a call; those that are guarded have one
-// guard.
-std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const std::vector<uint32_t>& offsets,
+// `effects` and `begins`: of all instructions of the function, as in a Listing. At most `most` accesses share a call; those that are
+// guarded have one guard.
+std::vector<Pack> pack_accesses(const std::vector<SassEffect>& effects, const std::vector<bool>& begins,
                                 const std::vector<PackableAccess>& accesses, size_t most);
 
 }  // namespace snoopie

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "code/common_guard.h"
@@ -63,23 +64,25 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
 
 }  // namespace
 
-std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing,
+Listing listing_of(const std::vector<Instruction>& instructions) {
+    std::vector<uint32_t> offsets;
+    std::vector<std::string_view> texts;
+    for (const Instruction& instruction : instructions) {
+        offsets.push_back(instruction.offset);
+        texts.push_back(instruction.sass);
+    }
+    return listing_of(offsets, texts);
+}
+
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, const Listing& listing, ProbePlan& plan, size_t packing,
                                     const std::vector<int>& groups) {
     std::vector<PlannedCall> calls;
-    std::vector<std::optional<SassLine>> lines;
-    std::vector<SassEffect> effects;
-    std::vector<uint32_t> offsets;
-    for (const Instruction& instruction : instructions) {
-        const std::optional<SassLine>& line = lines.emplace_back(parse_sass(instruction.sass));
-        effects.push_back(line ? effect_of(*line) : SassEffect());
-        offsets.push_back(instruction.offset);
-    }
     std::vector<PackableAccess> accesses;
     std::vector<size_t> probes;
     for (size_t i = 0; i < plan.probes.size(); ++i) {
         const Probe& probe = plan.probes[i];
         const size_t at = plan.sites[probe.site].instruction;
-        const std::optional<SassLine>& line = lines[at];
+        const std::optional<SassLine>& line = listing.lines[at];
         if (probe.kind != Probe::Kind::registers || !line || line->guard_uniform) {
             calls.push_back({at, {i}});
             continue;
@@ -93,7 +96,7 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
         plan.probes[i].guarded = accesses.back().guarded();
         probes.push_back(i);
     }
-    for (const Pack& pack : pack_accesses(effects, offsets, accesses, packing)) {
+    for (const Pack& pack : pack_accesses(listing.effects, listing.begins, accesses, packing)) {
         // What the probe of a pack can be told is limited: any part of the pack can be called where all of it could.
         PlannedCall call;
         std::set<int> pairs;
@@ -116,10 +119,9 @@ std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions
     // One by itself comes before its own instruction, whose guard its probe takes.
     for (PlannedCall& call : calls)
         if (call.probes.size() == 1) call.instruction = plan.sites[plan.probes[call.probes.front()].site].instruction;
-    const std::vector<bool> begins = block_begins(effects, offsets);
     for (PlannedCall& call : calls) {
-        const std::optional<SassLine>& line = lines[call.instruction];
-        if (!line || !has_common_guard(lines, effects, begins, call.instruction)) continue;
+        const std::optional<SassLine>& line = listing.lines[call.instruction];
+        if (!line || !has_common_guard(listing, call.instruction)) continue;
         const bool same = line->guard == call.guard && line->guard_negated == call.guard_negated;
         call.guard_common = same && std::all_of(call.probes.begin(), call.probes.end(), [&](size_t i) { return plan.probes[i].guarded; });
     }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "code/listing.h"
 #include "code/opcode.h"
-#include "code/sass.h"
 
 namespace snoopie {
 
@@ -83,9 +83,11 @@ struct ProbePlan {
 // The sites and their probes. `tensor_maps`: whether tensor maps can be decoded on this driver and GPU.
 ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps);
 
-// The calls, for the plan's probes. `packing`: at most so many accesses share one. `groups`: of each probe, see PackableAccess; empty = all
-// are of one.
-std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, ProbePlan& plan, size_t packing,
+Listing listing_of(const std::vector<Instruction>& instructions);
+
+// The calls, for the plan's probes. `listing`: of these instructions. `packing`: at most so many accesses share a call. `groups`: of each
+// probe, see PackableAccess; empty = all are of one.
+std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, const Listing& listing, ProbePlan& plan, size_t packing,
                                     const std::vector<int>& groups = {});
 
 }  // namespace snoopie

@@ -23,17 +23,14 @@ using State = std::vector<Id>;
 // Only the registers that can get into the wanted ones are followed.
 class Flow {
   public:
-    Flow(const std::vector<std::optional<SassLine>>& lines, const std::vector<uint32_t>& offsets, const std::optional<ParameterArea>& area,
-         std::vector<size_t> wanted)
-        : places_(places_of(offsets)) {
-        std::vector<SassEffect> effects;
-        for (const auto& line : lines) {
-            effects.push_back(line ? effect_of(*line) : SassEffect());
-            if (!line || effects.back().anywhere) return;  // control can go to places that are not known
-        }
-        Translator translator(area, places_, has_plain_stack(lines, effects, offsets), &values_);
-        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], effects[i]));
-        graph_ = graph_of(lines, effects, steps_, offsets, places_);
+    Flow(const Listing& listing, const std::optional<ParameterArea>& area, std::vector<size_t> wanted)
+        : places_(places_of(listing.offsets)) {
+        const auto& lines = listing.lines;
+        // Control can go to places that are not known.
+        if (listing.begins.empty() || !std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.has_value(); })) return;
+        Translator translator(area, places_, has_plain_stack(listing), &values_);
+        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], listing.effects[i]));
+        graph_ = graph_of(listing, steps_, places_);
         for (const Block& block : graph_->blocks)
             for (const auto& holds_place : {block.returns_by, block.waits_by})
                 if (holds_place) wanted.push_back(*holds_place);
@@ -406,8 +403,9 @@ std::optional<size_t> address_operand(const SassLine& line, size_t reference) {
     return std::nullopt;
 }
 
-std::vector<Roots> roots_of(const std::vector<std::optional<SassLine>>& lines, const std::vector<uint32_t>& offsets,
-                            const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses) {
+std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area,
+                            const std::vector<AddressOperand>& addresses) {
+    const std::vector<std::optional<SassLine>>& lines = listing.lines;
     std::vector<Roots> results(addresses.size());
     if (lines.empty() || addresses.empty() || !area) return results;
     std::vector<std::optional<Address>> parsed;
@@ -424,7 +422,7 @@ std::vector<Roots> roots_of(const std::vector<std::optional<SassLine>>& lines, c
         registers.insert(registers.end(), address->low.begin(), address->low.end());
         registers.insert(registers.end(), address->high.begin(), address->high.end());
     }
-    Flow flow(lines, offsets, area, registers);
+    Flow flow(listing, area, registers);
     flow.visit([&](size_t instruction, const State& state) {
         const auto found = wanted.find(instruction);
         if (found == wanted.end()) return;

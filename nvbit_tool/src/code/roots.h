@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "code/sass.h"
+#include "code/listing.h"
 
 namespace snoopie {
 
@@ -49,9 +49,7 @@ struct AddressOperand {
 // The `reference`-th of the instruction's operands that are addresses, in the order in which it names them; none if it has no such.
 std::optional<size_t> address_operand(const SassLine& line, size_t reference);
 
-// `lines`: the instructions of the function, none where one could not be parsed; `offsets`: where they are. `area`: none for a function
-// that is called, which knows none of its registers. One result for each address.
-std::vector<Roots> roots_of(const std::vector<std::optional<SassLine>>& lines, const std::vector<uint32_t>& offsets,
-                            const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses);
+// `area`: none for a function that is called, which knows none of its registers. One result for each address.
+std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses);
 
 }  // namespace snoopie

@@ -165,26 +165,20 @@ std::string read_module(CUcontext context, CUfunction function) {
 }
 
 // What the address of each probe of a kernel is made from; unknown where that cannot be told.
-std::vector<Roots> roots_of_probes(const std::vector<Instruction>& instructions, const ProbePlan& plan, const ParameterArea& area) {
-    std::vector<std::optional<SassLine>> lines;
-    std::vector<uint32_t> offsets;
-    for (const Instruction& instruction : instructions) {
-        lines.push_back(parse_sass(instruction.sass));
-        offsets.push_back(instruction.offset);
-    }
+std::vector<Roots> roots_of_probes(const Listing& listing, const ProbePlan& plan, const ParameterArea& area) {
     std::vector<AddressOperand> operands;
     std::vector<size_t> probes;
     for (size_t i = 0; i < plan.probes.size(); ++i) {
         const Probe& probe = plan.probes[i];
         const size_t at = plan.sites[probe.site].instruction;
         // What is not measured is counted wherever it goes.
-        if (probe.kind == Probe::Kind::executed || !lines[at]) continue;
-        const auto operand = address_operand(*lines[at], probe.reference);
+        if (probe.kind == Probe::Kind::executed || !listing.lines[at]) continue;
+        const auto operand = address_operand(*listing.lines[at], probe.reference);
         if (!operand) continue;
         operands.push_back({at, *operand});
         probes.push_back(i);
     }
-    std::vector<Roots> found = roots_of(lines, offsets, area, operands);
+    std::vector<Roots> found = roots_of(listing, area, operands);
     std::vector<Roots> roots(plan.probes.size());
     for (size_t i = 0; i < found.size(); ++i) roots[probes[i]] = std::move(found[i]);
     return roots;
@@ -346,6 +340,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     std::vector<Instruction> instructions;
     for (Instr* instr : instrs) instructions.push_back(describe(instr));
     ProbePlan plan = plan_probes(instructions, tensor_maps_);
+    const Listing listing = listing_of(instructions);
 
     FunctionDescription description;
     description.name = nvbit_get_func_name(handle, function, false);
@@ -360,8 +355,8 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     }
     const auto parameters = module.parameters.find(description.mangled);
     const bool finds_roots = finds_roots_ && description.kernel && parameters != module.parameters.end();
-    const std::vector<Roots> roots = finds_roots ? roots_of_probes(instructions, plan, parameters->second.area) : std::vector<Roots>();
-    plan.calls = plan_calls(instructions, plan, packing_, groups_of(roots));
+    const std::vector<Roots> roots = finds_roots ? roots_of_probes(listing, plan, parameters->second.area) : std::vector<Roots>();
+    plan.calls = plan_calls(instructions, listing, plan, packing_, groups_of(roots));
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
         SiteDescription site{
