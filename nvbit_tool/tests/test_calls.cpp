@@ -1,4 +1,5 @@
 // Driver calls, simulated: what is added up of them, by whom, and when it is in the trace.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -234,7 +235,11 @@ void deltas() {
 void beat() {
     Program program;
     program.call(kFree, kContext0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2 * CallTotals::kBeatMilliseconds + TraceWriter::kBlockMilliseconds));
+    test::await([&] {
+        const std::vector<Table> tables = test::tables_on_disk(program.file.path());
+        const auto has = [&](Table table) { return std::find(tables.begin(), tables.end(), table) != tables.end(); };
+        return has(Table::call_totals) && has(Table::strings);
+    });
     program.texts = strings(program.file);
     CHECK_EQ(program.sum(kFree)["calls"], 1u);
     program.end();

@@ -20,9 +20,11 @@
 #include "trace_file.h"
 
 using namespace snoopie;
+using test::await;
 using test::Block;
 using test::get;
 using test::read;
+using test::tables_on_disk;
 using test::TemporaryFile;
 
 namespace {
@@ -102,13 +104,6 @@ void many_threads_and_blocks() {
     CHECK_EQ(functions, 4u * kRows);
 }
 
-// Waits until something has come about, on a busy machine also for long.
-template <class Condition>
-void await(Condition has_come) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!has_come() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-}
-
 off_t size_of(const std::string& path) {
     struct stat info;
     return stat(path.c_str(), &info) == 0 ? info.st_size : 0;
@@ -142,7 +137,6 @@ void killed() {
     CHECK(size_of(file.path()) > 0);
 }
 
-// A child that was forked, and says twice at its end that the file is not its own.
 // Rows that follow a footer take its place; whenever the process ends, the file ends with one.
 void whole_from_the_checkpoint() {
     const TemporaryFile file;
@@ -153,7 +147,7 @@ void whole_from_the_checkpoint() {
     CHECK_EQ(read(file.path()).back().content, "{\"footer\":1}");
 
     writer.append(FreeRow{1, 2});
-    std::this_thread::sleep_for(std::chrono::milliseconds(TraceWriter::kBlockMilliseconds + 200));
+    await([&] { return tables_on_disk(file.path()).size() == 4; });
     CHECK_EQ(read(file.path()).size(), 4u);
     CHECK_EQ(read(file.path())[2].table, static_cast<uint32_t>(Table::frees));
     CHECK_EQ(read(file.path()).back().content, "{\"footer\":1}");
@@ -169,6 +163,7 @@ void whole_from_the_checkpoint() {
     CHECK_EQ(blocks.back().content, "{\"footer\":\"a longer one\"}");
 }
 
+// A child that was forked, and says twice at its end that the file is not its own.
 void forked() {
     const TemporaryFile file;
     TraceWriter writer(file.fd(), "{}", {});

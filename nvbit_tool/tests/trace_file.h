@@ -4,16 +4,19 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "check.h"
 #include "trace/crc32.h"
+#include "trace/schema.h"
 
 namespace test {
 
@@ -58,6 +61,27 @@ inline std::vector<Block> read(const std::string& path) {
         at += 56 + block.data_size;
     }
     return blocks;
+}
+
+// The tables of the blocks that are whole, of a file that may be written meanwhile.
+inline std::vector<snoopie::Table> tables_on_disk(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    std::vector<snoopie::Table> tables;
+    for (size_t at = 0; at + 56 <= bytes.size();) {
+        const uint64_t end = at + 56 + get<uint64_t>(bytes, at + 32);
+        if (end > bytes.size()) break;
+        tables.push_back(static_cast<snoopie::Table>(get<uint32_t>(bytes, at + 12)));
+        at = end;
+    }
+    return tables;
+}
+
+// Waits until something has come about, on a busy machine also for long.
+template <class Condition>
+void await(Condition has_come) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!has_come() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 class TemporaryFile {
