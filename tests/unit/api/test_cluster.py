@@ -126,7 +126,7 @@ def test_results_equal_the_local_ones(address: str, name: str, tmp_path: Path) -
         path = TraceBuilder(2).write(tmp_path / "t.zst")
     local, remote = snoopie.load(path), snoopie.load(path, scheduler=address)
     assert [str(path) for path in remote.paths] == [str(path) for path in local.paths]
-    # Every answer of every view where all kinds of traffic are together and few; of the others, all answers of the whole.
+    # Every answer of every view where all kinds of traffic are together; of the others, all answers of the whole.
     for number, (own, other) in enumerate(zip(views(local), views(remote), strict=True)):
         few = number > 0 and name != "mixed"
         for (answer, expected), (_, found) in zip(answers(own, few=few), answers(other, few=few), strict=True):
