@@ -24,6 +24,7 @@ VIEWS = (
     View("communication", "Communication", ":material/hub:"),
     View("timeline", "Timeline", ":material/view_timeline:"),
     View("source", "Source", ":material/code:", "Code"),
+    View("flame", "Flame graph", ":material/local_fire_department:", "Code"),
     View("kernels", "Kernels", ":material/memory:", "Code"),
     View("launches", "Launches", ":material/rocket_launch:", "Code"),
     View("objects", "Objects", ":material/data_array:", "Code"),

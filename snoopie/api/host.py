@@ -7,11 +7,13 @@ import pandas as pd
 from snoopie.analysis.host import calls, copies, launches
 from snoopie.analysis.host.copies import Order
 from snoopie.analysis.host.launches import Order as LaunchOrder
+from snoopie.analysis.source import flame
 from snoopie.analysis.traffic import collectives
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
 from snoopie.api.time import TimeMethods
+from snoopie.errors import UsageError
 
 
 class HostMethods(TimeMethods, StackMethods):
@@ -37,6 +39,21 @@ class HostMethods(TimeMethods, StackMethods):
         table = launches.by_stack(self.launches, self._sums("launch"))
         table.insert(1, "source", self.stack_label(table["stack"]))
         return table
+
+    def flame_tree(self, value: _counts.Value = "bytes") -> pd.DataFrame:
+        """parent depth kind name file line ``value``: the tree of a flame graph. Below the root, which is all: the
+        functions that called one another on the host (``kind`` python or host), the kernel, the source line, the owner
+        of the memory. A parent comes before its children, of which those with most come first; ``parent`` is a row, -1
+        for the root. UsageError for another value.
+        """
+        if value not in _counts.VALUES:
+            raise UsageError(f"there is no value {value}", f"choose {', '.join(_counts.VALUES)}")
+        keys = ("kernel", "file", "line", "owner")
+        own = self._sums(*keys, "launch")
+        stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
+        sums = _counts.plain(_counts.settled(own.assign(stack=stack), ["stack", *keys], [value]))
+        kernels = self.functions.loc[self.functions["kernel"], "name"]
+        return flame.tree(sums, value, self.stacks, self._frame_places, kernels, self.label)
 
     def by_copy(self) -> pd.DataFrame:
         """from to (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""

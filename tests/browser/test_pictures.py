@@ -27,6 +27,7 @@ SHOWN = {
     "overview": ("ring-4gpu.zst", ""),
     "communication": ("allreduce-4gpu", ""),
     "source": ("jacobi-2gpu.zst", ""),
+    "flame": ("allreduce-4gpu", ""),
     "kernels": ("jacobi-2gpu.zst", ""),
     "launches": ("jacobi-2gpu.zst", ""),
     "sites": ("halo-4gpu", ""),

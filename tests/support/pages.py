@@ -16,7 +16,8 @@ from visualizer import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
-VIEWS = [view.name for view in pages.VIEWS]
+TITLES = {view.name: view.title for view in pages.VIEWS}
+VIEWS = [*TITLES]
 PATIENCE = 600  # seconds, for a machine that is busy with something else
 
 # Each AppTest looks for components in what all installed packages say of themselves: longer than most pages take.

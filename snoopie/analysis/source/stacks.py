@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.errors import UsageError
 from snoopie.trace.tables import Ints
@@ -22,8 +23,8 @@ _MODULES = re.compile(
     r"^(?:libcuda|libcudart|libnccl|libtorch|libc10|libc|libpthread|ld-linux.*|libstdc\+\+|libgcc_s|libffi|libpython.*)"
     r"(?:[-_.].*)?\.so(?:\..*)?$"
 )
-# Functions of the runtime and of the driver, also where they are linked into the program.
-_RUNTIME = re.compile(r"^_*(?:cuda[A-Z]|cu[A-Z]|libcudart_static|cudart::|nccl[A-Z])")
+# Functions of the runtime and of the driver, also where they are linked into the program, and nvcc's own for a launch.
+_RUNTIME = re.compile(r"^_*(?:cuda[A-Z]|cu[A-Z]|libcudart_static|cudart::|nccl[A-Z]|device_stub__)")
 
 
 def frames_of(stacks: pd.DataFrame, stack: int) -> list[int]:
@@ -98,15 +99,26 @@ def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
     return pd.Series(found, index=wanted.index, dtype="str")
 
 
+def is_library(file: str) -> bool:
+    """Whether a source file is of a library, by its path."""
+    return _LIBRARIES.search(file) is not None
+
+
+def is_runtime(places: pd.DataFrame, kernels: Iterable[str] = ()) -> NDArray[np.bool_]:
+    """Of each row of `places` whether it is a function of the CUDA runtime, the driver or NCCL, or one that the
+    compiler made to launch one of the ``kernels``, whose name it has. No function of Python is."""
+    module = places["module"].str.split("/").str[-1]
+    return ~places["python"].to_numpy(bool) & (
+        places["function"].isin(list(kernels)).to_numpy(bool)
+        | places["function"].str.match(_RUNTIME).to_numpy(bool)
+        | module.str.match(r"libcuda|libnccl").to_numpy(bool)
+    )
+
+
 def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, Ints]:
     """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
-    file, function, module = (places[name] for name in ("file", "function", "module"))
-    name = module.str.split("/").str[-1]
-    runtime = (
-        function.isin(kernels).to_numpy(bool)
-        | function.str.match(_RUNTIME).to_numpy(bool)
-        | name.str.match(r"libcuda|libnccl").to_numpy(bool)
-    )
+    file, name = places["file"], places["module"].str.split("/").str[-1]
+    runtime = is_runtime(places, kernels)
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
     own = (file != "").to_numpy() & ~runtime & ~library
     rank = np.where(own, 2, np.where(runtime, 0, 1))

@@ -58,6 +58,7 @@ ANSWERS: dict[str, Callable[[Trace], Any]] = {
 }
 ANALYSES = """
     by_kernel by_file file_tree by_line by_site by_operation by_launch by_collective by_copy single_copies not_measured
+    flame_tree
 """
 TABLES = "processes gpus sets places links functions lines sites launches copies collectives objects"
 

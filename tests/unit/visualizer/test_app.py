@@ -14,7 +14,7 @@ from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder, without
 from tests.support.nsys_export import Export
-from tests.support.pages import APP, PATIENCE, ROOT, VIEWS, metrics, said, start, view
+from tests.support.pages import APP, PATIENCE, ROOT, TITLES, VIEWS, metrics, said, start, view
 from visualizer.look import theme
 
 
@@ -22,7 +22,7 @@ from visualizer.look import theme
 def test_every_view(monkeypatch: pytest.MonkeyPatch, ring_path: Path, name: str) -> None:
     app = view(monkeypatch, name, ring_path)
     assert not app.exception
-    assert app.header[0].value.lower() == name
+    assert app.header[0].value == TITLES[name]
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -62,7 +62,7 @@ SAMPLES = sorted(
 def test_every_view_of_a_sample(monkeypatch: pytest.MonkeyPatch, name: str, sample: Path) -> None:
     app = view(monkeypatch, name, sample)
     assert not app.exception
-    assert app.header[0].value.lower() == name
+    assert app.header[0].value == TITLES[name]
 
 
 def test_overview(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

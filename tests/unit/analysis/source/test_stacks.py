@@ -10,38 +10,7 @@ import pytest
 
 import snoopie
 from snoopie.errors import CorruptError, UsageError
-from tests.support.encoder import TraceBuilder
-
-
-class Program:
-    """Builds a trace with stacks: each frame is a module, an address and its symbols."""
-
-    def __init__(self) -> None:
-        self.builder = TraceBuilder(2)
-        self.modules: dict[str, int] = {}
-        self.frames = 0
-
-    def frame(self, module: str, *symbols: tuple[str, str, int], code: str = "") -> int:
-        """A frame with (function, file, line) of each level; of Python where the module is ""."""
-        self.frames += 1
-        if module and module not in self.modules:
-            self.modules[module] = self.builder.add("modules", path=self.builder.string(module))
-        address = 0x1000 * self.frames if module else 0
-        frame = self.builder.add("frames", module=self.modules.get(module, 0), address=address)
-        for level, (function, file, line) in enumerate(symbols):
-            texts = {"function": self.builder.string(function), "file": self.builder.string(file)}
-            self.builder.add("symbols", frame=frame, level=level, line=line, code=self.builder.string(code), **texts)
-        return frame
-
-    def stack(self, *frames: int) -> int:
-        """The stack with these frames, innermost first."""
-        caller = 0
-        for frame in reversed(frames):
-            caller = self.builder.add("stacks", frame=frame, caller=caller)
-        return caller
-
-    def load(self, folder: Path) -> snoopie.Trace:
-        return snoopie.load(self.builder.write(folder / "stacks.zst"))
+from tests.support.call_stacks import Program
 
 
 def test_the_frames_of_a_stack(tmp_path: Path) -> None:
@@ -172,3 +141,20 @@ def test_a_circle_is_refused(tmp_path: Path) -> None:
     program.builder.add("stacks", frame=frame, caller=1)
     with pytest.raises(CorruptError, match="circle"):
         program.load(tmp_path)
+
+
+def test_a_python_function_may_have_a_kernels_name(tmp_path: Path) -> None:
+    program = Program()
+    program.builder.function("add")
+    stack = program.stack(
+        program.frame("", ("add", "/home/u/add.py", 7)), program.frame("", ("main", "/home/u/m.py", 1))
+    )
+    trace = program.load(tmp_path)
+    assert trace.stack_label([stack]).tolist() == ["add.py:7 add"]
+
+
+def test_what_the_compiler_makes_of_a_launch_is_nobodys_own(tmp_path: Path) -> None:
+    program = Program()
+    stub = program.frame("/home/u/app", ("__device_stub__Z5relaxPKfPfiii", "", 0))
+    stack = program.stack(stub, program.frame("/home/u/app", ("main", "", 0)))
+    assert program.load(tmp_path).stack_label([stack]).tolist() == ["main"]
