@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snoopie.analysis.time import timeline
-from snoopie.analysis.traffic.counts import Value
 from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.analysis.traffic.values import Value
 from snoopie.api.memory import MemoryMethods
 from snoopie.api.source import SourceMethods
 from snoopie.api.time import TimeMethods

@@ -1,63 +1,40 @@
 """snoopie calls: what the program asked of the CUDA driver; also while it runs."""
 
+from __future__ import annotations
+
 import argparse
-import contextlib
 import datetime
 import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pandas as pd
-
-from snoopie.analysis.host import calls
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
-from snoopie.errors import TruncatedError, UsageError
-from snoopie.joined.tables import Tables
-from snoopie.trace.growing import Growing
+from snoopie.errors import UsageError
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.cli.call_sums import Live, Sums
 
 DESCRIPTION = (
     "The program's CUDA driver calls: how often, how long they took its threads, and which failed. Times are host "
     "times: an asynchronous call returns before its work is done."
 )
 
-# The sums behind all tables, and what distinguishes their rows.
-_TABLES = ("call_totals", "call_times", "call_errors")
-_TOTALS = ("process", "thread", "gpu", "call", "kernel", "direction")
-_TIMES = ("process", "thread", "gpu", "call")
-
-
-class Sums:
-    """The calls of some processes, to which more can be added."""
-
-    def __init__(self, tables: Trace | Tables) -> None:
-        self.label = tables.label
-        self.totals = calls.summarise(tables.call_totals, _TOTALS)
-        self.times = calls.summarise_times(tables.call_times, _TIMES)
-        self.errors = calls.summarise_errors(tables.call_errors, _TIMES)
-
-    def add(self, more: "Sums") -> None:
-        """Adds what came later, whose processes and GPUs have the same numbers."""
-        self.label = more.label
-        self.totals = calls.merge([self.totals, more.totals], _TOTALS)
-        self.times = calls.merge_times([self.times, more.times], _TIMES)
-        self.errors = calls.merge_errors([self.errors, more.errors], _TIMES)
-
-
 _BY: dict[str, Callable[[Sums], pd.DataFrame]] = {
-    "call": lambda sums: calls.by_call(sums.totals, sums.times, sums.label, ["call"]),
-    "kernel": lambda sums: calls.by_kernel(sums.totals, sums.label),
-    "direction": lambda sums: calls.by_direction(sums.totals, sums.label),
-    "thread": lambda sums: calls.by_call(sums.totals, sums.times, sums.label, ["process", "thread"]),
-    "error": lambda sums: calls.by_error(sums.errors, sums.label),
+    "call": lambda sums: sums.by_call("call"),
+    "kernel": lambda sums: sums.by_kernel(),
+    "direction": lambda sums: sums.by_direction(),
+    "thread": lambda sums: sums.by_call("process", "thread"),
+    "error": lambda sums: sums.by_error(),
 }
 # What is printed after the calls where nothing was chosen, each under its title.
 _BESIDE = {"kernel": "Launches", "direction": "Copies", "error": "Errors"}
@@ -93,6 +70,8 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.cli.call_sums import Sums
+
     if arguments.live is not None:
         if arguments.scheduler or arguments.scheduler_file:
             raise UsageError("--live reads the traces itself", "leave out the scheduler, or --live")
@@ -144,55 +123,6 @@ def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
 # --- While the program runs ---
 
 
-class Live:
-    """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
-
-    def __init__(self, sources: Iterable[Path]) -> None:
-        self._sources = list(sources)
-        self._processes: dict[Path, Growing] = {}
-        self.sums: Sums | None = None
-
-    @property
-    def running(self) -> int:
-        """How many of the processes have not ended."""
-        return sum(not process.ended for process in self._processes.values())
-
-    @property
-    def known(self) -> int:
-        """How many processes there are or were."""
-        return len(self._processes)
-
-    def look(self) -> bool:
-        """Reads what is new. Returns whether more can come."""
-        self._find()
-        # Asked first: what a process wrote before it was gone is then there to be read.
-        more = not self._processes or self.running > 0
-        for process in self._processes.values():
-            process.advance()
-        if self._processes:
-            new = Sums(Tables(list(self._processes.values())))
-            if self.sums is None:
-                self.sums = new
-            else:
-                self.sums.add(new)
-        return more and (not self._processes or any(process.footer is None for process in self._processes.values()))
-
-    def close(self) -> None:
-        """Closes the files."""
-        for process in self._processes.values():
-            process.close()
-
-    def _find(self) -> None:
-        for source in self._sources:
-            for path in sorted(source.glob("*.zst")) if source.is_dir() else [source]:
-                real = path.resolve()
-                if real in self._processes:
-                    continue
-                # A file whose header is still being written is for the next time.
-                with contextlib.suppress(TruncatedError):
-                    self._processes[real] = Growing(path, _TABLES)
-
-
 class _Screen(StringIO):
     """What is to be drawn on a terminal."""
 
@@ -201,6 +131,8 @@ class _Screen(StringIO):
 
 
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
+    from snoopie.cli.call_sums import Live
+
     live = Live(sources)
     try:
         while True:

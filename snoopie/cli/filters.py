@@ -1,15 +1,19 @@
 """Options that several commands share and that keep only a part of a trace: those of the app's sidebar."""
 
+from __future__ import annotations
+
 import argparse
 import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from snoopie.analysis.traffic.places import named_place
-from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
 from snoopie.words import units
 from snoopie.words.names import choose_kernels
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 # The option by which `Trace.select` is given each of its arguments.
 _OPTIONS = {
@@ -91,6 +95,8 @@ def _given(arguments: argparse.Namespace) -> list[str]:
 
 
 def _places(trace: Trace, names: Iterable[str] | None) -> list[int] | None:
+    from snoopie.analysis.traffic.places import named_place
+
     return None if names is None else [named_place(trace.places, name) for name in names]
 
 

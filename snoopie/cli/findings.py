@@ -1,18 +1,21 @@
 """snoopie findings: what to look at first, and what to do about it."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from snoopie.analysis.findings.numbers import said
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import clean, json_rows, json_value, print_next
 from snoopie.cli.traffic import print_losses
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Which traffic between GPUs is expensive, by rules with documented thresholds (docs/findings.md): the line, pair,"
@@ -45,6 +48,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _print(finding: dict[Any, Any]) -> None:
+    from snoopie.analysis.findings.numbers import said
+
     about = "≈ " if finding["estimated"] else ""
     print(clean(f"{finding['severity'].upper()}: {about}{finding['title']}"))
     lines = [

@@ -1,17 +1,21 @@
 """snoopie info: what a trace holds, and what it does not."""
 
+from __future__ import annotations
+
 import argparse
 import datetime
 import sys
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from snoopie.analysis import losses
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import print_not_measured
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
 
@@ -49,6 +53,8 @@ def _section(title: str, table: pd.DataFrame) -> None:
 
 
 def _not_measured(unmeasured: pd.DataFrame) -> None:
+    from snoopie.analysis import losses
+
     ran = losses.that_ran(unmeasured)
     if len(ran):
         print_not_measured(ran)
@@ -94,6 +100,8 @@ def _links(trace: Trace) -> pd.DataFrame:
 
 
 def _settings(trace: Trace) -> pd.DataFrame:
+    import pandas as pd
+
     table = pd.DataFrame(trace.settings).astype(object)
     table.insert(0, "process", trace.processes.index)
     # Most runs give all processes the same settings, but for the file's name, which `Processes` identifies anyway.

@@ -1,20 +1,23 @@
 """snoopie memory: where the memory went."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from snoopie.analysis.memory import usage as _usage
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import json_rows, print_next, print_table
 from snoopie.errors import UsageError
 from snoopie.files import check_free
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Memory use over time by device and kind, allocations at the peak by call stack, and leaks. Each process and "
@@ -91,6 +94,8 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
 
 
 def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
+    import pandas as pd
+
     known = agreement[agreement["used"] >= 0]
     groups = known.groupby(["process", "device"])
     peaks = known.loc[groups["used"].idxmax()].assign(sample="peak")
@@ -100,6 +105,8 @@ def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
 
 
 def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
+    from snoopie.analysis.memory import usage
+
     table = trace.memory_watermark(arguments.device, arguments.process, total=arguments.total)
     first = int(trace.processes["start_ns"].min())
     if len(table) == 0:
@@ -110,7 +117,7 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
         peak, time = int(live["peak"].iloc[0]), int(live["time"].iloc[0]) - first
         whose = (
             "all processes and devices"
-            if process == _usage.ALL
+            if process == usage.ALL
             else f"process {process} on {device}"
             if len(trace.processes) > 1
             else device
@@ -120,8 +127,10 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
 
 
 def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
+    from snoopie.analysis.memory import usage
+
     table = trace.leaks(arguments.device, arguments.process)
-    if not (table["state"] == _usage.NEVER_FREED).any() and trace.complete:
+    if not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
         print("No leaks: every allocation was freed, or lives until the program's end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
@@ -149,6 +158,8 @@ def _print_first(table: pd.DataFrame) -> None:
 def _as_json(
     trace: Trace, parts: list[str], arguments: argparse.Namespace, logged: pd.DataFrame | None
 ) -> dict[str, Any]:
+    from snoopie.analysis.memory import usage
+
     where = (arguments.device, arguments.process)
     tables = {
         "usage": lambda: trace.memory_usage(*where),
@@ -158,7 +169,7 @@ def _as_json(
     result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
     for part in parts:
         table = tables[part]()
-        result[part] = [row | {"process": None} if row["process"] == _usage.ALL else row for row in json_rows(table)]
+        result[part] = [row | {"process": None} if row["process"] == usage.ALL else row for row in json_rows(table)]
         if part == "usage":
             result["agreement"] = json_rows(trace.memory_agreement(*where))
     if logged is not None:

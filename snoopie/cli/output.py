@@ -1,17 +1,20 @@
 """Tables and commands as text: aligned for people, cut to the width of a terminal, whole and plain in a pipe."""
 
+from __future__ import annotations
+
 import math
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pandas as pd
-
-from snoopie.analysis import losses
+from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
@@ -25,7 +28,7 @@ def clean(text: object) -> str:
 
 def in_shell_words(text: str) -> str:
     """A sentence of the reader, which names remedies in Python, for someone at a shell."""
-    return clean(losses.in_shell_words(text))
+    return clean(remedies.in_shell_words(text))
 
 
 def is_terminal(stream: TextIO) -> bool:

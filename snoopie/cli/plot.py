@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snoopie.analysis.traffic.counts import VALUES
 from snoopie.analysis.traffic.reading import INITIATED, READINGS
+from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import print_next

@@ -1,17 +1,20 @@
 """snoopie stats: traffic by pair of GPUs, kernel, source line or instruction; copies and collectives."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import json_rows, json_value, print_next
 from snoopie.cli.traffic import TABLES, print_beside_traffic, print_losses, print_traffic
 from snoopie.errors import UsageError
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = "Traffic between GPUs. Issued: the GPU that executed the access, and the GPU that owns the memory."
 
@@ -46,6 +49,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _not_filtered(trace: Trace, arguments: argparse.Namespace) -> list[str]:
     """Which options do not apply to what is printed."""
+    from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
+
     beside = arguments.by == "pair"
     sentences = []
     if len(trace.collectives) and (beside or arguments.by == "collective"):

@@ -1,16 +1,19 @@
 """snoopie summary: how busy each GPU and the copies were, and with what."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from snoopie.analysis.selection import LAUNCHES_BY
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces, natural
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import clean, in_shell_words, print_next, print_table
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the"
@@ -27,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.analysis.selection import LAUNCHES_BY
+
     trace = select(load_traces(arguments), arguments)
     if arguments.json:
         json.dump(as_json(trace), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,15 +1,18 @@
 """Who moved how much, as tables for people."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import pandas as pd
-
-from snoopie.analysis import losses
-from snoopie.api.trace import Trace
 from snoopie.cli.output import in_shell_words, print_table
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 # What `stats --by` sums up: keyword → the trace's table.
 TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
@@ -80,6 +83,8 @@ def _loads(trace: Trace) -> bool:
 
 def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
     """Print what the accesses of kernels do not show, each under its title: copies, collectives, what was missed."""
+    from snoopie.analysis import losses
+
     stream = stream or sys.stdout
     if len(trace.copies):
         print("\nCopies that the host started", file=stream)

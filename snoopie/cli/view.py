@@ -1,15 +1,20 @@
 """snoopie view: traces in the app."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import snoopie
-from snoopie.analysis.source.lines import Mapping
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
+
+if TYPE_CHECKING:
+    from snoopie.analysis.source.lines import Mapping
 
 DESCRIPTION = "Open traces in the app, in a web browser on this machine. Ctrl-C ends it."
 DEFAULT_PORT = 8501
@@ -48,6 +53,8 @@ def _port(text: str) -> int:
 
 
 def _mapping(text: str) -> Mapping:
+    from snoopie.analysis.source.lines import Mapping
+
     try:
         return Mapping.parse(text)
     except SnoopieError as error:

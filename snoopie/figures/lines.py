@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from snoopie.analysis.traffic.counts import VALUES
+from snoopie.analysis.traffic.values import VALUES
 from snoopie.errors import UsageError
 from snoopie.figures import colours
 from snoopie.figures.matrix import BYTES, named

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from snoopie.words import units
 
 
@@ -58,7 +56,8 @@ class Kind(Enum):
 
     def say(self, value: object) -> str:
         """A value for people. What is negative where nothing can be is not known."""
-        if isinstance(value, np.generic):
+        # numpy's numbers are none of Python's
+        if hasattr(value, "item"):
             value = value.item()
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             return units.NOTHING

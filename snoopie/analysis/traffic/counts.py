@@ -10,18 +10,16 @@ of every sum, and `settled` scales and rounds at the very end, so that the order
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from snoopie.analysis.traffic.reading import Reading, ends
+from snoopie.analysis.traffic.values import VALUES as VALUES
+from snoopie.analysis.traffic.values import Value as Value
 from snoopie.joined.gpus import label
 from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
-
-Value = Literal["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
-
-VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "wire_units", "wire_bytes")
 
 
 def joined(tables: Tables) -> pd.DataFrame:
