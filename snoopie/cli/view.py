@@ -12,6 +12,7 @@ import snoopie
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
+from snoopie.extras import need
 
 if TYPE_CHECKING:
     from snoopie.analysis.source.lines import Mapping
@@ -62,15 +63,20 @@ def _mapping(text: str) -> Mapping:
 
 
 def find_app() -> Path:
-    """The app's entry point, which stands beside the package in a checkout and where it is installed."""
-    app = Path(snoopie.__file__).resolve().parents[1] / "visualizer" / "app.py"
-    if not app.is_file():
-        raise SnoopieError(f"the app is not at {app}", "install the package again: pip install --force-reinstall .")
-    return app
+    """The app's entry point: in the package where it is installed, beside it in a checkout."""
+    package = Path(snoopie.__file__).resolve().parent
+    places = [folder / "visualizer" / "app.py" for folder in (package / "_app", package.parent)]
+    for app in places:
+        if app.is_file():
+            return app
+    raise SnoopieError(
+        f"the app is not at {places[0]}", "install the package again: pip install --force-reinstall 'snoopie[app]'"
+    )
 
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """The command that opens the app."""
+    need("app", "the app", "plotly", "pygments", "seaborn", "st_aggrid", "streamlit", "streamlit_agraph")
     streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
     streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
     streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]

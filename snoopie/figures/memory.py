@@ -15,8 +15,8 @@ from snoopie.analysis.memory import curve as _curve
 from snoopie.errors import UsageError
 from snoopie.figures import colours
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
-from snoopie.figures.widths import PAGE
 from snoopie.words import units
+from snoopie.words.widths import PAGE
 
 # More moments than this do not fit side by side.
 MOST = 4000

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from snoopie.api.trace import Trace
-from snoopie.figures.widths import PAGE
 from snoopie.report.parts import TRAFFIC, Part, Section, drawing, table
+from snoopie.words.widths import PAGE
 
 _WIDTH = 4.8  # inches
 
