@@ -5,6 +5,7 @@ A command's module has DESCRIPTION, `add_arguments(parser)` and `main(arguments)
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from snoopie.cli import streams
 from snoopie.cli.output import in_shell_words
@@ -25,6 +26,7 @@ COMMANDS = {
     "plot": "a figure for a paper: matrix, timeline, lines or memory, as PNG, SVG or PDF",
     "export": "write every table as Parquet or CSV",
     "import": "convert another tool's recording into traces",
+    "help": "what a command does, as --help after it",
 }
 
 
@@ -40,7 +42,8 @@ def main(words: Sequence[str] | None = None) -> int:
         # The reader of the pipe has gone (`| head`).
         if isinstance(error, BrokenPipeError):
             return 0
-        print(f"snoopie: standard output cannot be written ({error.strerror})", file=sys.stderr)
+        with suppress(OSError):  # if it is standard error that cannot be written
+            print(f"snoopie: standard output cannot be written ({error.strerror})", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from keyword import iskeyword
 from types import ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import snoopie
 
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
 
 class Parser(argparse.ArgumentParser):
-    """Errors are one line."""
+    """Errors are one line, and what cannot be written is no secret."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"snoopie: {message}; {self.prog} --help says more\n")
+
+    # argparse's own drops an OSError.
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stderr).write(message)
 
 
 def parser(commands: Mapping[str, str], complete: Collection[str]) -> tuple[Parser, dict[str, Parser]]:

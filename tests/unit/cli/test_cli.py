@@ -221,6 +221,18 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     assert f"snoopie {command}" in capsys.readouterr().out
 
 
+def test_help_is_the_help_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, same in ((["help"], ["--help"]), (["help", "stats"], ["stats", "--help"])):
+        assert cli.main(words) == 0
+        told = capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            cli.main(same)
+        assert told == capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["help", "nonsense"])
+    assert capsys.readouterr().err == "snoopie: there is no command nonsense; snoopie --help says more\n"
+
+
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     trace = TraceBuilder(2)
     put = trace.function("put")
