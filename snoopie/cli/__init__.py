@@ -26,6 +26,7 @@ COMMANDS = {
     "plot": "a figure for a paper: matrix, timeline, lines or memory, as PNG, SVG or PDF",
     "export": "write every table as Parquet or CSV",
     "import": "convert another tool's recording into traces",
+    "completion": "a script that has bash, zsh or fish complete commands, options and traces",
     "help": "what a command does, as --help after it",
 }
 

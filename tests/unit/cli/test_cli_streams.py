@@ -32,6 +32,7 @@ WORDS = {
     "plot": ["plot", "--figure", "matrix", "t.zst", "-o", "x.svg"],
     "export": ["export", "t.zst", "--format", "csv", "-o", "tables"],
     "import": ["import", "hcc", "hcc.txt"],
+    "completion": ["completion", "bash"],
     "help": ["help"],
 }
 # A locale with nothing but ASCII, also for the files that are written.
