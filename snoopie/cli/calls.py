@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import shutil
 import sys
 import time
@@ -14,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from snoopie.cli.arguments import add_traces, again, load_traces
-from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
+from snoopie.cli.filters import add_filters, given, not_filtered, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
+from snoopie.cli.output import is_terminal, json_rows, print_next
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.words import units
@@ -48,7 +49,8 @@ _NOTHING = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     parser.add_argument("--by", choices=tuple(_BY), help="only one table: what to sum by (default: all but thread)")
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs, in ns and bytes")
+    add_top(parser)
+    add_formats(parser)
     parser.add_argument(
         "--live",
         metavar="SECONDS",
@@ -57,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=2.0,
         help="while the program runs: print the sums so far repeatedly (default: every 2 seconds)",
     )
+    add_filters(parser)
 
 
 def _seconds(text: str) -> float:
@@ -70,44 +73,52 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.analysis.selection import CALLS_BY
     from snoopie.cli.call_sums import Sums
 
     if arguments.live is not None:
         if arguments.scheduler or arguments.scheduler_file:
             raise UsageError("--live reads the traces itself", "leave out the scheduler, or --live")
+        if arguments.csv or arguments.markdown or given(arguments):
+            raise UsageError("--live has no filters, CSV or Markdown", "leave them out, or --live")
         return _follow([Path(path) for path in arguments.traces], arguments)
-    trace = load_traces(arguments)
+    trace = select(load_traces(arguments), arguments)
     sums = Sums(trace)
     if arguments.json:
-        result = as_json(sums, arguments.by or "call") | {"complete": trace.complete, "losses": trace.losses()}
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(as_json(sums, arguments) | {"complete": trace.complete, "losses": trace.losses()})
         return 0
-    print_calls(sums, arguments.by, sys.stdout)
+    if arguments.csv or arguments.markdown:
+        table = top(_BY[arguments.by or "call"](sums), arguments)
+        print_csv(table) if arguments.csv else print_markdown(table)
+        return 0
+    print_calls(sums, arguments, sys.stdout)
     sys.stdout.flush()
+    for sentence in not_filtered(arguments, "sums of driver calls", CALLS_BY):
+        print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_losses(trace)
     print_next("stats", *again(arguments), *arguments.traces)
     return 0
 
 
-def as_json(sums: Sums, by: str) -> dict[str, Any]:
+def as_json(sums: Sums, arguments: argparse.Namespace) -> dict[str, Any]:
     """What --json prints: `rows` as the table of `by`, `null` where there is no number."""
-    return {"by": by, "rows": json_rows(_BY[by](sums))}
+    by = arguments.by or "call"
+    return {"by": by, "rows": json_rows(top(_BY[by](sums), arguments))}
 
 
-def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
+def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> None:
     """Print one table, or where none was chosen those that have rows, with the total."""
     if sums.totals.empty:
         print("no driver call was recorded: CALLS=off, or a collector too old to record them", file=stream)
         return
-    if by is not None:
+    if (by := arguments.by) is not None:
         table = _BY[by](sums)
         if table.empty:
             print(_NOTHING[by], file=stream)
         else:
-            print_table(table, stream)
+            print_first(table, arguments, stream)
         return
-    print_table(_BY["call"](sums), stream)
+    print_first(_BY["call"](sums), arguments, stream)
     number, failed, spent = (int(sums.totals[name].sum()) for name in ("calls", "errors", "total"))
     print(
         f"{number:,} {'call' if number == 1 else 'calls'}, {failed:,} failed; {units.duration(spent)} in them",
@@ -117,7 +128,7 @@ def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
         table = _BY[other](sums)
         if len(table):
             print(f"\n{title}", file=stream)
-            print_table(table, stream)
+            print_first(table, arguments, stream)
 
 
 # --- While the program runs ---
@@ -154,8 +165,8 @@ def _show(live: Live, arguments: argparse.Namespace) -> None:
     if arguments.json:
         result = {"time": now, "running": live.running}
         if live.sums is not None:
-            result |= as_json(live.sums, arguments.by or "call")
-            print(json.dumps(result, ensure_ascii=False, allow_nan=False), flush=True)
+            print_json(result | as_json(live.sums, arguments), indent=None)
+            sys.stdout.flush()
         return
     drawn = is_terminal(sys.stdout)
     text = _Screen() if drawn else StringIO()
@@ -163,7 +174,7 @@ def _show(live: Live, arguments: argparse.Namespace) -> None:
     if live.sums is None or live.sums.totals.empty:
         print("no driver call yet", file=text)
     else:
-        print_calls(live.sums, arguments.by, text)
+        print_calls(live.sums, arguments, text)
     if drawn:
         lines = text.getvalue().splitlines()[: shutil.get_terminal_size().lines - 1]
         print("\033[H\033[J" + "\n".join(lines), flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from snoopie.analysis.comparison import limits
 from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_reading, again, load, natural
+from snoopie.cli.formats import print_json
 from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
 from snoopie.errors import UsageError
@@ -68,8 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
     exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
     if arguments.json:
         result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(result)
     elif arguments.by == "summary":
         print_table(comparison.summary_in_words().reset_index())
     else:

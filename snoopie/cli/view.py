@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +89,14 @@ def command(arguments: argparse.Namespace) -> list[str]:
     return [*streamlit, "--", *for_app, *arguments.traces]
 
 
+def _expanded(names: Sequence[str]) -> list[str]:
+    """The names, a pattern by what it matches: the other commands take patterns, the app takes none."""
+    found = [[name] if Path(name).exists() else sorted(glob.glob(name, recursive=True)) or [name] for name in names]
+    return [name for some in found for name in some]
+
+
 def main(arguments: argparse.Namespace) -> int:
+    arguments.traces, arguments.compare = _expanded(arguments.traces), _expanded(arguments.compare)
     # No shell expands the ~ in the middle of a word.
     mapped = [str(Path(mapping.here).expanduser()) for mapping in arguments.source_map]
     for name in (*arguments.traces, *arguments.source, *arguments.compare, *mapped):

@@ -79,7 +79,7 @@ def draw(panels: Sequence[Panel], start: int, *, width: float = PAGE, title: str
     if len(panels) > _PANELS:
         raise UsageError(
             f"{len(panels)} charts are too many for one picture",
-            "take one device or process, or all of them together (snoopie memory --device, --process, --total)",
+            "take one device or process (--owner, --process), or all of them together (snoopie memory --total)",
         )
     rows = max(len(panels), 1)
     figure = Picture(width, _HEIGHT * rows + 0.3)

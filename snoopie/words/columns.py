@@ -239,6 +239,7 @@ _TIMES = {
     "busy_share": Column("Busy", Kind.SHARE, "Busy time as a share of the time from the first start to the last end."),
     "gaps": Column("Idle gaps", Kind.COUNT, "Intervals in which nothing ran on it."),
     "gap": Column("Idle time", Kind.DURATION, "How long nothing ran on it."),
+    "others": Column("Others", Kind.DURATION, "How long only what the filters leave out ran on it."),
     "total": Column("Total", Kind.DURATION, "The sum of the times."),
     "average": Column("Average", Kind.DURATION, "The average time."),
     "least": Column("Shortest", Kind.DURATION, "The shortest time."),

@@ -121,6 +121,14 @@ def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
     return _with_launches(traffic, ["kernel"])
 
 
+def by_process(traffic: pd.DataFrame) -> pd.DataFrame:
+    """process, launches (those with traffic), measured (of these), VALUES, wire_efficiency.
+
+    ``traffic`` has the column process too.
+    """
+    return _with_launches(traffic, ["process"])
+
+
 def by_stack(traffic: pd.DataFrame) -> pd.DataFrame:
     """stack (of the call that launched), kernel, launches (with traffic), measured (of these), VALUES, wire_efficiency.
 

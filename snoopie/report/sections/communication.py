@@ -26,7 +26,7 @@ def pairs(trace: Trace, _: Sequence[Path]) -> Section:
             trace.by_pair(reading="flow"),
             ["from", "to", *TRAFFIC],
             "Flow: source and destination of the data; an atomic counts once each way",
-            "snoopie stats --flow lists them all",
+            "snoopie stats --reading flow lists them all",
         ),
     ]
     return Section("pairs", title, parts)
