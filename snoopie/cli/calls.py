@@ -30,7 +30,7 @@ DESCRIPTION = (
     "times: an asynchronous call returns before its work is done."
 )
 
-_BY: dict[str, Callable[[Sums], pd.DataFrame]] = {
+BY: dict[str, Callable[[Sums], pd.DataFrame]] = {
     "call": lambda sums: sums.by_call("call"),
     "kernel": lambda sums: sums.by_kernel(),
     "direction": lambda sums: sums.by_direction(),
@@ -48,7 +48,7 @@ _NOTHING = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--by", choices=tuple(_BY), help="only one table: what to sum by (default: all but thread)")
+    parser.add_argument("--by", choices=tuple(BY), help="only one table: what to sum by (default: all but thread)")
     add_top(parser)
     add_formats(parser)
     parser.add_argument(
@@ -88,7 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
         print_json(as_json(sums, arguments) | {"complete": trace.complete, "losses": trace.losses()})
         return 0
     if arguments.csv or arguments.markdown:
-        table = top(_BY[arguments.by or "call"](sums), arguments)
+        table = top(BY[arguments.by or "call"](sums), arguments)
         print_csv(table) if arguments.csv else print_markdown(table)
         return 0
     print_calls(sums, arguments, sys.stdout)
@@ -103,7 +103,7 @@ def main(arguments: argparse.Namespace) -> int:
 def as_json(sums: Sums, arguments: argparse.Namespace) -> dict[str, Any]:
     """What --json prints: `rows` as the table of `by`, `null` where there is no number."""
     by = arguments.by or "call"
-    return {"by": by, "rows": json_rows(top(_BY[by](sums), arguments))}
+    return {"by": by, "rows": json_rows(top(BY[by](sums), arguments))}
 
 
 def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> None:
@@ -112,20 +112,20 @@ def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> No
         print("no driver call was recorded: CALLS=off, or a collector too old to record them", file=stream)
         return
     if (by := arguments.by) is not None:
-        table = _BY[by](sums)
+        table = BY[by](sums)
         if table.empty:
             print(_NOTHING[by], file=stream)
         else:
             print_first(table, arguments, stream)
         return
-    print_first(_BY["call"](sums), arguments, stream)
+    print_first(BY["call"](sums), arguments, stream)
     number, failed, spent = (int(sums.totals[name].sum()) for name in ("calls", "errors", "total"))
     print(
         f"{number:,} {'call' if number == 1 else 'calls'}, {failed:,} failed; {units.duration(spent)} in them",
         file=stream,
     )
     for other, title in _BESIDE.items():
-        table = _BY[other](sums)
+        table = BY[other](sums)
         if len(table):
             print(f"\n{title}", file=stream)
             print_first(table, arguments, stream)

@@ -310,6 +310,12 @@ _MACHINE = {
     "ranks": Column("Ranks", Kind.NUMBER, "How many ranks there are."),
     "thread": Column("Thread", Kind.NUMBER, "A thread of the program, by its ID on the host."),
     "program": Column("Program", Kind.NAME, "The program that ran."),
+    "start_ns": Column("Began", Kind.CLOCK, "When the process began; 0 where that is not known."),
+    "exit_ns": Column("Began to exit", Kind.CLOCK, "When the process began to exit; 0 where that is not known."),
+    "end_ns": Column("Ended", Kind.CLOCK, "When the trace was complete; 0 where that is not known."),
+    "complete": Column("Complete", Kind.FLAG, "Whether the end of the trace is there."),
+    "version": Column("Version", Kind.WORD, "The version of the tool that wrote the trace."),
+    "imported_from": Column("Imported from", Kind.WORD, "The tool that recorded it, if not Snoopie."),
     "command": Column("Command", Kind.PATH, "The program's command line."),
     "started": Column("Started", Kind.WORD, "Date and time of the start."),
 }
