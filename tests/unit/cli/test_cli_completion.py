@@ -69,8 +69,8 @@ def test_bash_completes(folder: Path) -> None:
         "snoopie sta": ["snoopie", "stats"],
         "snoopie ": ["snoopie", *sorted([*cli.COMMANDS, "-h", "--help", "--version"])],
         "snoopie stats --allow": ["snoopie", "stats", "--allow-truncated"],
-        "snoopie stats --by l": ["snoopie", "stats", "--by", "line"],
-        "snoopie stats --by=l": ["snoopie", "stats", "--by=line"],
+        "snoopie stats --by lin": ["snoopie", "stats", "--by", "line"],
+        "snoopie stats --by=lin": ["snoopie", "stats", "--by=line"],
         "snoopie stats ": ["snoopie", "stats", "one.zst", "runs", "two 2.zst"],
         "snoopie stats --by line o": ["snoopie", "stats", "--by", "line", "one.zst"],
         "snoopie stats one.zst tw": ["snoopie", "stats", "one.zst", "two 2.zst"],
@@ -122,7 +122,7 @@ def test_fish_completes(folder: Path) -> None:
     (folder / "script").write_text(completion.script("fish"))
     cases = {
         "snoopie sta": {"stats"},
-        "snoopie stats --by l": {"line"},
+        "snoopie stats --by lin": {"line"},
         # Others than traces come later.
         "snoopie stats on": {"one.zst"},
         "snoopie import ns": {"nsys"},
