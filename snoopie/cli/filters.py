@@ -99,8 +99,8 @@ def in_words(arguments: argparse.Namespace) -> str:
     for option in (_OPTIONS[name] for name in given(arguments)):
         value = getattr(arguments, option)
         if isinstance(value, tuple):  # a range
-            first, last = ("" if end is None else units.duration(end) if option == "between" else end for end in value)
-            parts.append(f"{option} {first} to {last or 'the end'}")
+            ends = [units.duration(end) if option == "between" else str(end) for end in value if end is not None]
+            parts.append(f"{option} {' to '.join([*ends, 'the end'][:2])}")
         else:
             parts.append(f"{option} {' or '.join(map(str, value))}")
     return f"Only a part of the trace: {'; '.join(parts)}." if parts else ""

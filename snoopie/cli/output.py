@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from snoopie.extras import APP, missing
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
 
@@ -83,8 +84,9 @@ def json_value(value: Any) -> Any:
 
 
 def print_next(*words: str) -> None:
-    """Say, on stderr, which command comes next."""
-    print(f"Next: snoopie {shell_words(words)}", file=sys.stderr, flush=True)
+    """Say, on stderr, which command comes next; what it needs and may not be there is installed first."""
+    first = "pip install 'snoopie[app]' && " if words[0] == "view" and missing(APP) else ""
+    print(f"Next: {first}snoopie {shell_words(words)}", file=sys.stderr, flush=True)
 
 
 def _place(text: str, name: str, width: int, right: bool) -> str:

@@ -57,6 +57,8 @@ _NOTHING = {
     "collective": "no NCCL call was recorded",
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
+# Key → its column that can be empty, and what people read there.
+_UNKNOWN = {"file": ("file", "(source file unknown)"), "stack": ("source", "(call stack unknown)")}
 
 
 def traffic_table(trace: Trace, by: str, reading: Reading = "issued") -> pd.DataFrame:
@@ -71,6 +73,9 @@ def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "i
     table = table.assign(share=table["bytes"] / max(int(table["bytes"].sum()), 1))
     if "line" in table:
         table["source"] = sources(table)
+    if by in _UNKNOWN:
+        column, unknown = _UNKNOWN[by]
+        table[column] = table[column].where(table[column] != "", unknown)
     if by == "pair" and reading == "flow":
         return table[["from", "to", *_AMOUNTS]]
     sampled = f"sampled {by}"

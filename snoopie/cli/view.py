@@ -14,7 +14,7 @@ import snoopie
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
-from snoopie.extras import need
+from snoopie.extras import APP, need
 
 if TYPE_CHECKING:
     from snoopie.analysis.source.lines import Mapping
@@ -78,7 +78,7 @@ def find_app() -> Path:
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """The command that opens the app."""
-    need("app", "the app", "plotly", "pygments", "seaborn", "st_aggrid", "streamlit", "streamlit_agraph")
+    need("app", "the app", *APP)
     streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
     streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
     streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]

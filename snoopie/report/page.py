@@ -59,7 +59,8 @@ def render(
     )
     return environment.get_template("page.html").render(
         title=cut(title or _title(trace)),
-        about=[*_about(trace), *([cut(part, 3 * MOST_LETTERS)] if part else [])],
+        about=_about(trace),
+        part=cut(part, 3 * MOST_LETTERS),
         sections=[section for section in made if section.parts],
         absent=[section for section in made if not section.parts],
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),

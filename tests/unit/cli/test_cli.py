@@ -17,7 +17,7 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.cli import output, view
-from snoopie.errors import UsageError
+from snoopie.errors import SnoopieError, UsageError
 from snoopie.words import names
 from snoopie.words.names import choose_kernels
 from tests.support import ring
@@ -525,6 +525,17 @@ def test_view_becomes_streamlit(
     assert "--server.port=9000" in words
     assert words[words.index("--") + 1 :] == [f"--source={ring_path.parent}", "--allow-truncated", str(ring_path)]
     assert capsys.readouterr().out.startswith("opening http://localhost:9000\n")
+
+
+def test_the_app_of_a_wheel_is_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "snoopie"
+    app = package / "_app" / "visualizer" / "app.py"
+    app.parent.mkdir(parents=True)
+    monkeypatch.setattr(snoopie, "__file__", str(package / "__init__.py"))
+    with pytest.raises(SnoopieError, match=f"the app is not at {app}; install the package again"):
+        view.find_app()
+    app.touch()
+    assert view.find_app() == app
 
 
 def test_view_maps_sources(

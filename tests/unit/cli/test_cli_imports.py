@@ -13,6 +13,7 @@ import pytest
 
 import snoopie
 from snoopie import cli
+from snoopie.extras import APP
 
 ROOT = Path(__file__).resolve().parents[3]
 # What takes long to import.
@@ -125,7 +126,12 @@ def test_a_missing_package_is_one_sentence(extra: str, words: list[str], ring_pa
     named = set(line.partition(" needs ")[2].replace(",", " ").split()) & requirements(extra)
     assert named
     # All that the app needs is named at once.
-    assert extra != "app" or named == requirements("app")
+    assert extra != "app" or named == requirements("app") == set(APP)
+
+
+def test_next_is_a_command_that_works(ring_path: Path) -> None:
+    done = python(without("app"), "stats", ring_path)
+    assert done.stderr.splitlines()[-1] == f"Next: pip install 'snoopie[app]' && snoopie view {ring_path}"
 
 
 @pytest.mark.parametrize("command", ["info", "stats", "findings", "calls", "memory", "summary", "diff", "export"])
