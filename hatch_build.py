@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class SharedFiles(BuildHookInterface[Any]):
-    """Makes the files in build/share."""
+    """Makes the files; the checkout may be read-only."""
 
     PLUGIN_NAME = "custom"
 
@@ -27,8 +28,13 @@ class SharedFiles(BuildHookInterface[Any]):
             sys.path.remove(self.root)
         files = {f"share/man/man1/{name}": text for name, text in manual.pages().items()}
         files |= {place: completion.script(shell) for shell, place in completion.PLACES.items()}
+        self._made = TemporaryDirectory()
         for place, text in files.items():
-            path = Path(self.root, "build", place)
+            path = Path(self._made.name, place)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             build_data["shared_data"][str(path)] = place
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """They are in the wheel."""
+        self._made.cleanup()
