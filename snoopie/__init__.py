@@ -6,17 +6,22 @@
 >>> trace.by_line()
 """
 
-from snoopie.api import Comparison, Trace, compare, load
+from typing import TYPE_CHECKING
+
 from snoopie.errors import (
     CorruptError,
     EmptyError,
     MissingColumnError,
+    MissingPackageError,
     NotATraceError,
     SnoopieError,
     TruncatedError,
     UsageError,
     VersionError,
 )
+
+if TYPE_CHECKING:
+    from snoopie.api import Comparison, Trace, compare, load
 
 __version__ = "0.1.0"
 
@@ -25,6 +30,7 @@ __all__ = [
     "CorruptError",
     "EmptyError",
     "MissingColumnError",
+    "MissingPackageError",
     "NotATraceError",
     "SnoopieError",
     "Trace",
@@ -35,3 +41,16 @@ __all__ = [
     "compare",
     "load",
 ]
+
+if not TYPE_CHECKING:  # for whom any name would then be one of this module
+    # What reads traces imports pandas, which takes longer than `snoopie --help` and the start of `snoopie run`.
+    def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from snoopie import api
+
+        value = globals()[name] = getattr(api, name)
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

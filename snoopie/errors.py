@@ -45,3 +45,7 @@ class MissingColumnError(SnoopieError):
 
 class UsageError(SnoopieError):
     """A request that cannot be met: an argument of the command line or of a method is wrong."""
+
+
+class MissingPackageError(SnoopieError, ImportError):
+    """What was asked for needs Python packages that are not installed."""

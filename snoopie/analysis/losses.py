@@ -24,11 +24,6 @@ _DOING = (
     (("UTMA",), "tensor copies that cannot be followed"),
 )
 _OTHER = "unknown instructions"
-# Remedies that sentences name in Python, for someone at a shell.
-_REMEDIES = {
-    "load(…, allow_truncated=True)": "--allow-truncated",
-    "not_measured() names them": "snoopie info names them",
-}
 
 
 def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
@@ -48,13 +43,6 @@ def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> lis
     sentences += [_sentence(str(text)) for text in tables.notices["text"]]
     # Processes of one run say the same of themselves: once is enough.
     return list(dict.fromkeys(sentences))
-
-
-def in_shell_words(sentence: str) -> str:
-    """The sentence with the remedies of the command line."""
-    for python, shell in _REMEDIES.items():
-        sentence = sentence.replace(python, shell)
-    return sentence
 
 
 def sum_totals(tables: Tables) -> dict[str, int]:

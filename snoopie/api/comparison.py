@@ -13,8 +13,8 @@ from snoopie.analysis.comparison import side_by_side as _side_by_side
 from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
 from snoopie.analysis.traffic.bounds import written_units
-from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
+from snoopie.analysis.traffic.values import VALUES, Value
 from snoopie.api.loading import Source, load
 from snoopie.api.notebook import rows_html
 from snoopie.api.trace import Trace

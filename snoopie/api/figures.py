@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from snoopie.analysis.time import timeline
-from snoopie.analysis.traffic.counts import Value
 from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.analysis.traffic.values import Value
 from snoopie.api.memory import MemoryMethods
 from snoopie.api.source import SourceMethods
 from snoopie.api.time import TimeMethods
-from snoopie.figures.widths import COLUMN, PAGE
+from snoopie.words.widths import COLUMN, PAGE
 
 if TYPE_CHECKING:
     # It takes a second to import, and most traces are not drawn.

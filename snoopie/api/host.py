@@ -55,6 +55,18 @@ class HostMethods(TimeMethods, StackMethods):
         kernels = self.functions.loc[self.functions["kernel"], "name"]
         return flame.tree(sums, value, self.stacks, self._frame_places, kernels, self.label)
 
+    def by_process(self) -> pd.DataFrame:
+        """process, launches (with traffic), measured (of these), values"""
+        return Rows(_counts.by_process(self._with_launches("process")))
+
+    def by_stack(self) -> pd.DataFrame:
+        """stack source kernel launches (with traffic) measured (of these), values: by the calls that launched the
+        kernels. ``source`` is the `stack_label` of the stack, 0 and "" where it is not known.
+        """
+        table = _counts.by_stack(self._with_launches("stack"))
+        table.insert(1, "source", self.stack_label(table["stack"]))
+        return Rows(table)
+
     def by_copy(self) -> pd.DataFrame:
         """from to (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
         return Rows(copies.by_copy(self.copies, self.label))
@@ -128,3 +140,9 @@ class HostMethods(TimeMethods, StackMethods):
         which a view divides as `by_call`
         """
         return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))
+
+    def _with_launches(self, column: str) -> pd.DataFrame:
+        """The traffic by launch and kernel, with a column of its launches."""
+        sums = self._sums("launch", "kernel")
+        own = self._tables.launches[column].reindex(sums["launch"].to_numpy()).to_numpy()
+        return sums.assign(**{column: own})

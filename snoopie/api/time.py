@@ -96,17 +96,17 @@ class TimeMethods(TraceAttributes):
         return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
 
     def resources(self) -> pd.DataFrame:
-        """resource records start end (ns) busy (ns) busy_share gaps gap (ns): each GPU with its kernels, and all copies
-        ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the first start
-        of all to the last end.
+        """resource records start end (ns) busy (ns) busy_share gaps gap others (ns): each GPU with its kernels, and all
+        copies ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the
+        first start of all to the last end. ``others``: of a view, how long only what is not in it ran.
         """
-        return resources.resources(self._timed)
+        return resources.resources(self._timed, self._all_timed)
 
     def by_resource(self) -> pd.DataFrame:
         """resource kind (kernel, copy, gap) name share calls total average least most (ns): what each of `resources`
         did, most time first, and its idle gaps by their length.
         """
-        return resources.by_resource(self._timed)
+        return resources.by_resource(self._timed, self._all_timed)
 
     def without_device_times(self) -> list[str]:
         """What `resources` cannot have, in plain sentences."""
@@ -163,6 +163,10 @@ class TimeMethods(TraceAttributes):
     @cached_property
     def _timed(self) -> pd.DataFrame:
         return resources.records(self.spans, self.launches, self.copies[self._copies_on_gpu], self.label)
+
+    @property
+    def _all_timed(self) -> pd.DataFrame | None:
+        return None if self._selected is None else self._whole._timed
 
     @property
     def _copies_on_gpu(self) -> pd.Series[bool]:

@@ -1,10 +1,15 @@
 """Arguments that several commands share."""
 
+from __future__ import annotations
+
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import snoopie
-from snoopie.api.loading import Source
+
+if TYPE_CHECKING:
+    from snoopie.api.loading import Source
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:

@@ -1,63 +1,41 @@
 """snoopie calls: what the program asked of the CUDA driver; also while it runs."""
 
+from __future__ import annotations
+
 import argparse
-import contextlib
 import datetime
-import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pandas as pd
-
-from snoopie.analysis.host import calls
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
-from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
+from snoopie.cli.filters import add_filters, given, not_filtered, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
+from snoopie.cli.output import is_terminal, json_rows, print_next
 from snoopie.cli.traffic import print_losses
-from snoopie.errors import TruncatedError, UsageError
-from snoopie.joined.tables import Tables
-from snoopie.trace.growing import Growing
+from snoopie.errors import UsageError
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.cli.call_sums import Live, Sums
 
 DESCRIPTION = (
     "The program's CUDA driver calls: how often, how long they took its threads, and which failed. Times are host "
     "times: an asynchronous call returns before its work is done."
 )
 
-# The sums behind all tables, and what distinguishes their rows.
-_TABLES = ("call_totals", "call_times", "call_errors")
-_TOTALS = ("process", "thread", "gpu", "call", "kernel", "direction")
-_TIMES = ("process", "thread", "gpu", "call")
-
-
-class Sums:
-    """The calls of some processes, to which more can be added."""
-
-    def __init__(self, tables: Trace | Tables) -> None:
-        self.label = tables.label
-        self.totals = calls.summarise(tables.call_totals, _TOTALS)
-        self.times = calls.summarise_times(tables.call_times, _TIMES)
-        self.errors = calls.summarise_errors(tables.call_errors, _TIMES)
-
-    def add(self, more: "Sums") -> None:
-        """Adds what came later, whose processes and GPUs have the same numbers."""
-        self.label = more.label
-        self.totals = calls.merge([self.totals, more.totals], _TOTALS)
-        self.times = calls.merge_times([self.times, more.times], _TIMES)
-        self.errors = calls.merge_errors([self.errors, more.errors], _TIMES)
-
-
-_BY: dict[str, Callable[[Sums], pd.DataFrame]] = {
-    "call": lambda sums: calls.by_call(sums.totals, sums.times, sums.label, ["call"]),
-    "kernel": lambda sums: calls.by_kernel(sums.totals, sums.label),
-    "direction": lambda sums: calls.by_direction(sums.totals, sums.label),
-    "thread": lambda sums: calls.by_call(sums.totals, sums.times, sums.label, ["process", "thread"]),
-    "error": lambda sums: calls.by_error(sums.errors, sums.label),
+BY: dict[str, Callable[[Sums], pd.DataFrame]] = {
+    "call": lambda sums: sums.by_call("call"),
+    "kernel": lambda sums: sums.by_kernel(),
+    "direction": lambda sums: sums.by_direction(),
+    "thread": lambda sums: sums.by_call("process", "thread"),
+    "error": lambda sums: sums.by_error(),
 }
 # What is printed after the calls where nothing was chosen, each under its title.
 _BESIDE = {"kernel": "Launches", "direction": "Copies", "error": "Errors"}
@@ -70,8 +48,9 @@ _NOTHING = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--by", choices=tuple(_BY), help="only one table: what to sum by (default: all but thread)")
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs, in ns and bytes")
+    parser.add_argument("--by", choices=tuple(BY), help="only one table: what to sum by (default: all but thread)")
+    add_top(parser)
+    add_formats(parser)
     parser.add_argument(
         "--live",
         metavar="SECONDS",
@@ -80,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=2.0,
         help="while the program runs: print the sums so far repeatedly (default: every 2 seconds)",
     )
+    add_filters(parser)
 
 
 def _seconds(text: str) -> float:
@@ -93,104 +73,65 @@ def _seconds(text: str) -> float:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.analysis.selection import CALLS_BY
+    from snoopie.cli.call_sums import Sums
+
     if arguments.live is not None:
         if arguments.scheduler or arguments.scheduler_file:
             raise UsageError("--live reads the traces itself", "leave out the scheduler, or --live")
+        if arguments.csv or arguments.markdown or given(arguments):
+            raise UsageError("--live has no filters, CSV or Markdown", "leave them out, or --live")
         return _follow([Path(path) for path in arguments.traces], arguments)
-    trace = load_traces(arguments)
+    trace = select(load_traces(arguments), arguments)
     sums = Sums(trace)
     if arguments.json:
-        result = as_json(sums, arguments.by or "call") | {"complete": trace.complete, "losses": trace.losses()}
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(as_json(sums, arguments) | {"complete": trace.complete, "losses": trace.losses()})
         return 0
-    print_calls(sums, arguments.by, sys.stdout)
+    if arguments.csv or arguments.markdown:
+        table = top(BY[arguments.by or "call"](sums), arguments)
+        print_csv(table) if arguments.csv else print_markdown(table)
+        return 0
+    print_calls(sums, arguments, sys.stdout)
     sys.stdout.flush()
+    for sentence in not_filtered(arguments, "sums of driver calls", CALLS_BY):
+        print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_losses(trace)
     print_next("stats", *again(arguments), *arguments.traces)
     return 0
 
 
-def as_json(sums: Sums, by: str) -> dict[str, Any]:
+def as_json(sums: Sums, arguments: argparse.Namespace) -> dict[str, Any]:
     """What --json prints: `rows` as the table of `by`, `null` where there is no number."""
-    return {"by": by, "rows": json_rows(_BY[by](sums))}
+    by = arguments.by or "call"
+    return {"by": by, "rows": json_rows(top(BY[by](sums), arguments))}
 
 
-def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
+def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> None:
     """Print one table, or where none was chosen those that have rows, with the total."""
     if sums.totals.empty:
         print("no driver call was recorded: CALLS=off, or a collector too old to record them", file=stream)
         return
-    if by is not None:
-        table = _BY[by](sums)
+    if (by := arguments.by) is not None:
+        table = BY[by](sums)
         if table.empty:
             print(_NOTHING[by], file=stream)
         else:
-            print_table(table, stream)
+            print_first(table, arguments, stream)
         return
-    print_table(_BY["call"](sums), stream)
+    print_first(BY["call"](sums), arguments, stream)
     number, failed, spent = (int(sums.totals[name].sum()) for name in ("calls", "errors", "total"))
     print(
         f"{number:,} {'call' if number == 1 else 'calls'}, {failed:,} failed; {units.duration(spent)} in them",
         file=stream,
     )
     for other, title in _BESIDE.items():
-        table = _BY[other](sums)
+        table = BY[other](sums)
         if len(table):
             print(f"\n{title}", file=stream)
-            print_table(table, stream)
+            print_first(table, arguments, stream)
 
 
 # --- While the program runs ---
-
-
-class Live:
-    """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
-
-    def __init__(self, sources: Iterable[Path]) -> None:
-        self._sources = list(sources)
-        self._processes: dict[Path, Growing] = {}
-        self.sums: Sums | None = None
-
-    @property
-    def running(self) -> int:
-        """How many of the processes have not ended."""
-        return sum(not process.ended for process in self._processes.values())
-
-    @property
-    def known(self) -> int:
-        """How many processes there are or were."""
-        return len(self._processes)
-
-    def look(self) -> bool:
-        """Reads what is new. Returns whether more can come."""
-        self._find()
-        # Asked first: what a process wrote before it was gone is then there to be read.
-        more = not self._processes or self.running > 0
-        for process in self._processes.values():
-            process.advance()
-        if self._processes:
-            new = Sums(Tables(list(self._processes.values())))
-            if self.sums is None:
-                self.sums = new
-            else:
-                self.sums.add(new)
-        return more and (not self._processes or any(process.footer is None for process in self._processes.values()))
-
-    def close(self) -> None:
-        """Closes the files."""
-        for process in self._processes.values():
-            process.close()
-
-    def _find(self) -> None:
-        for source in self._sources:
-            for path in sorted(source.glob("*.zst")) if source.is_dir() else [source]:
-                real = path.resolve()
-                if real in self._processes:
-                    continue
-                # A file whose header is still being written is for the next time.
-                with contextlib.suppress(TruncatedError):
-                    self._processes[real] = Growing(path, _TABLES)
 
 
 class _Screen(StringIO):
@@ -201,6 +142,8 @@ class _Screen(StringIO):
 
 
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
+    from snoopie.cli.call_sums import Live
+
     live = Live(sources)
     try:
         while True:
@@ -222,8 +165,8 @@ def _show(live: Live, arguments: argparse.Namespace) -> None:
     if arguments.json:
         result = {"time": now, "running": live.running}
         if live.sums is not None:
-            result |= as_json(live.sums, arguments.by or "call")
-            print(json.dumps(result, ensure_ascii=False, allow_nan=False), flush=True)
+            print_json(result | as_json(live.sums, arguments), indent=None)
+            sys.stdout.flush()
         return
     drawn = is_terminal(sys.stdout)
     text = _Screen() if drawn else StringIO()
@@ -231,7 +174,7 @@ def _show(live: Live, arguments: argparse.Namespace) -> None:
     if live.sums is None or live.sums.totals.empty:
         print("no driver call yet", file=text)
     else:
-        print_calls(live.sums, arguments.by, text)
+        print_calls(live.sums, arguments, text)
     if drawn:
         lines = text.getvalue().splitlines()[: shutil.get_terminal_size().lines - 1]
         print("\033[H\033[J" + "\n".join(lines), flush=True)

@@ -1,24 +1,28 @@
 """snoopie diff: what changed from one trace to another, and whether it grew more than it may."""
 
+from __future__ import annotations
+
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 import snoopie
-from snoopie.analysis.comparison import limits, side_by_side
+from snoopie.analysis.comparison import limits
 from snoopie.analysis.comparison.limits import Limit
-from snoopie.analysis.traffic.counts import VALUES
-from snoopie.api.comparison import Comparison
+from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_reading, again, load, natural
+from snoopie.cli.formats import print_json
 from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
 from snoopie.errors import UsageError
 from snoopie.words.columns import heading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.comparison import Comparison
 
 DESCRIPTION = (
     "What changed from trace A to trace B, largest change first. Places, kernels, lines and objects are matched by "
@@ -27,10 +31,10 @@ DESCRIPTION = (
 EXCEEDED = 3
 # What --by compares beside the summary: keyword → the table of a value, and its columns.
 TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
-    "pair": (Comparison.by_pair, ["issuer", "owner"]),
-    "kernel": (Comparison.by_kernel, ["kernel"]),
-    "line": (Comparison.by_line, ["source", "kernel"]),
-    "object": (Comparison.by_object, ["name", "source", "owner", "kind"]),
+    "pair": (lambda both, value: both.by_pair(value), ["issuer", "owner"]),
+    "kernel": (lambda both, value: both.by_kernel(value), ["kernel"]),
+    "line": (lambda both, value: both.by_line(value), ["source", "kernel"]),
+    "object": (lambda both, value: both.by_object(value), ["name", "source", "owner", "kind"]),
 }
 
 
@@ -64,8 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
     exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
     if arguments.json:
         result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
-        json.dump(result, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(result)
     elif arguments.by == "summary":
         print_table(comparison.summary_in_words().reset_index())
     else:
@@ -83,6 +86,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:
+    import pandas as pd
+
+    from snoopie.analysis.comparison import side_by_side
+
     of_value, columns = TABLES[by]
     named = heading(value).lower()
     table = of_value(comparison, value)

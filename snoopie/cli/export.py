@@ -1,16 +1,19 @@
 """snoopie export: every table as Parquet, CSV or SQLite, or a timeline."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.output import is_terminal, shell_words
 from snoopie.errors import UsageError
-from snoopie.exporters import chrome, sqlite
-from snoopie.exporters.tables import FORMATS, export
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = """Write every table of a trace, and its traffic by every key, as DIR/TABLE.FORMAT (parquet, csv) or in
 one database (sqlite); or a timeline for Perfetto and chrome://tracing (chrome)."""
@@ -19,7 +22,7 @@ _READERS = {"parquet": "read_parquet", "csv": "read_csv"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--format", required=True, choices=(*FORMATS, "sqlite", "chrome"), help="kind of file")
+    parser.add_argument("--format", required=True, choices=(*_READERS, "sqlite", "chrome"), help="kind of file")
     parser.add_argument(
         "-o", "--output", metavar="DIR", required=True,
         help="folder for the files, made if missing; with sqlite, the file; with chrome, too: x.json, or x.json.gz to "
@@ -41,6 +44,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _tables(trace: Trace, arguments: argparse.Namespace) -> int:
+    from snoopie.exporters.tables import export
+
     paths = export(trace, Path(arguments.output), arguments.format, lanes=arguments.lanes, force=arguments.force)
     size = sum(path.stat().st_size for path in paths.values())
     print(f"wrote {len(paths)} tables, {size:,} bytes, to {arguments.output}", flush=True)
@@ -51,6 +56,8 @@ def _tables(trace: Trace, arguments: argparse.Namespace) -> int:
 
 
 def _database(trace: Trace, arguments: argparse.Namespace) -> int:
+    from snoopie.exporters import sqlite
+
     path = Path(arguments.output)
     tables = sqlite.export(trace, path, lanes=arguments.lanes, force=arguments.force)
     print(f"wrote {len(tables)} tables, {path.stat().st_size:,} bytes, to {arguments.output}", flush=True)
@@ -60,6 +67,8 @@ def _database(trace: Trace, arguments: argparse.Namespace) -> int:
 
 
 def _timeline(trace: Trace, arguments: argparse.Namespace) -> int:
+    from snoopie.exporters import chrome
+
     path = Path(arguments.output)
     progress = _show_progress if is_terminal(sys.stderr) else None
     events = chrome.export(trace, path, force=arguments.force, progress=progress)

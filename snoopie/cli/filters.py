@@ -1,15 +1,19 @@
 """Options that several commands share and that keep only a part of a trace: those of the app's sidebar."""
 
+from __future__ import annotations
+
 import argparse
 import re
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from snoopie.analysis.traffic.places import named_place
-from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
 from snoopie.words import units
 from snoopie.words.names import choose_kernels
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 # The option by which `Trace.select` is given each of its arguments.
 _OPTIONS = {
@@ -28,7 +32,10 @@ _MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,9}})?)({'|'.join(_UNITS)})")
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """--process, --issuer, --owner, --kernel, --operation, --between and --launches."""
     group = parser.add_argument_group("filters", "only what matches all of them; all but ranges may be repeated")
-    group.add_argument("-k", "--kernel", metavar="NAME", action="append", help="this kernel, or those matching NAME*")
+    group.add_argument(
+        "-k", "--kernel", metavar="NAME", action="append",
+        help="this kernel, or those matching NAME*; nccl and nvshmem stand for the kernels of these libraries",
+    )  # fmt: skip
     group.add_argument(
         "--process", metavar="N", type=int, action="append", help="this process, as snoopie info numbers them"
     )
@@ -48,7 +55,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
     """The part of a trace that the options of `add_filters` keep. UsageError for what the trace does not have."""
-    if not _given(arguments):
+    if not given(arguments):
         return trace
     for process in arguments.process or ():
         if process not in trace.processes.index:
@@ -70,8 +77,8 @@ def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
         launches = range(start, (max(trace.launches.index, default=0) if end is None else end) + 1)
     return trace.select(
         processes=arguments.process,
-        issuers=_places(trace, arguments.issuer),
-        owners=_places(trace, arguments.owner),
+        issuers=places(trace, arguments.issuer) if arguments.issuer else None,
+        owners=places(trace, arguments.owner) if arguments.owner else None,
         kernels=choose_kernels(arguments.kernel, trace.launches["kernel"]) if arguments.kernel else None,
         operations=arguments.operation,
         between=between,
@@ -81,17 +88,34 @@ def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
 
 def not_filtered(arguments: argparse.Namespace, what: str, by: Collection[str]) -> list[str]:
     """A sentence on the options that were given and do not apply to ``what``, which those in ``by`` alone divide."""
-    left = [f"--{_OPTIONS[name]}" for name in _given(arguments) if name not in by]
+    left = [f"--{_OPTIONS[name]}" for name in given(arguments) if name not in by]
     which = " and ".join(left)
     return [f"{which} {'does' if len(left) == 1 else 'do'} not apply to {what}"] if left else []
 
 
-def _given(arguments: argparse.Namespace) -> list[str]:
+def in_words(arguments: argparse.Namespace) -> str:
+    """A sentence on what `select` keeps; "" where that is all."""
+    parts = []
+    for option in (_OPTIONS[name] for name in given(arguments)):
+        value = getattr(arguments, option)
+        if isinstance(value, tuple):  # a range
+            ends = [units.duration(end) if option == "between" else str(end) for end in value if end is not None]
+            parts.append(f"{option} {' to '.join([*ends, 'the end'][:2])}")
+        else:
+            parts.append(f"{option} {' or '.join(map(str, value))}")
+    return f"Only a part of the trace: {'; '.join(parts)}." if parts else ""
+
+
+def given(arguments: argparse.Namespace) -> list[str]:
+    """The arguments of `Trace.select` whose options were given."""
     return [name for name, option in _OPTIONS.items() if getattr(arguments, option)]
 
 
-def _places(trace: Trace, names: Iterable[str] | None) -> list[int] | None:
-    return None if names is None else [named_place(trace.places, name) for name in names]
+def places(trace: Trace, names: Iterable[str]) -> list[int]:
+    """The places of a trace by their names. UsageError for one that it does not have."""
+    from snoopie.analysis.traffic.places import named_place
+
+    return [named_place(trace.places, name) for name in names]
 
 
 def _between(text: str) -> tuple[int, int | None]:

@@ -1,36 +1,49 @@
 """snoopie findings: what to look at first, and what to do about it."""
 
+from __future__ import annotations
+
 import argparse
-import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from snoopie.analysis.findings.numbers import said
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.filters import add_filters, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_json, print_markdown, top
 from snoopie.cli.output import clean, json_rows, json_value, print_next
-from snoopie.cli.traffic import print_losses
+from snoopie.cli.traffic import print_losses, sources
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Which traffic between GPUs is expensive, by rules with documented thresholds (docs/findings.md): the line, pair,"
     " allocation or rank, the numbers behind the finding, and how to fix it. Largest share of the traffic first."
 )
+_IN_A_TABLE = ["severity", "title", "source", "kernel", "issuer", "owner", "bytes", "share", "remedy"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs")
+    add_top(parser)
+    add_formats(parser)
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
-    trace = load_traces(arguments)
-    found = trace.findings()
+    trace = select(load_traces(arguments), arguments)
+    every = trace.findings()
+    found = top(every, arguments)
     if arguments.json:
-        json.dump(as_json(trace, found), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(as_json(trace, found))
+        return 0
+    if arguments.csv:
+        print_csv(found)
+        return 0
+    if arguments.markdown:
+        print_markdown(found.assign(source=sources(found))[_IN_A_TABLE])
         return 0
     for number, finding in enumerate(found.to_dict("records")):
         if number:
@@ -38,6 +51,8 @@ def main(arguments: argparse.Namespace) -> int:
         _print(finding)
     if found.empty:
         print("No findings. docs/findings.md lists the rules and their thresholds.")
+    if len(found) < len(every):
+        print(f"\n… and {len(every) - len(found):,} more")
     sys.stdout.flush()
     print_losses(trace)
     print_next("view", *again(arguments), *arguments.traces)
@@ -45,6 +60,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _print(finding: dict[Any, Any]) -> None:
+    from snoopie.analysis.findings.numbers import said
+
     about = "≈ " if finding["estimated"] else ""
     print(clean(f"{finding['severity'].upper()}: {about}{finding['title']}"))
     lines = [

@@ -1,53 +1,55 @@
 """snoopie import: another tool's recording becomes a trace."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 from snoopie.cli.output import in_shell_words, is_terminal, print_next
 from snoopie.errors import UsageError
-from snoopie.importers import Imported, Progress
-from snoopie.importers.alnair import import_alnair
-from snoopie.importers.nsys import import_nsys
 from snoopie.importers.output import source_name
-from snoopie.importers.rocm import import_hcc, import_rtg
-from snoopie.importers.snoopie_log import import_snoopie_log
+
+if TYPE_CHECKING:
+    from snoopie.importers import Imported, Progress
 
 DESCRIPTION = "Convert another tool's recording into traces, one per process."
 
 
-class _Importer(Protocol):
-    def __call__(self, source: Path, output: Path, *, force: bool, progress: Progress) -> Imported: ...
-
-
-class _TextImporter(_Importer, Protocol):
-    def __call__(
-        self, source: Path, output: Path, *, force: bool, allow_truncated: bool = False, progress: Progress
-    ) -> Imported: ...
-
-
 @dataclass(frozen=True)
 class _Kind:
-    """``text``: the importer of files that can be read up to where they were cut."""
+    """Files that ``importer`` of a module of `snoopie.importers` converts.
+
+    ``cut``: they are text, and can be read up to where they were cut.
+    """
 
     what: str
-    importer: _Importer
-    text: _TextImporter | None = None
+    module: str
+    importer: str
+    cut: bool = True
 
-
-def _of_text(what: str, importer: _TextImporter) -> _Kind:
-    return _Kind(what, importer, importer)
+    def convert(self, source: Path, output: Path, **options: Any) -> Imported:
+        """Has the importer, which imports numpy, write the traces."""
+        done: Imported = getattr(import_module(f"snoopie.importers.{self.module}"), self.importer)(
+            source, output, **options
+        )
+        return done
 
 
 KINDS = {
-    "nsys": _Kind("an SQLite export of Nsight Systems (nsys export --type sqlite)", import_nsys),
-    "snoopie-log": _of_text("snoopie_log_<pid>.zst of the first Snoopie, or a folder of them", import_snoopie_log),
-    "rtg": _of_text("the text of rtg_tracer (ROCm)", import_rtg),
-    "hcc": _of_text("what a ROCm program printed with HCC_PROFILE=2", import_hcc),
-    "alnair": _of_text("metrics.log or timeline.log of Alnair's interposer, or a folder with both", import_alnair),
+    "nsys": _Kind("an SQLite export of Nsight Systems (nsys export --type sqlite)", "nsys", "import_nsys", cut=False),
+    "snoopie-log": _Kind(
+        "snoopie_log_<pid>.zst of the first Snoopie, or a folder of them", "snoopie_log", "import_snoopie_log"
+    ),
+    "rtg": _Kind("the text of rtg_tracer (ROCm)", "rocm", "import_rtg"),
+    "hcc": _Kind("what a ROCm program printed with HCC_PROFILE=2", "rocm", "import_hcc"),
+    "alnair": _Kind(
+        "metrics.log or timeline.log of Alnair's interposer, or a folder with both", "alnair", "import_alnair"
+    ),
 }
 
 
@@ -73,15 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     kind = KINDS[arguments.kind]
-    if arguments.allow_truncated and kind.text is None:
+    if arguments.allow_truncated and not kind.cut:
         raise UsageError(f"files of {arguments.kind} cannot be imported in part", "leave out --allow-truncated")
     output = _output(arguments)
     progress, done = _progress()
     try:
-        if arguments.allow_truncated and kind.text is not None:
-            imported = kind.text(arguments.file, output, force=arguments.force, allow_truncated=True, progress=progress)
-        else:
-            imported = kind.importer(arguments.file, output, force=arguments.force, progress=progress)
+        cut = {"allow_truncated": arguments.allow_truncated} if kind.cut else {}
+        imported = kind.convert(arguments.file, output, force=arguments.force, progress=progress, **cut)
     finally:
         done()
     for path in imported.paths:

@@ -1,27 +1,36 @@
 """snoopie info: what a trace holds, and what it does not."""
 
+from __future__ import annotations
+
 import argparse
 import datetime
 import sys
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from snoopie.analysis import losses
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
-from snoopie.cli.output import in_shell_words, print_next, print_pairs_of_values, print_table
+from snoopie.cli.formats import add_json, print_json
+from snoopie.cli.output import in_shell_words, json_rows, json_value, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import print_not_measured
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = "What a trace holds: processes, GPUs, links between them, settings, totals, and what was lost."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
+    add_json(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     trace = load_traces(arguments)
+    if arguments.json:
+        print_json(as_json(trace))
+        return 0
     _section("Processes", _processes(trace))
     _section("GPUs", _gpus(trace))
     _section("Links reported by the driver", _links(trace))
@@ -49,6 +58,8 @@ def _section(title: str, table: pd.DataFrame) -> None:
 
 
 def _not_measured(unmeasured: pd.DataFrame) -> None:
+    from snoopie.analysis import losses
+
     ran = losses.that_ran(unmeasured)
     if len(ran):
         print_not_measured(ran)
@@ -94,6 +105,8 @@ def _links(trace: Trace) -> pd.DataFrame:
 
 
 def _settings(trace: Trace) -> pd.DataFrame:
+    import pandas as pd
+
     table = pd.DataFrame(trace.settings).astype(object)
     table.insert(0, "process", trace.processes.index)
     # Most runs give all processes the same settings, but for the file's name, which `Processes` identifies anyway.
@@ -118,3 +131,20 @@ def _totals(trace: Trace) -> list[tuple[str, str]]:
         size = f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
         rows += [("copies by the host", f"{amounts['copies']:,}"), ("bytes of copies", size)]
     return rows + [(name.replace("_", " "), f"{value:,}") for name, value in trace.totals.items() if name != "accesses"]
+
+
+def as_json(trace: Trace) -> dict[str, Any]:
+    """What --json prints: the tables whole, `null` where there is no number."""
+    return {
+        "complete": trace.complete,
+        "estimated": trace.estimated,
+        "processes": json_rows(trace.processes.reset_index()),
+        "gpus": json_rows(trace.gpus.reset_index()),
+        "links": json_rows(_links(trace)),
+        # The collector names them, and may have more than this version knows.
+        "settings": {str(process): own for process, own in zip(trace.processes.index, trace.settings, strict=True)},
+        "summary": {name: json_value(value) for name, value in trace.summary().items()},
+        "totals": dict(trace.totals),
+        "not_measured": json_rows(trace.not_measured()),
+        "losses": trace.losses(),
+    }

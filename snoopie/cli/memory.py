@@ -1,26 +1,30 @@
 """snoopie memory: where the memory went."""
 
+from __future__ import annotations
+
 import argparse
-import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from snoopie.analysis.memory import usage as _usage
-from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.filters import add_filters, not_filtered, places, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
 from snoopie.cli.output import json_rows, print_next, print_table
 from snoopie.errors import UsageError
 from snoopie.files import check_free
 from snoopie.words import units
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.api.trace import Trace
+
 DESCRIPTION = (
     "Memory use over time by device and kind, allocations at the peak by call stack, and leaks. Each process and "
     "device separately, unless --total is given."
 )
-# Rows of a table that are printed; --json has all.
+# Rows of each list, where --top does not say otherwise.
 _ROWS = 20
 _PARTS = ("usage", "watermark", "leaks")
 
@@ -32,36 +36,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watermark", action="store_true", help="allocations at the peak, by call stack")
     parser.add_argument("--leaks", action="store_true", help="allocations never freed, by call stack")
-    parser.add_argument("--device", metavar="UUID|N", help="only this GPU, or host")
-    parser.add_argument("--process", metavar="N", type=int, help="only this process, as snoopie info numbers them")
     parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
     parser.add_argument("--nvidia-smi", metavar="LOG", type=Path, help="draw what nvidia-smi logged during the run")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw usage over time as .png, .svg or .pdf")
     parser.add_argument("--force", action="store_true", help="overwrite the picture if it exists")
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs, over time")
+    add_top(parser, _ROWS)
+    add_formats(parser)
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.analysis.selection import MEMORY_BY
+
     if arguments.nvidia_smi and not arguments.plot and not arguments.json:
         raise UsageError("--nvidia-smi is for the picture", "add --plot FILE, or --json")
+    parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
+    if (arguments.csv or arguments.markdown) and len(parts) > 1:
+        raise UsageError("CSV and Markdown have one list", "add --usage, --watermark or --leaks")
     if arguments.plot:
         _check_picture(arguments)
-    trace = load_traces(arguments)
-    logged = trace.nvidia_smi(arguments.nvidia_smi, arguments.device) if arguments.nvidia_smi else None
-    if logged is not None:
-        _check_times(trace, logged)
+    trace = select(load_traces(arguments), arguments)
+    logged = _logged(trace, arguments) if arguments.nvidia_smi else None
     if arguments.plot:
         _plot(trace, arguments, logged)
-    parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
     if arguments.json:
-        json.dump(_as_json(trace, parts, arguments, logged), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(_as_json(trace, parts, arguments, logged))
+        return 0
+    if arguments.csv or arguments.markdown:
+        table = top(_table(trace, parts[0], arguments), arguments)
+        print_csv(table) if arguments.csv else print_markdown(table)
         return 0
     for number, part in enumerate(parts):
         if number:
             print()
         _PRINT[part](trace, arguments)
     sys.stdout.flush()
+    for sentence in not_filtered(arguments, "memory", MEMORY_BY):
+        print(f"snoopie: note: {sentence}", file=sys.stderr)
     if not trace.complete:
         print(
             "snoopie: a trace is incomplete: memory that it shows as not freed may have been freed later",
@@ -79,11 +90,12 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     first = int(trace.processes["start_ns"].min())
-    kinds = trace.memory_by_kind(arguments.device, arguments.process)
+    kinds = trace.memory_by_kind()
     print("Memory by kind; times are after the program's start")
     table = kinds.assign(peak_after=kinds["peak_time"] - first)
-    print_table(table[["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]])
-    agreement = trace.memory_agreement(arguments.device, arguments.process)
+    shown = ["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]
+    print_first(table[shown], arguments)
+    agreement = trace.memory_agreement()
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
         print("Memory in use as reported by the driver: change since the first sample, and what was allocated then")
@@ -91,6 +103,8 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
 
 
 def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
+    import pandas as pd
+
     known = agreement[agreement["used"] >= 0]
     groups = known.groupby(["process", "device"])
     peaks = known.loc[groups["used"].idxmax()].assign(sample="peak")
@@ -100,7 +114,9 @@ def _driver_table(agreement: pd.DataFrame, first: int) -> pd.DataFrame:
 
 
 def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
-    table = trace.memory_watermark(arguments.device, arguments.process, total=arguments.total)
+    from snoopie.analysis.memory import usage
+
+    table = trace.memory_watermark(total=arguments.total)
     first = int(trace.processes["start_ns"].min())
     if len(table) == 0:
         print("No memory was allocated")
@@ -110,18 +126,20 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
         peak, time = int(live["peak"].iloc[0]), int(live["time"].iloc[0]) - first
         whose = (
             "all processes and devices"
-            if process == _usage.ALL
+            if process == usage.ALL
             else f"process {process} on {device}"
             if len(trace.processes) > 1
             else device
         )
         print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
-        _print_first(live[["source", "call", "kind", "objects", "bytes"]])
+        print_first(live[["source", "call", "kind", "objects", "bytes"]], arguments)
 
 
 def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
-    table = trace.leaks(arguments.device, arguments.process)
-    if not (table["state"] == _usage.NEVER_FREED).any() and trace.complete:
+    from snoopie.analysis.memory import usage
+
+    table = trace.leaks()
+    if not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
         print("No leaks: every allocation was freed, or lives until the program's end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
@@ -131,36 +149,32 @@ def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
             units.bytes(int(some["bytes"].sum())) if some["process"].nunique() * some["device"].nunique() == 1 else ""
         )
         print(f"{state[0].upper()}{state[1:]}{f': {size}' if size else ''}")
-        _print_first(some[["process", "device", "source", "call", "kind", "objects", "bytes"]])
+        print_first(some[["process", "device", "source", "call", "kind", "objects", "bytes"]], arguments)
 
 
 _PRINT = {"usage": _print_usage, "watermark": _print_watermark, "leaks": _print_leaks}
 
 
-def _print_first(table: pd.DataFrame) -> None:
-    print_table(table.head(_ROWS))
-    if len(table) > _ROWS:
-        print(f"… and {len(table) - _ROWS} more rows, which --json has")
+# --- for programs and documents ---
 
 
-# --- --json ---
+def _table(trace: Trace, part: str, arguments: argparse.Namespace) -> pd.DataFrame:
+    if part == "usage":
+        return trace.memory_usage()
+    return trace.memory_watermark(total=arguments.total) if part == "watermark" else trace.leaks()
 
 
 def _as_json(
     trace: Trace, parts: list[str], arguments: argparse.Namespace, logged: pd.DataFrame | None
 ) -> dict[str, Any]:
-    where = (arguments.device, arguments.process)
-    tables = {
-        "usage": lambda: trace.memory_usage(*where),
-        "watermark": lambda: trace.memory_watermark(*where, total=arguments.total),
-        "leaks": lambda: trace.leaks(*where),
-    }
+    from snoopie.analysis.memory import usage
+
     result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
     for part in parts:
-        table = tables[part]()
-        result[part] = [row | {"process": None} if row["process"] == _usage.ALL else row for row in json_rows(table)]
+        rows = json_rows(top(_table(trace, part, arguments), arguments))
+        result[part] = [row | {"process": None} if row["process"] == usage.ALL else row for row in rows]
         if part == "usage":
-            result["agreement"] = json_rows(trace.memory_agreement(*where))
+            result["agreement"] = json_rows(trace.memory_agreement())
     if logged is not None:
         result["nvidia_smi"] = json_rows(logged)
     return result
@@ -181,14 +195,26 @@ def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | No
     from snoopie.figures import memory as chart
     from snoopie.figures import picture
 
-    usage = trace.memory_usage(arguments.device, arguments.process)
+    usage = trace.memory_usage()
     if arguments.total:
         panels = chart.total(usage, trace.processes)
     else:
-        agreement = trace.memory_agreement(arguments.device, arguments.process)
+        agreement = trace.memory_agreement()
         panels = chart.panels(usage, agreement, trace.processes, logged)
     figure = chart.draw(panels, int(trace.processes["start_ns"].min()))
     picture.write(figure, arguments.plot, force=arguments.force)
+
+
+def _logged(trace: Trace, arguments: argparse.Namespace) -> pd.DataFrame:
+    """What nvidia-smi logged of the owners that were chosen. UsageError where it was not while the program ran."""
+    owners = arguments.owner or [None]
+    # A log of one GPU may not say which: it is then the one that was chosen.
+    logged = trace.nvidia_smi(arguments.nvidia_smi, owners[0] if len(owners) == 1 else None)
+    if len(owners) > 1:
+        chosen = {trace.label(place) for place in places(trace, owners)}
+        logged = logged[logged["device"].isin(chosen)]
+    _check_times(trace, logged)
+    return logged
 
 
 def _check_times(trace: Trace, logged: pd.DataFrame) -> None:

@@ -1,17 +1,21 @@
 """Tables and commands as text: aligned for people, cut to the width of a terminal, whole and plain in a pipe."""
 
+from __future__ import annotations
+
 import math
 import os
 import shlex
 import shutil
 import sys
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import pandas as pd
-
-from snoopie.analysis import losses
+from snoopie.extras import APP, missing
+from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
@@ -25,7 +29,7 @@ def clean(text: object) -> str:
 
 def in_shell_words(text: str) -> str:
     """A sentence of the reader, which names remedies in Python, for someone at a shell."""
-    return clean(losses.in_shell_words(text))
+    return clean(remedies.in_shell_words(text))
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -80,8 +84,9 @@ def json_value(value: Any) -> Any:
 
 
 def print_next(*words: str) -> None:
-    """Say, on stderr, which command comes next."""
-    print(f"Next: snoopie {shell_words(words)}", file=sys.stderr, flush=True)
+    """Say, on stderr, which command comes next; what it needs and may not be there is installed first."""
+    first = "pip install 'snoopie[app]' && " if words[0] == "view" and missing(APP) else ""
+    print(f"Next: {first}snoopie {shell_words(words)}", file=sys.stderr, flush=True)
 
 
 def _place(text: str, name: str, width: int, right: bool) -> str:

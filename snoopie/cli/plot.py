@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snoopie.analysis.traffic.counts import VALUES
 from snoopie.analysis.traffic.reading import INITIATED, READINGS
+from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.output import print_next
@@ -76,7 +76,7 @@ def _dpi(text: str) -> int:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    # It takes a second to import: other commands do without.
+    from snoopie.analysis.selection import MEMORY_BY
     from snoopie.figures import picture
 
     options = _options(arguments)
@@ -89,7 +89,7 @@ def main(arguments: argparse.Namespace) -> int:
     width, height = figure.get_size_inches()
     print(f"wrote {arguments.output}, {width:.2f} × {height:.2f} inches", flush=True)
     if arguments.figure == "memory":
-        for sentence in not_filtered(arguments, "memory", ()):
+        for sentence in not_filtered(arguments, "memory", MEMORY_BY):
             print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_losses(trace)
     print_next("report", *again(arguments), *arguments.traces, "-o", "report.html")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.filters import add_filters, in_words, select
 from snoopie.cli.output import is_terminal
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import SnoopieError
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--title", default="", help="a title (default: the name of the program)")
     parser.add_argument("--force", action="store_true", help="overwrite the report if it exists")
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -35,10 +37,16 @@ def main(arguments: argparse.Namespace) -> int:
         if not folder.is_dir():
             raise SnoopieError(f"there is no folder {folder}", "check the path")
     check_free(arguments.output, force=arguments.force)
-    trace = load_traces(arguments)
+    trace = select(load_traces(arguments), arguments)
     progress = _show_progress if is_terminal(sys.stderr) else None
     page.write(
-        trace, arguments.output, arguments.source, title=arguments.title, force=arguments.force, progress=progress
+        trace,
+        arguments.output,
+        arguments.source,
+        title=arguments.title,
+        part=in_words(arguments),
+        force=arguments.force,
+        progress=progress,
     )
     if progress:
         print("\r\033[K", end="", file=sys.stderr)

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import snoopie
-from snoopie.cli import process, settings, tool
+from snoopie.cli import process, settings, streams, tool
 from snoopie.cli.output import in_shell_words, print_next
 from snoopie.cli.output_files import output_files
-from snoopie.cli.traffic import print_losses, print_traffic
 from snoopie.errors import SnoopieError, UsageError
 
 DESCRIPTION = (
@@ -61,12 +60,19 @@ def _run(arguments: argparse.Namespace) -> int:
     before = files.existing()
     status = process.run(program, arguments.command, environment)
     # The program's status is the answer, whatever becomes of the report.
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+    try:
         _report(arguments.command[0], status, sorted(files.existing() - before))
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:
+        if not streams.failed(error):
+            raise
     return 128 - status if status < 0 else status
 
 
 def _report(program: str, status: int, traces: list[Path]) -> None:
+    from snoopie.cli.traffic import print_losses, print_traffic
+
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 

@@ -1,16 +1,19 @@
 """snoopie summary: how busy each GPU and the copies were, and with what."""
 
-import argparse
-import json
-import sys
-from typing import Any
+from __future__ import annotations
 
-from snoopie.analysis.selection import LAUNCHES_BY
-from snoopie.api.trace import Trace
-from snoopie.cli.arguments import add_traces, again, load_traces, natural
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_json, print_markdown, top
 from snoopie.cli.output import clean, in_shell_words, print_next, print_table
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the"
@@ -21,22 +24,31 @@ _SHOWN = ["share", "total", "calls", "average", "least", "most", "name"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
-    parser.add_argument("--top", metavar="N", type=natural, default=20, help="rows of each, 0 for all (default: 20)")
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows, times in ns")
+    add_top(parser, 20)
+    add_formats(parser)
     add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
+    from snoopie.analysis.selection import LAUNCHES_BY
+
     trace = select(load_traces(arguments), arguments)
     if arguments.json:
-        json.dump(as_json(trace), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-        print()
+        print_json(as_json(trace, arguments))
+        return 0
+    if arguments.csv:
+        print_csv(top(trace.by_resource(), arguments))
+        return 0
+    if arguments.markdown:
+        print_markdown(top(trace.by_resource()[["resource", *_SHOWN]], arguments))
         return 0
     busy, rows = trace.resources(), trace.by_resource()
     for resource in busy.itertuples():
         about = f"busy {units.percent(float(str(resource.busy_share)))}, {units.duration(float(str(resource.busy)))}"
+        if others := int(str(resource.others)):
+            about += f"; others {units.duration(others)}"
         own = rows[rows["resource"] == resource.resource]
-        shown = own.head(arguments.top) if arguments.top else own
+        shown = top(own, arguments, for_people=True)
         print(f"{clean(resource.resource)}: {about}, {len(shown)} of {len(own)} rows")
         print_table(shown[_SHOWN])
         print()
@@ -51,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(trace: Trace) -> dict[str, Any]:
+def as_json(trace: Trace, arguments: argparse.Namespace) -> dict[str, Any]:
     """What --json prints: each resource with its rows, times in ns."""
     rows = trace.by_resource()
     return {
@@ -60,7 +72,7 @@ def as_json(trace: Trace) -> dict[str, Any]:
                 **_plain(resource),
                 "rows": [
                     _plain(row)
-                    for row in rows[rows["resource"] == resource["resource"]]
+                    for row in top(rows[rows["resource"] == resource["resource"]], arguments)
                     .drop(columns="resource")
                     .to_dict("records")
                 ],

@@ -1,15 +1,19 @@
 """Who moved how much, as tables for people."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import pandas as pd
-
-from snoopie.analysis import losses
-from snoopie.api.trace import Trace
 from snoopie.cli.output import in_shell_words, print_table
 from snoopie.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from snoopie.analysis.traffic.reading import Reading
+    from snoopie.api.trace import Trace
 
 # What `stats --by` sums up: keyword → the trace's table.
 TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
@@ -21,6 +25,12 @@ TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
     "collective": lambda trace: trace.by_collective(),
     "object": lambda trace: trace.by_object(),
     "tensor": lambda trace: trace.by_tensor(),
+    "launch": lambda trace: trace.by_launch(),
+    "operation": lambda trace: trace.by_operation(),
+    "file": lambda trace: trace.by_file(),
+    "library": lambda trace: trace.by_library(),
+    "stack": lambda trace: trace.by_stack(),
+    "process": lambda trace: trace.by_process(),
 }
 _AMOUNTS = ["accesses", "bytes", "share", "wire_bytes", "wire_efficiency"]
 _SHOWN = {
@@ -33,28 +43,58 @@ _SHOWN = {
     "collective": ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *_AMOUNTS],
     "object": ["object", "owner", "kind", "name", "source", "size", *_AMOUNTS, "copied_in", "copied_out"],
     "tensor": ["tensor", "gpu", "size", "source", "function", *_AMOUNTS, "copied_in", "copied_out"],
+    "launch": ["launch", "kernel", "issuer", "process", *_AMOUNTS],
+    "operation": ["operation", *_AMOUNTS],
+    "file": ["file", "lines", *_AMOUNTS],
+    "library": ["issuer", "owner", "library", *_AMOUNTS],
+    "stack": ["source", "kernel", "launches", *_AMOUNTS],
+    "sampled stack": ["source", "kernel", "launches", "measured", *_AMOUNTS],
+    "process": ["process", "launches", *_AMOUNTS],
+    "sampled process": ["process", "launches", "measured", *_AMOUNTS],
 }
 _NOTHING = {
     "copy": "no copy that the host started was recorded",
     "collective": "no NCCL call was recorded",
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
+# Key → its column that can be empty, and what people read there.
+_UNKNOWN = {"file": ("file", "(source file unknown)"), "stack": ("source", "(call stack unknown)")}
 
 
-def print_traffic(trace: Trace, by: str, reading: str = "issued", stream: TextIO | None = None) -> None:
-    """Print the traffic by one key, most bytes first, and its total."""
+def traffic_table(trace: Trace, by: str, reading: Reading = "issued") -> pd.DataFrame:
+    """The traffic by one key of `TABLES`, most bytes first, exact."""
+    # Only pairs have directions: `reading` of others is "issued".
+    return trace.by_pair(reading) if by == "pair" else TABLES[by](trace)
+
+
+def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "issued") -> pd.DataFrame:
+    """The columns of a `traffic_table` that are shown, with shares and places in the source."""
+    # Of the table, not of the accesses: a flow counts an atomic in both directions.
+    table = table.assign(share=table["bytes"] / max(int(table["bytes"].sum()), 1))
+    if "line" in table:
+        table["source"] = sources(table)
+    if by in _UNKNOWN:
+        column, unknown = _UNKNOWN[by]
+        table[column] = table[column].where(table[column] != "", unknown)
+    if by == "pair" and reading == "flow":
+        return table[["from", "to", *_AMOUNTS]]
+    sampled = f"sampled {by}"
+    return table[_SHOWN[sampled if trace.estimated and sampled in _SHOWN else by]]
+
+
+def print_traffic(
+    trace: Trace, by: str, reading: Reading = "issued", stream: TextIO | None = None, top: int = 0
+) -> None:
+    """Print the traffic by one key, most bytes first, and its total. ``top``: so many rows, 0 for all."""
     stream = stream or sys.stdout
-    flow = by == "pair" and reading == "flow"
-    table = trace.by_pair(reading="flow") if flow else TABLES[by](trace)
+    table = traffic_table(trace, by, reading)
     if table.empty:
         print(_NOTHING.get(by, "no access to another GPU's memory was measured"), file=stream)
         return
-    # Of the table, not of the accesses: a flow counts an atomic in both directions.
-    table["share"] = table["bytes"] / max(int(table["bytes"].sum()), 1)
-    if "file" in table:
-        table["source"] = sources(table)
-    shown = "sampled kernel" if by == "kernel" and trace.estimated else by
-    print_table(table[["from", "to", *_AMOUNTS] if flow else _SHOWN[shown]], stream)
+    shown = for_people(trace, table, by, reading)
+    print_table(shown.head(top) if top else shown, stream)
+    if top and len(shown) > top:
+        print(f"… and {units.plural(len(shown) - top, 'more row', 'more rows')}: --top 0 shows all", file=stream)
     print(_total(trace, by), file=stream)
 
 
@@ -80,6 +120,8 @@ def _loads(trace: Trace) -> bool:
 
 def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
     """Print what the accesses of kernels do not show, each under its title: copies, collectives, what was missed."""
+    from snoopie.analysis import losses
+
     stream = stream or sys.stdout
     if len(trace.copies):
         print("\nCopies that the host started", file=stream)

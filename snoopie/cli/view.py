@@ -1,15 +1,23 @@
 """snoopie view: traces in the app."""
 
+from __future__ import annotations
+
 import argparse
+import glob
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import snoopie
-from snoopie.analysis.source.lines import Mapping
 from snoopie.cli.arguments import add_traces, again
 from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
+from snoopie.extras import APP, need
+
+if TYPE_CHECKING:
+    from snoopie.analysis.source.lines import Mapping
 
 DESCRIPTION = "Open traces in the app, in a web browser on this machine. Ctrl-C ends it."
 DEFAULT_PORT = 8501
@@ -48,6 +56,8 @@ def _port(text: str) -> int:
 
 
 def _mapping(text: str) -> Mapping:
+    from snoopie.analysis.source.lines import Mapping
+
     try:
         return Mapping.parse(text)
     except SnoopieError as error:
@@ -55,15 +65,20 @@ def _mapping(text: str) -> Mapping:
 
 
 def find_app() -> Path:
-    """The app's entry point, which stands beside the package in a checkout and where it is installed."""
-    app = Path(snoopie.__file__).resolve().parents[1] / "visualizer" / "app.py"
-    if not app.is_file():
-        raise SnoopieError(f"the app is not at {app}", "install the package again: pip install --force-reinstall .")
-    return app
+    """The app's entry point: in the package where it is installed, beside it in a checkout."""
+    package = Path(snoopie.__file__).resolve().parent
+    places = [folder / "visualizer" / "app.py" for folder in (package / "_app", package.parent)]
+    for app in places:
+        if app.is_file():
+            return app
+    raise SnoopieError(
+        f"the app is not at {places[0]}", "install the package again: pip install --force-reinstall 'snoopie[app]'"
+    )
 
 
 def command(arguments: argparse.Namespace) -> list[str]:
     """The command that opens the app."""
+    need("app", "the app", *APP)
     streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
     streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
     streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
@@ -74,7 +89,14 @@ def command(arguments: argparse.Namespace) -> list[str]:
     return [*streamlit, "--", *for_app, *arguments.traces]
 
 
+def _expanded(names: Sequence[str]) -> list[str]:
+    """The names, a pattern by what it matches: the other commands take patterns, the app takes none."""
+    found = [[name] if Path(name).exists() else sorted(glob.glob(name, recursive=True)) or [name] for name in names]
+    return [name for some in found for name in some]
+
+
 def main(arguments: argparse.Namespace) -> int:
+    arguments.traces, arguments.compare = _expanded(arguments.traces), _expanded(arguments.compare)
     # No shell expands the ~ in the middle of a word.
     mapped = [str(Path(mapping.here).expanduser()) for mapping in arguments.source_map]
     for name in (*arguments.traces, *arguments.source, *arguments.compare, *mapped):

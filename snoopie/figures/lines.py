@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from snoopie.analysis.traffic.counts import VALUES
+from snoopie.analysis.traffic.values import VALUES
 from snoopie.errors import UsageError
 from snoopie.figures import colours
 from snoopie.figures.matrix import BYTES, named
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
-from snoopie.figures.widths import COLUMN
 from snoopie.words import units
 from snoopie.words.columns import heading
+from snoopie.words.widths import COLUMN
 
 NO_LINE = "(no source line)"
 # Inches: a line, a letter of its name, bars at least, the text beside a bar (without and with its efficiency).

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from snoopie.figures import colours
 from snoopie.figures.picture import INK, Picture, in_look, printable, say_nothing
-from snoopie.figures.widths import COLUMN
 from snoopie.words import units
 from snoopie.words.columns import heading
+from snoopie.words.widths import COLUMN
 
 # The host and others stand apart from the GPUs, by this part of a cell.
 _APART = 0.35

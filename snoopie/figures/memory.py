@@ -15,8 +15,8 @@ from snoopie.analysis.memory import curve as _curve
 from snoopie.errors import UsageError
 from snoopie.figures import colours
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
-from snoopie.figures.widths import PAGE
 from snoopie.words import units
+from snoopie.words.widths import PAGE
 
 # More moments than this do not fit side by side.
 MOST = 4000
@@ -79,7 +79,7 @@ def draw(panels: Sequence[Panel], start: int, *, width: float = PAGE, title: str
     if len(panels) > _PANELS:
         raise UsageError(
             f"{len(panels)} charts are too many for one picture",
-            "take one device or process, or all of them together (snoopie memory --device, --process, --total)",
+            "take one device or process (--owner, --process), or all of them together (snoopie memory --total)",
         )
     rows = max(len(panels), 1)
     figure = Picture(width, _HEIGHT * rows + 0.3)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from snoopie.figures import colours
 from snoopie.figures.picture import FAINT, INK, Picture, in_look, printable, say_nothing
-from snoopie.figures.widths import PAGE
 from snoopie.words import units
+from snoopie.words.widths import PAGE
 
 BINS = 400
 # Pairs and lanes that fit; the others are one row.

@@ -26,18 +26,28 @@ def write(
     sources: Sequence[Path] = (),
     *,
     title: str = "",
+    part: str = "",
     force: bool = False,
     progress: Progress | None = None,
 ) -> None:
     """Write the report as one HTML file. Source is quoted from the folders ``sources`` alone.
 
-    SnoopieError if the file already exists (unless ``force``) or cannot be written.
+    ``part`` says which part of a trace a view is. SnoopieError if the file already exists (unless ``force``) or cannot
+    be written.
     """
     with whole_file(path, force=force) as unfinished:
-        unfinished.write_text(render(trace, sources, title=title, progress=progress), encoding="utf-8")
+        text = render(trace, sources, title=title, part=part, progress=progress)
+        unfinished.write_text(text, encoding="utf-8")
 
 
-def render(trace: Trace, sources: Sequence[Path] = (), *, title: str = "", progress: Progress | None = None) -> str:
+def render(
+    trace: Trace,
+    sources: Sequence[Path] = (),
+    *,
+    title: str = "",
+    part: str = "",
+    progress: Progress | None = None,
+) -> str:
     """The report as HTML."""
     made = []
     for maker in sections.ALL:
@@ -50,6 +60,7 @@ def render(trace: Trace, sources: Sequence[Path] = (), *, title: str = "", progr
     return environment.get_template("page.html").render(
         title=cut(title or _title(trace)),
         about=_about(trace),
+        part=cut(part, 3 * MOST_LETTERS),
         sections=[section for section in made if section.parts],
         absent=[section for section in made if not section.parts],
         style=Markup((_HERE / "page.css").read_text(encoding="utf-8")),

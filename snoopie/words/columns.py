@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-
 from snoopie.words import units
 
 
@@ -58,7 +56,8 @@ class Kind(Enum):
 
     def say(self, value: object) -> str:
         """A value for people. What is negative where nothing can be is not known."""
-        if isinstance(value, np.generic):
+        # numpy's numbers are none of Python's
+        if hasattr(value, "item"):
             value = value.item()
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             return units.NOTHING
@@ -240,6 +239,7 @@ _TIMES = {
     "busy_share": Column("Busy", Kind.SHARE, "Busy time as a share of the time from the first start to the last end."),
     "gaps": Column("Idle gaps", Kind.COUNT, "Intervals in which nothing ran on it."),
     "gap": Column("Idle time", Kind.DURATION, "How long nothing ran on it."),
+    "others": Column("Others", Kind.DURATION, "How long only what the filters leave out ran on it."),
     "total": Column("Total", Kind.DURATION, "The sum of the times."),
     "average": Column("Average", Kind.DURATION, "The average time."),
     "least": Column("Shortest", Kind.DURATION, "The shortest time."),
@@ -310,6 +310,12 @@ _MACHINE = {
     "ranks": Column("Ranks", Kind.NUMBER, "How many ranks there are."),
     "thread": Column("Thread", Kind.NUMBER, "A thread of the program, by its ID on the host."),
     "program": Column("Program", Kind.NAME, "The program that ran."),
+    "start_ns": Column("Began", Kind.CLOCK, "When the process began; 0 where that is not known."),
+    "exit_ns": Column("Began to exit", Kind.CLOCK, "When the process began to exit; 0 where that is not known."),
+    "end_ns": Column("Ended", Kind.CLOCK, "When the trace was complete; 0 where that is not known."),
+    "complete": Column("Complete", Kind.FLAG, "Whether the end of the trace is there."),
+    "version": Column("Version", Kind.WORD, "The version of the tool that wrote the trace."),
+    "imported_from": Column("Imported from", Kind.WORD, "The tool that recorded it, if not Snoopie."),
     "command": Column("Command", Kind.PATH, "The program's command line."),
     "started": Column("Started", Kind.WORD, "Date and time of the start."),
 }

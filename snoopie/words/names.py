@@ -18,20 +18,33 @@ def bare_name(name: str) -> str:
     return _spellings(name)[3]
 
 
+# What stands for the kernels of a library, as in the collector's KERNEL_NAME. NVSHMEM's do not all bear its name.
+LIBRARIES = {
+    "nccl": ("ncclDevKernel*", "ncclKernel*", "ncclSymk*"),
+    "nvshmem": ("*nvshmem*", "*_on_stream_kernel*"),
+}
+
+
 def choose_kernels(wanted: Sequence[str], present: Iterable[str]) -> list[str]:
     """The kernels whose whole or short name is, or matches as in a shell, one of the wanted.
 
-    "void n::k<int>(float*)" has the short names "n::k<int>", "n::k" and "k". UsageError where a wanted name fits none.
+    "void n::k<int>(float*)" has the short names "n::k<int>", "n::k" and "k"; "nccl" and "nvshmem" stand for the kernels
+    of these libraries. UsageError where a wanted name fits none.
     """
     names = sorted(set(present))
     chosen: dict[str, None] = {}
     for pattern in wanted:
-        found = [name for name in names if any(pattern == s or fnmatchcase(s, pattern) for s in _spellings(name))]
+        patterns = (pattern, *LIBRARIES.get(pattern, ()))
+        found = [name for name in names if any(_fits(s, p) for s in _spellings(name) for p in patterns)]
         if not found:
             some = ", ".join(names[:5]) + (", …" if names[5:] else "")
             raise UsageError(f"no kernel is called {pattern}", f"the trace has {some or 'none'}")
         chosen.update(dict.fromkeys(found))
     return list(chosen)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 def _spellings(name: str) -> list[str]:

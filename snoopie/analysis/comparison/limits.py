@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from snoopie.errors import SnoopieError, UsageError
 from snoopie.words import columns, units
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What can be limited; `snoopie.words.columns` says what each is.
 METRICS = (

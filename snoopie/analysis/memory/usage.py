@@ -327,7 +327,7 @@ def logged(log: pd.DataFrame, gpus: pd.DataFrame, machine: Sequence[str], place:
         if only is None:
             raise UsageError(
                 "the log of nvidia-smi does not say which GPU its rows are of",
-                "name one with --device, or record with --query-gpu=timestamp,uuid,memory.used",
+                "name one with --owner, or record with --query-gpu=timestamp,uuid,memory.used",
             )
         owner[unnamed] = only
     table = pd.DataFrame({"time": log["time"], "owner": owner, "used": log["used"] * (1 << 20)})

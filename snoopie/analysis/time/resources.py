@@ -1,7 +1,7 @@
 """How busy each resource was: GPUs by their kernels, and the copies between memories ("DATA"); with the gaps between.
 
 The table that users of ROCm know from rpt. A resource is busy while at least one of its records runs; what runs at the
-same time counts once. Only times on the GPU count.
+same time counts once. Only times on the GPU count. Of a part of a trace, what ran beside it is neither busy nor idle.
 """
 
 from __future__ import annotations
@@ -73,30 +73,35 @@ def region(records: pd.DataFrame) -> Region:
     return Region(int(records["start"].min()), int(records["end"].max()))
 
 
-def resources(records: pd.DataFrame) -> pd.DataFrame:
-    """resource records start end busy (ns) busy_share (of the region) gaps gap (ns together), GPUs first"""
+def resources(records: pd.DataFrame, everything: pd.DataFrame | None = None) -> pd.DataFrame:
+    """resource records start end busy (ns) busy_share (of the region) gaps gap others (ns together), GPUs first
+
+    ``everything`` has the records of the whole trace, where ``records`` are a part: ``others`` is how long only what is
+    not of the part ran, from the resource's start to its end.
+    """
     whole = region(records)
-    table = _with_gaps(records)
-    sums = table.assign(records=1, gaps=(table["gap"] > 0).astype(np.int64)).groupby("resource", sort=False)
-    result = sums.agg(
-        records=("records", "sum"),
-        start=("start", "min"),
-        end=("end", "max"),
-        busy=("busy", "sum"),
-        gaps=("gaps", "sum"),
-        gap=("gap", "sum"),
-    ).reset_index()
+    table = _by_start(records)
+    table = table.assign(records=1, busy=(table["end"] - np.maximum(table["start"], table["before"])).clip(lower=0))
+    result = (
+        table.groupby("resource", sort=False)
+        .agg(records=("records", "sum"), start=("start", "min"), end=("end", "max"), busy=("busy", "sum"))
+        .reset_index()
+    )
+    idle = _gaps(records, everything).groupby("resource")["gap"]
     result.insert(5, "busy_share", result["busy"] / max(whole.end - whole.start, 1))
+    result["gaps"] = result["resource"].map(idle.count()).fillna(0).astype(np.int64)
+    result["gap"] = result["resource"].map(idle.sum()).fillna(0).astype(np.int64)
+    result["others"] = result["end"] - result["start"] - result["busy"] - result["gap"]
     return result
 
 
-def by_resource(records: pd.DataFrame) -> pd.DataFrame:
+def by_resource(records: pd.DataFrame, everything: pd.DataFrame | None = None) -> pd.DataFrame:
     """resource kind (kernel, copy, gap) name share (of the region) calls total average least most (ns): most time of
-    each resource first. Gaps are by their length.
+    each resource first. Gaps are by their length, and between the records of ``everything`` as in `resources`.
     """
     whole = region(records)
-    table = _with_gaps(records)
-    gaps = table[table["gap"] > 0]
+    table = _by_start(records)
+    gaps = _gaps(records, everything)
     lengths = np.searchsorted(np.array(_LIMITS) * _NS, gaps["gap"].to_numpy(), "right")
     gaps = gaps.assign(kind="gap", name=np.array(GAPS, object)[lengths], spent=gaps["gap"])
     rows = pd.concat([table.assign(spent=table["end"] - table["start"]), gaps], ignore_index=True)
@@ -110,17 +115,29 @@ def by_resource(records: pd.DataFrame) -> pd.DataFrame:
     return result[_ROW].astype({"name": "str", "kind": "str"})
 
 
-def _with_gaps(records: pd.DataFrame) -> pd.DataFrame:
-    """The records by resource and start, with ``gap``, the idle time before each, and ``busy``, what each adds."""
+def _by_start(records: pd.DataFrame) -> pd.DataFrame:
+    """The records by resource and start, with ``before``: when the resource had ended all that began earlier."""
     copies = records["resource"] == COPIES
     table = records.assign(copies=copies).sort_values(["copies", "resource", "start", "end"], ignore_index=True)
     latest = table.groupby("resource", sort=False)["end"].cummax()
     before = latest.groupby(table["resource"], sort=False).shift(1, fill_value=-1)
     # Before the first record of a resource nothing is idle.
-    before = before.where(before >= 0, table["start"])
-    table["gap"] = (table["start"] - before).clip(lower=0)
-    table["busy"] = (table["end"] - np.maximum(table["start"], before)).clip(lower=0)
+    table["before"] = before.where(before >= 0, table["start"])
     return table.drop(columns="copies")
+
+
+def _gaps(records: pd.DataFrame, everything: pd.DataFrame | None) -> pd.DataFrame:
+    """resource gap (ns): how long nothing at all ran, between the first record and the last of each resource."""
+    if everything is not None:
+        ends = records.groupby("resource").agg(first=("start", "min"), last=("end", "max"))
+        beside = everything.merge(ends, on="resource")
+        beside = beside[(beside["end"] > beside["first"]) & (beside["start"] < beside["last"])]
+        # What goes on at the ends may have begun before, or end later.
+        clipped = beside.assign(start=beside[["start", "first"]].max(axis=1), end=beside[["end", "last"]].min(axis=1))
+        records = pd.concat([records, clipped[records.columns]], ignore_index=True)
+    table = _by_start(records)
+    table["gap"] = table["start"] - table["before"]
+    return table.loc[table["gap"] > 0, ["resource", "gap"]]
 
 
 def _directions(copies: pd.DataFrame) -> pd.Series[str]:

@@ -10,18 +10,16 @@ of every sum, and `settled` scales and rounds at the very end, so that the order
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from snoopie.analysis.traffic.reading import Reading, ends
+from snoopie.analysis.traffic.values import VALUES as VALUES
+from snoopie.analysis.traffic.values import Value as Value
 from snoopie.joined.gpus import label
 from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
-
-Value = Literal["accesses", "lanes", "bytes", "wire_units", "wire_bytes"]
-
-VALUES: tuple[Value, ...] = ("accesses", "lanes", "bytes", "wire_units", "wire_bytes")
 
 
 def joined(tables: Tables) -> pd.DataFrame:
@@ -121,6 +119,14 @@ def directed(traffic: pd.DataFrame, reading: Reading, *keys: str, values: Sequen
 def by_kernel(traffic: pd.DataFrame) -> pd.DataFrame:
     """kernel, launches (those with traffic), measured (of these), VALUES, wire_efficiency."""
     return _with_launches(traffic, ["kernel"])
+
+
+def by_process(traffic: pd.DataFrame) -> pd.DataFrame:
+    """process, launches (those with traffic), measured (of these), VALUES, wire_efficiency.
+
+    ``traffic`` has the column process too.
+    """
+    return _with_launches(traffic, ["process"])
 
 
 def by_stack(traffic: pd.DataFrame) -> pd.DataFrame:

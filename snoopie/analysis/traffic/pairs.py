@@ -10,8 +10,8 @@ import pandas as pd
 
 from snoopie.analysis.host import copies as _copies
 from snoopie.analysis.traffic import counts as _counts
-from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, checked, ends
+from snoopie.analysis.traffic.values import VALUES, Value
 from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.joined.tables import Tables

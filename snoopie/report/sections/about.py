@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from snoopie.analysis.losses import in_shell_words
 from snoopie.api.trace import Trace
 from snoopie.report.parts import KeyNumbers, Part, Section, Sentences, Text, cut, table
 from snoopie.words import columns, units
+from snoopie.words.remedies import in_shell_words
 
 # Sentences on what a trace lacks, and letters of each: a hostile one can have as many as it likes.
 _MOST, _LONGEST = 40, 400

@@ -11,9 +11,9 @@ from snoopie.analysis.source import lines as _lines
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.figures.lines import NO_LINE
-from snoopie.figures.widths import PAGE
 from snoopie.report.parts import MOST_LETTERS, TRAFFIC, Listing, Part, Section, SourceLine, Text, cut, drawing, table
 from snoopie.words import units
+from snoopie.words.widths import PAGE
 
 # So many of the lines that moved most are shown in their files, with so many lines around each.
 _EXCERPTS, _AROUND = 12, 4

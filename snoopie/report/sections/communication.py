@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from snoopie.api.trace import Trace
-from snoopie.figures.widths import PAGE
 from snoopie.report.parts import TRAFFIC, Part, Section, drawing, table
+from snoopie.words.widths import PAGE
 
 _WIDTH = 4.8  # inches
 
@@ -26,7 +26,7 @@ def pairs(trace: Trace, _: Sequence[Path]) -> Section:
             trace.by_pair(reading="flow"),
             ["from", "to", *TRAFFIC],
             "Flow: source and destination of the data; an atomic counts once each way",
-            "snoopie stats --flow lists them all",
+            "snoopie stats --reading flow lists them all",
         ),
     ]
     return Section("pairs", title, parts)

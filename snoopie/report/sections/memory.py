@@ -10,9 +10,9 @@ import pandas as pd
 from snoopie.analysis.memory import usage as _usage
 from snoopie.api.trace import Trace
 from snoopie.figures import memory as chart
-from snoopie.figures.widths import PAGE
 from snoopie.report.parts import Part, Section, Text, drawing, table
 from snoopie.words import units
+from snoopie.words.widths import PAGE
 
 # More charts than this are drawn as one of all together; moments of each, so that it stays small.
 _CHARTS, _MOMENTS = 6, 500

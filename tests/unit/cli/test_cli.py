@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +17,8 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.cli import output, view
-from snoopie.errors import UsageError
+from snoopie.errors import SnoopieError, UsageError
+from snoopie.words import names
 from snoopie.words.names import choose_kernels
 from tests.support import ring
 from tests.support.command import run
@@ -52,24 +56,111 @@ def test_stats_by_pair_is_the_default(ring_path: Path, capsys: pytest.CaptureFix
 
 
 def test_stats_flow_names_directions(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "stats", "--flow", ring_path)
+    _, out, _ = run(capsys, "stats", "--reading", "flow", ring_path)
     heading, *rows = out.split("\n\n")[0].splitlines()
     assert heading.split()[:2] == ["From", "To"]
     assert len(rows) - 1 == sum(1 for row in ring.FLOW_BYTES for value in row if value)
 
 
-@pytest.mark.parametrize(("by", "rows"), [("kernel", 3), ("line", 4), ("site", 4)])
+@pytest.mark.parametrize(
+    ("by", "rows"),
+    [("kernel", 3), ("line", 4), ("site", 4), ("launch", 11), ("operation", 4), ("file", 2), ("library", 6),
+     ("stack", 3), ("process", 1)],
+)  # fmt: skip
 def test_stats_by_other_keys(ring_path: Path, capsys: pytest.CaptureFixture[str], by: str, rows: int) -> None:
     _, out, _ = run(capsys, "stats", "--by", by, ring_path)
     assert len(out.splitlines()) == rows + 2
-    assert ("/home/u/ring/include/shift.h:4" in out) == (by != "kernel")
+    assert ("/home/u/ring/include/shift.h:4" in out) == (by in ("line", "site"))
+    told = json.loads(run(capsys, "stats", "--by", by, "--json", ring_path)[1])
+    assert len(told["rows"]) == rows
+    assert sum(row["bytes"] for row in told["rows"]) == ring.TOTALS["bytes"]
+
+
+def test_stats_by_process_and_by_stack(two_process_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = json.loads(run(capsys, "stats", "--by", "process", "--json", two_process_folder)[1])["rows"]
+    assert {row["process"] for row in rows} == {0, 1}
+    for row in rows:
+        part = json.loads(run(capsys, "stats", "--json", "--process", row["process"], two_process_folder)[1])
+        assert part["summary"]["bytes"] == row["bytes"]
+    trace = TraceBuilder(2)
+    put, get = trace.function("put"), trace.function("get")
+    for function, stack, number in ((put, 0, 3), (get, 0, 5)):
+        site = trace.site(function, "STG.E", "store", 4)
+        trace.count(trace.launch(function, 0, stack=stack), site, 1, number, 32 * number, 4 * number)
+    path = trace.write(two_process_folder.parent / "two.zst")
+    rows = json.loads(run(capsys, "stats", "--by", "stack", "--json", path)[1])["rows"]
+    assert [(row["kernel"], row["stack"], row["launches"], row["accesses"]) for row in rows] == [
+        ("get", 0, 1, 5),
+        ("put", 0, 1, 3),
+    ]
+
+
+# --top, CSV and Markdown
+
+
+def test_top_leaves_the_first_rows(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = run(capsys, "stats", "--by", "line", ring_path)[1].splitlines()
+    some = run(capsys, "stats", "--by", "line", "--top", "2", ring_path)[1].splitlines()
+    assert [line.split() for line in some[:3]] == [line.split() for line in whole[:3]]
+    assert some[3:] == ["… and 2 more rows: --top 0 shows all", whole[-1]]
+    for top, rows in ((1, 1), (0, 4), (9, 4)):
+        told = json.loads(run(capsys, "stats", "--by", "line", "--json", "--top", top, ring_path)[1])
+        assert len(told["rows"]) == rows
+
+
+@pytest.mark.parametrize("command", [["stats", "--by", "line"], ["stats", "--reading", "flow"], ["findings"],
+                                     ["calls"], ["memory", "--leaks"], ["summary"]])  # fmt: skip
+def test_csv_has_the_numbers_of_json(
+    command: list[str], mixed_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = run(capsys, *command, "--csv", mixed_folder)
+    assert (status, err) == (0, "")
+    rows = list(csv.DictReader(out.splitlines()))
+    told = json.loads(run(capsys, *command, "--json", mixed_folder)[1])
+    expected = told.get("rows", told.get("findings", told.get("leaks")))
+    if expected is None:
+        expected = [row | {"resource": one["resource"]} for one in told["resources"] for row in one["rows"]]
+    assert len(rows) == len(expected)
+    for row, exact in zip(rows, expected, strict=True):
+        assert row.keys() == exact.keys()
+        for name, value in exact.items():
+            written = (
+                json.dumps(value, ensure_ascii=False)
+                if isinstance(value, dict)
+                else ""
+                if value is None
+                else str(value)
+            )
+            assert row[name] == written
+    if len(rows) > 1:
+        assert run(capsys, *command, "--csv", "--top", 1, mixed_folder)[1].splitlines() == out.splitlines()[:2]
+
+
+def test_markdown_is_a_table(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "stats", "--markdown", "--top", "1", ring_path)
+    assert out.splitlines() == [
+        "| Issuer | Owner | Accesses | Bytes | Share | Wire bytes | Wire efficiency |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        "| GPU 3 | GPU 0 | 64 | 14.1 KiB | 26.9 % | 25 KiB | 56.2 % |",
+    ]
+
+
+def test_names_from_a_trace_stay_in_their_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = TraceBuilder(2)
+    evil = trace.function('a|b\\|c\n,"d')
+    trace.count(trace.launch(evil, 0), trace.site(evil, "STG.E", "store", 4), 1, 1, 32, 4)
+    path = trace.write(tmp_path / "evil.zst")
+    _, _, row = run(capsys, "stats", "--by", "kernel", "--markdown", path)[1].splitlines()
+    assert row.startswith('| a\\|b\\\\\\|c\\\\n,"d | 1 |')
+    _, out, _ = run(capsys, "stats", "--by", "kernel", "--csv", path)
+    assert next(csv.DictReader(io.StringIO(out)))["kernel"] == 'a|b\\|c\n,"d'
 
 
 def test_stats_json_is_exact_and_alone_on_stdout(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "stats", "--json", ring_path)
     told = json.loads(out)
     assert (status, err) == (0, "")
-    assert list(told) == ["by", "reading", "complete", "estimated", "summary", "gpus", "rows", "copies",
+    assert list(told) == ["version", "by", "reading", "complete", "estimated", "summary", "gpus", "rows", "copies",
                           "collectives", "not_measured", "losses"]  # fmt: skip
     assert {name: told["summary"][name] for name in ring.TOTALS} == ring.TOTALS
     labels = [gpu["label"] for gpu in told["gpus"]]
@@ -186,7 +277,7 @@ def test_a_truncated_trace_is_refused_or_read(cut_path: Path, capsys: pytest.Cap
         (["nonsense"], 2),
         (["stats"], 2),
         (["stats", "--by", "colour", "x"], 2),
-        (["stats", "--flow", "--by", "line", "x"], 2),
+        (["stats", "--reading", "flow", "--by", "line", "x"], 2),
         (["stats", "absent.zst"], 1),
         (["info", __file__], 1),
         (["view", "absent.zst"], 1),
@@ -219,6 +310,18 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         cli.main([command, "--help"])
     assert exit.value.code == 0
     assert f"snoopie {command}" in capsys.readouterr().out
+
+
+def test_help_is_the_help_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, same in ((["help"], ["--help"]), (["help", "stats"], ["stats", "--help"])):
+        assert cli.main(words) == 0
+        told = capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            cli.main(same)
+        assert told == capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["help", "nonsense"])
+    assert capsys.readouterr().err == "snoopie: there is no command nonsense; snoopie --help says more\n"
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
@@ -374,7 +477,39 @@ def test_short_names_of_kernels(wanted: str, found: list[str]) -> None:
         choose_kernels(["cale"], present)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("nccl", ["ncclDevKernel_AllReduce_Sum_f32(int)", "ncclKernel_x", "ncclSymkDevKernel_y(int)"]),
+        ("nvshmem", ["barrier_on_stream_kernel", "void nvshmemi_put<int>(int*)"]),
+    ],
+)
+def test_libraries_stand_for_their_kernels(wanted: str, found: list[str]) -> None:
+    present = ["my_nccl_copy(int)", "put", *found]
+    assert sorted(choose_kernels([wanted], present)) == sorted(found)
+    # As in the collector, which has them in kernel_filter.cpp.
+    filter_ = (ROOT / "nvbit_tool/src/settings/kernel_filter.cpp").read_text()
+    assert all(f'"{pattern}"' in filter_ for pattern in names.LIBRARIES[wanted])
+    with pytest.raises(UsageError, match="no kernel is called nccl; the trace has put"):
+        choose_kernels(["nccl"], ["put"])
+
+
 # view
+
+
+def test_view_takes_patterns_as_next_names_them(
+    two_process_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, words: started.append(words))
+    _, _, err = run(capsys, "stats", two_process_folder / "*.zst")
+    _, *words = shlex.split(err.splitlines()[-1].removeprefix("Next: "))
+    assert words == ["view", str(two_process_folder / "*.zst")]
+    assert cli.main([*words, "--compare", str(two_process_folder / "*.zst")]) is None
+    (command,) = started
+    paths = sorted(map(str, two_process_folder.glob("*.zst")))
+    assert command[command.index("--") + 1 :] == [*(f"--compare={path}" for path in paths), *paths]
+    assert run(capsys, "view", two_process_folder / "*.txt")[0] == 1
 
 
 def test_view_becomes_streamlit(
@@ -390,6 +525,17 @@ def test_view_becomes_streamlit(
     assert "--server.port=9000" in words
     assert words[words.index("--") + 1 :] == [f"--source={ring_path.parent}", "--allow-truncated", str(ring_path)]
     assert capsys.readouterr().out.startswith("opening http://localhost:9000\n")
+
+
+def test_the_app_of_a_wheel_is_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "snoopie"
+    app = package / "_app" / "visualizer" / "app.py"
+    app.parent.mkdir(parents=True)
+    monkeypatch.setattr(snoopie, "__file__", str(package / "__init__.py"))
+    with pytest.raises(SnoopieError, match=f"the app is not at {app}; install the package again"):
+        view.find_app()
+    app.touch()
+    assert view.find_app() == app
 
 
 def test_view_maps_sources(

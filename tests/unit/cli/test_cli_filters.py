@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from snoopie import cli
+from snoopie.cli.described import described
 from tests.support import mixed
 from tests.support.encoder import TraceBuilder, gpu
+
+# Of several processes, with driver calls and memory.
+SAMPLE = Path(__file__).resolve().parents[3] / "sample_traces" / "allreduce-4gpu"
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
@@ -86,6 +90,51 @@ def test_summary_of_a_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert [resource["resource"] for resource in told["resources"]] == ["GPU 1"]
     told = json.loads(run(capsys, "summary", "--json", "--launches=1", path)[1])
     assert [resource["resource"] for resource in told["resources"]] == ["GPU 0"]
+
+
+def test_every_command_that_reads_has_the_same_filters() -> None:
+    _, commands = described(cli.COMMANDS)
+    names = {"--kernel", "--process", "--issuer", "--owner", "--operation", "--between", "--launches"}
+    having = {each.name for each in commands if names <= {name for option in each.options for name in option.names}}
+    assert having >= {"stats", "findings", "calls", "memory", "summary", "plot", "report"}
+
+
+def test_other_commands_of_a_part(mixed_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*words: object) -> Any:
+        status, out, _ = run(capsys, *words, "--json", SAMPLE)
+        assert status == 0
+        return json.loads(out)
+
+    whole, part = told("calls", "--by", "thread"), told("calls", "--by", "thread", "--process=1")
+    assert part["rows"] == [row for row in whole["rows"] if row["process"] == 1]
+    assert 0 < len(part["rows"]) < len(whole["rows"])
+    whole, part = told("memory", "--usage"), told("memory", "--usage", "--owner=1", "--process=0")
+    chosen = [row for row in whole["usage"] if (row["process"], row["device"]) == (0, "GPU 1")]
+    assert part["usage"] == chosen
+    assert 0 < len(chosen) < len(whole["usage"])
+    page = tmp_path / "report.html"
+    words = ["--process=1", "--owner=GPU 0", "--owner=host", "--between=0-1s", "--launches=1-"]
+    assert run(capsys, "report", mixed_folder, "-o", page, *words)[0] == 0
+    said = "Only a part of the trace: process 1; owner GPU 0 or host; between 0 ns to 1 s; launches 1 to the end."
+    assert said in page.read_text("utf-8")
+    assert run(capsys, "report", mixed_folder, "-o", page, "--force")[0] == 0
+    assert "Only a part" not in page.read_text("utf-8")
+
+
+def test_what_runs_beside_the_filtered_is_no_gap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = TraceBuilder(2)
+    for number, name in enumerate(("put", "get", "put")):
+        launch = trace.launch(trace.function(name), 0)
+        trace.add("spans", launch=launch, start=10**18 + 1000 * number, end=10**18 + 1000 * number + 900)
+    path = trace.write(tmp_path / "t.zst")
+    (gpu_0,) = json.loads(run(capsys, "summary", "--json", "-k", "put", path)[1])["resources"]
+    assert [gpu_0[name] for name in ("busy", "gaps", "gap", "others")] == [1800, 2, 200, 900]
+    assert [(row["kind"], row["calls"], row["total"]) for row in gpu_0["rows"]] == [
+        ("kernel", 2, 1800),
+        ("gap", 2, 200),
+    ]
+    out = run(capsys, "summary", "-k", "put", path)[1]
+    assert out.startswith("GPU 0: busy 62.1 %, 1.8 µs; others 900 ns, 2 of 2 rows")
 
 
 @pytest.mark.parametrize(

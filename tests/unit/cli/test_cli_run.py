@@ -127,6 +127,19 @@ def test_output_and_status_pass_through_and_the_summary_goes_to_stderr(bench: Be
     assert "\033" not in done.stderr
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_status_is_the_programs_also_where_the_summary_cannot_be_written(
+    bench: Bench, trace: str, unbuffered: str
+) -> None:
+    app = bench.app(f"import sys; print('done'); write_trace({trace}); sys.exit(7)")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            bench.command("--", app), cwd=bench.work, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE,
+            env={**bench.environment, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (7, b"done\n")
+
+
 @pytest.mark.parametrize("dashes", [["--"], []])
 def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> None:
     app = bench.app("import sys; print(sys.argv)")

@@ -17,6 +17,7 @@ import pytest
 import snoopie
 from snoopie.api.notebook import Rows, rows_html
 from snoopie.cli import main, output
+from snoopie.cli.traffic import TABLES
 from snoopie.report import page
 from snoopie.words import columns
 from snoopie.words.columns import COLUMNS, Kind
@@ -131,8 +132,8 @@ def test_the_report(trace: snoopie.Trace) -> None:
 
 COMMANDS = [
     ["info"],
-    *(["stats", "--by", by] for by in ("pair", "kernel", "line", "site", "copy", "collective", "object")),
-    ["stats", "--flow"],
+    *(["stats", "--by", by] for by in TABLES if by != "tensor"),
+    ["stats", "--reading", "flow"],
     ["calls"],
     ["calls", "--by", "thread"],
     ["memory"],

@@ -14,7 +14,7 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.analysis.host import calls
-from snoopie.cli.calls import Live
+from snoopie.cli.call_sums import Live
 from snoopie.errors import CorruptError, NotATraceError, UsageError
 from tests.support.encoder import DIRECTIONS, SCHEMA, START_NS, UNKNOWN, TraceBuilder, without
 

@@ -334,7 +334,7 @@ def test_summary_has_all_three(path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_one_part(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, path, "--leaks", "--device", "0")
+    _, out, _ = run(capsys, path, "--leaks", "--owner", "0")
     assert out == "No leaks: every allocation was freed, or lives until the program's end by design\n"
     _, out, _ = run(capsys, path, "--watermark", "--total")
     assert out.startswith("Peak of all processes and devices: 3.6 KiB after 30 ns\n")
@@ -387,7 +387,7 @@ def test_picture(path: Path, tmp_path: Path, suffix: str, capsys: pytest.Capture
 
 def test_picture_shows_the_colours_of_the_kinds(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "memory.png"
-    run(capsys, path, "--plot", picture, "--device", "1")
+    run(capsys, path, "--plot", picture, "--owner", "1")
     pixels = matplotlib.image.imread(picture)[:, :, :3]
     blue = (pixels[:, :, 2] > pixels[:, :, 0] + 0.3).mean()
     assert blue > 0.2  # of one device, all of which is of one kind
@@ -399,8 +399,9 @@ def test_picture_shows_the_colours_of_the_kinds(path: Path, tmp_path: Path, caps
         (["--plot", "memory.txt"], "a picture cannot be written as memory.txt"),
         (["--plot", "/dev/null/memory.png"], "cannot be written"),
         (["--nvidia-smi", "log"], "--nvidia-smi is for the picture"),
-        (["--device", "GPU-1"], "there is no device GPU-1"),
+        (["--owner", "GPU-1"], "there is no place GPU-1"),
         (["--process", "2"], "there is no process 2"),
+        (["--csv"], "CSV and Markdown have one list; add --usage, --watermark or --leaks"),
     ],
 )
 def test_wrong_usage(path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

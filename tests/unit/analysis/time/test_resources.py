@@ -77,6 +77,26 @@ def test_busy_and_gaps_are_those_of_the_definition(rows: list[tuple[str, int, in
         }
 
 
+TIMES = st.lists(st.tuples(st.just("GPU 0"), st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=8)
+
+
+@settings(deadline=None, max_examples=50)
+@given(TIMES, TIMES)
+def test_what_runs_beside_a_part_is_neither_busy_nor_idle(
+    part: list[tuple[str, int, int]], others: list[tuple[str, int, int]]
+) -> None:
+    found = resources.resources(table(part), table(part + others)).iloc[0]
+    busy, running = (
+        {moment for _, start, ns in rows for moment in range(start, start + ns)} for rows in (part, others)
+    )
+    whole = set(range(min(start for _, start, _ in part), max(start + ns for _, start, ns in part)))
+    assert found[["busy", "gap", "others"]].tolist() == [
+        len(busy), len(whole - busy - running), len((whole & running) - busy)
+    ]  # fmt: skip
+    rows = resources.by_resource(table(part), table(part + others))
+    assert rows[rows["kind"] == "gap"]["total"].sum() == found["gap"]
+
+
 def test_gaps_are_named_by_microseconds() -> None:
     assert (
         *("gap <10 us", "gap 10-20 us", "gap 20-50 us", "gap 50-100 us", "gap 100-1000 us", "gap 1000-10000 us"),

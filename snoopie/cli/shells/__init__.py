@@ -1,0 +1,1 @@
+"""Scripts that have shells complete what is typed, one file each."""

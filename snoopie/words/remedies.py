@@ -1,0 +1,15 @@
+"""Remedies that sentences name in Python, for someone at a shell."""
+
+from __future__ import annotations
+
+_REMEDIES = {
+    "load(…, allow_truncated=True)": "--allow-truncated",
+    "not_measured() names them": "snoopie info names them",
+}
+
+
+def in_shell_words(sentence: str) -> str:
+    """The sentence with the remedies of the command line."""
+    for python, shell in _REMEDIES.items():
+        sentence = sentence.replace(python, shell)
+    return sentence

@@ -1,0 +1,119 @@
+"""docs/output.schema.json: what commands print with --json. Columns and their meanings are those of every view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snoopie.cli import diff
+from snoopie.cli.calls import BY as CALLS_BY
+from snoopie.cli.formats import VERSION
+from snoopie.cli.traffic import TABLES
+from snoopie.words.columns import COLUMNS, Kind
+
+Schema = dict[str, Any]
+
+BOOLEAN: Schema = {"type": "boolean"}
+ROWS: Schema = {"type": "array", "items": {"$ref": "#/$defs/row"}}
+SENTENCES: Schema = {"type": "array", "items": {"type": "string"}}
+TEXT: Schema = {"type": "string"}
+WHOLE: Schema = {"type": "integer"}
+SUMS: Schema = {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
+
+
+def schema() -> Schema:
+    """The whole document."""
+    commands = {
+        "stats": _object(
+            "snoopie stats", by=_one_of(TABLES), reading=_one_of(("issued", "flow")), complete=BOOLEAN,
+            estimated=BOOLEAN, summary=SUMS, gpus=ROWS, rows=ROWS, copies=ROWS, collectives=ROWS, not_measured=ROWS,
+            losses=SENTENCES,
+        ),
+        "findings": _object("snoopie findings", complete=BOOLEAN, findings=ROWS, losses=SENTENCES),
+        "calls": _object(
+            "snoopie calls", by=_one_of(CALLS_BY), rows=ROWS, complete=BOOLEAN, losses=SENTENCES
+        ),
+        "calls-live": _object(
+            "snoopie calls --live, a line each time", optional=("by", "rows"),
+            time=TEXT, running=WHOLE, by=_one_of(CALLS_BY), rows=ROWS,
+        ),
+        "memory": _object(
+            "snoopie memory; times are those of the host's clock",
+            optional=("usage", "agreement", "watermark", "leaks", "nvidia_smi"),
+            complete=BOOLEAN, start_ns=WHOLE, usage=ROWS, agreement=ROWS, watermark=ROWS, leaks=ROWS, nvidia_smi=ROWS,
+        ),
+        "summary": _object(
+            "snoopie summary", resources={"type": "array", "items": {"$ref": "#/$defs/resource"}}, notes=SENTENCES
+        ),
+        "diff": _object(
+            "snoopie diff", optional=("by", "value", "rows"),
+            a={"$ref": "#/$defs/side"}, b={"$ref": "#/$defs/side"}, different=BOOLEAN, summary=ROWS,
+            by=_one_of(diff.TABLES), value=_one_of(diff.VALUES), rows=ROWS, remarks=SENTENCES, exceeded=SENTENCES,
+        ),
+        "info": _object(
+            "snoopie info", complete=BOOLEAN, estimated=BOOLEAN, processes=ROWS, gpus=ROWS, links=ROWS,
+            settings={"type": "object", "description": "By process, as the collector names them."},
+            summary=SUMS, totals=SUMS, not_measured=ROWS, losses=SENTENCES,
+        ),
+    }  # fmt: skip
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What snoopie prints with --json",
+        "description": (
+            f"Version {VERSION}. Members and columns may be added; where one is taken away or means something else, "
+            "`version` grows. Amounts are exact, sizes in bytes and times in ns. null: there is no number."
+        ),
+        "anyOf": [{"$ref": f"#/$defs/{name}"} for name in commands],
+        "$defs": {
+            **commands,
+            "resource": {
+                "type": "object",
+                "description": "A GPU, or all copies (DATA), with its rows.",
+                "properties": {**_columns(), "rows": ROWS},
+                "required": ["resource", "rows"],
+                "additionalProperties": False,
+            },
+            "side": {
+                "type": "object",
+                "properties": {"files": SENTENCES, "complete": BOOLEAN, "estimated": BOOLEAN},
+                "required": ["files", "complete", "estimated"],
+                "additionalProperties": False,
+            },
+            "row": {
+                "type": "object",
+                "description": "A row of a table, which has some of these columns; the same in all rows of a table.",
+                "properties": _columns(),
+                "additionalProperties": False,
+            },
+        },
+    }
+
+
+def _object(what: str, *, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
+    properties = {"version": {"const": VERSION}, **members}
+    return {
+        "type": "object",
+        "description": what,
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def _one_of(words: Any) -> Schema:
+    return {"enum": list(words)}
+
+
+def _columns() -> Schema:
+    return {
+        # Two columns of findings have members of their own.
+        name: {"type": "object" if name in ("numbers", "query") else _types(column.kind), "description": column.meaning}
+        for name, column in sorted(COLUMNS.items())
+    }
+
+
+def _types(kind: Kind) -> list[str]:
+    if kind is Kind.FLAG:
+        return ["boolean"]
+    if kind.is_amount or kind.is_number or kind is Kind.CLOCK:
+        return ["number", "null"]
+    return ["string", "number"] if kind in (Kind.PLACE, Kind.NAME, Kind.WORD) else ["string"]
