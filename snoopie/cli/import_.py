@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from snoopie.cli.output import in_shell_words, is_terminal, print_next
+from snoopie.cli.output import in_shell_words, is_terminal, print_next, say_written, size_of
 from snoopie.errors import UsageError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.alnair import import_alnair
@@ -85,7 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
     finally:
         done()
     for path in imported.paths:
-        print(in_shell_words(f"wrote {path}, {path.stat().st_size:,} bytes"))
+        say_written(path, in_shell_words(f"wrote {path}{size_of(path)}"))
     for sentence in imported.notices:
         print(in_shell_words(sentence))
     sys.stdout.flush()
