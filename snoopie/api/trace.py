@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from snoopie.analysis import selection
 from snoopie.analysis.selection import Names, PlaceNames
 from snoopie.analysis.traffic import counts as _counts
+from snoopie.api.expect import ExpectMethods
 from snoopie.api.figures import FigureMethods
 from snoopie.api.findings import FindingMethods
 from snoopie.api.host import HostMethods
-from snoopie.api.losses import LossMethods
 from snoopie.api.notebook import trace_html
 from snoopie.words import units
 
 
-class Trace(HostMethods, LossMethods, FindingMethods, FigureMethods):
+class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods):
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
