@@ -15,6 +15,7 @@ from snoopie.analysis.memory import usage
 from snoopie.analysis.traffic.bounds import written_units
 from snoopie.analysis.traffic.counts import VALUES, Value
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
+from snoopie.api.arguments import checked, checked_methods
 from snoopie.api.loading import Source, load
 from snoopie.api.notebook import rows_html
 from snoopie.api.trace import Trace
@@ -24,6 +25,7 @@ _OBJECT = ["name", "source", "owner", "kind"]
 _OF_OBJECTS = [*VALUES, "copied_in", "copied_out", "size", "objects"]
 
 
+@checked_methods
 class Comparison:
     """Two traces, or views of them, side by side: ``a`` is what was, ``b`` what is now.
 
@@ -195,6 +197,7 @@ class Comparison:
         return _by_name(self.a.by_object()), _by_name(self.b.by_object())
 
 
+@checked
 def compare(a: Trace | Source, b: Trace | Source) -> Comparison:
     """Two traces side by side. What is no trace yet is loaded, as by `load`: ``compare("before.zst", "after/")``."""
     return Comparison(*(one if isinstance(one, Trace) else load(one) for one in (a, b)))
