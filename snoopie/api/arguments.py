@@ -1,4 +1,4 @@
-"""Arguments of the public methods: what their annotations allow is checked before a method runs.
+"""What all public methods have in common: arguments are checked, by what annotations allow, and tables show themselves.
 
 So each method refuses a wrong value in one sentence, and does not have to say so itself. Names of what a trace has, and
 words of which there is a list, are checked where they are looked up.
@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args,
 import numpy as np
 import pandas as pd
 
+from snoopie.api.notebook import shown
 from snoopie.errors import UsageError
 
 _Parameters = ParamSpec("_Parameters")
@@ -62,16 +63,22 @@ def checked(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _
 
 
 def checked_methods(of: _Class) -> _Class:
-    """The class, whose public methods are now `checked`."""
+    """The class, whose public methods are now `checked`, and whose tables show themselves."""
     for name, member in list(vars(of).items()):
-        if not name.startswith("_") and inspect.isfunction(member) and _takes_arguments(member):
-            setattr(of, name, checked(member))
+        # A place's label is asked for again and again.
+        if name.startswith("_") or name == "label" or not inspect.isfunction(member):
+            continue
+        method = checked(member) if len(inspect.signature(member).parameters) > 1 else member
+        setattr(of, name, _showing(method) if member.__annotations__.get("return") == "pd.DataFrame" else method)
     return of
 
 
-def _takes_arguments(function: Callable[..., Any]) -> bool:
-    # A place's label is asked for again and again.
-    return len(inspect.signature(function).parameters) > 1 and function.__name__ != "label"
+def _showing(method: Callable[_Parameters, pd.DataFrame]) -> Callable[_Parameters, pd.DataFrame]:
+    @wraps(method)
+    def wrapper(*arguments: _Parameters.args, **options: _Parameters.kwargs) -> pd.DataFrame:
+        return shown(method(*arguments, **options))
+
+    return wrapper
 
 
 def _refused(name: str, value: object, allowed: str) -> UsageError:

@@ -11,12 +11,13 @@ import pandas as pd
 from snoopie.analysis.traffic import accesses
 from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
+from snoopie.api.table import table
 
 
 class RecordMethods(TraceAttributes):
     """Single recorded accesses."""
 
-    @cached_property
+    @table
     def records(self) -> pd.DataFrame:
         """One row a recorded access: launch site issuer owner process time block warp multiprocessor mask lanes shape
         base stride bytes. ``multiprocessor`` is the SM, -1 unknown.

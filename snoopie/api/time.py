@@ -26,7 +26,7 @@ class TimeMethods(TraceAttributes):
         ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
         trace was imported. Else both are ``called``, the time of the call.
         """
-        return self._when.copy() if self._selected is None else self._whole._when[self._selected.launches]
+        return self._when.copy(deep=False) if self._selected is None else self._whole._when[self._selected.launches]
 
     def pairs_by_launch(self, reading: Reading = "issued") -> pd.DataFrame:
         """launch, issuer owner (``flow``: from to) as labels, values; of measured launches, never scaled"""
