@@ -40,12 +40,12 @@ class TraceAttributes(TraceCore):
 
     @property
     def totals(self) -> dict[str, int]:
-        """The totals of the footers, summed. Processes without a footer add nothing."""
+        """The totals of the footers, summed: name → number. Processes without a footer add nothing."""
         return losses.sum_totals(self._tables)
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """The collector's settings, one a process."""
+        """The collector's settings, a dict for each process."""
         return [dict(process.header.settings) for process in self._tables.sources]
 
     @property
@@ -99,17 +99,19 @@ class TraceAttributes(TraceCore):
 
     @table
     def links(self) -> pd.DataFrame:
-        """issuer owner access native_atomics rank"""
+        """issuer owner access (bool: the driver lets the issuer reach the owner's memory) native_atomics (bool: as over
+        NVLink) rank (of the link, as the driver has it)"""
         return self._tables.links
 
     @table
     def functions(self) -> pd.DataFrame:
-        """function | process name mangled kernel has_lines"""
+        """function | process name mangled kernel (bool: a kernel itself) has_lines (bool: its source lines are
+        known)"""
         return self._tables.functions
 
     @table
     def lines(self) -> pd.DataFrame:
-        """line_id | file line function inlined_at"""
+        """line_id | file line function (that is inlined there, or "") inlined_at (a line_id, 0 = not inlined)"""
         return self._tables.lines
 
     @table

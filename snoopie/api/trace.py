@@ -10,6 +10,7 @@ from snoopie.analysis.selection import Names, PlaceNames
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.api.expect import ExpectMethods
 from snoopie.api.figures import FigureMethods
+from snoopie.api.files import FileMethods
 from snoopie.api.findings import FindingMethods
 from snoopie.api.host import HostMethods
 from snoopie.api.notebook import trace_html
@@ -17,7 +18,7 @@ from snoopie.errors import warn
 from snoopie.words import units
 
 
-class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods):
+class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMethods):
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
