@@ -58,3 +58,7 @@ class MissingColumnError(SnoopieError):
 
 class UsageError(SnoopieError):
     """A request that cannot be met: an argument of the command line or of a method is wrong."""
+
+
+class AbsentError(UsageError):
+    """Something is asked for by a name that nothing in the trace has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from snoopie.analysis.traffic.places import named_place
 from snoopie.analysis.traffic.reading import INITIATED, Reading, ends
 from snoopie.api.core import PAIR
 from snoopie.api.losses import LossMethods
-from snoopie.errors import UsageError
+from snoopie.errors import AbsentError, UsageError
 from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.words.names import choose_kernels
 
@@ -68,6 +69,22 @@ class ExpectMethods(LossMethods):
         if not verdicts:
             raise AssertionError(f"the traffic is not as expected\n{verdicts}")
         return verdicts
+
+
+def amounts(quantity: Quantity, traces: Iterable[Trace]) -> list[int]:
+    """A quantity in each of several traces, 0 in one that has not what is named; AbsentError if none has it."""
+    found: list[int | AbsentError] = []
+    for trace in traces:
+        try:
+            value = _Facts(trace).measure(quantity).value
+            assert isinstance(value, Fraction)
+            found.append(int(value))
+        except AbsentError as error:
+            found.append(error)
+    errors = [one for one in found if isinstance(one, AbsentError)]
+    if len(errors) == len(found) and errors:
+        raise errors[-1]
+    return [0 if isinstance(one, AbsentError) else one for one in found]
 
 
 class _Facts:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from snoopie.errors import UsageError
+from snoopie.errors import AbsentError, UsageError
 from snoopie.words import units
 
 _LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
@@ -22,7 +22,7 @@ def line_of(sites: pd.DataFrame, text: str) -> tuple[str, int]:
     file, line = file_of(sites["file"], found[1]), int(found[2])
     lines = sorted(set(sites.loc[sites["file"] == file, "line"].tolist()))
     if line not in lines:
-        raise UsageError(
+        raise AbsentError(
             f"no memory instruction of the trace is at {file}:{line}", f"those of the file are at {_some(lines)}"
         )
     return file, line
@@ -36,7 +36,7 @@ def file_of(files: Iterable[str], text: str) -> str:
     wanted = _parts(text)
     found = [file for file in present if wanted and _parts(file)[-len(wanted) :] == wanted]
     if not found:
-        raise UsageError(f"no memory instruction of the trace is in a file {text}", f"the trace has {_some(present)}")
+        raise AbsentError(f"no memory instruction of the trace is in a file {text}", f"the trace has {_some(present)}")
     if found[1:]:
         raise UsageError(f"{text} is the end of several files", f"write more of its path: {_some(found)}")
     return found[0]
@@ -53,7 +53,7 @@ def processes_of(processes: pd.DataFrame, process: str | None, rank: str | None)
         known = sorted({int(number) for number in numbers if number >= 0})
         number = int(text) if text.isdecimal() and len(text) < 10 else -1
         if number not in known:
-            raise UsageError(
+            raise AbsentError(
                 f"there is no {what} {text}", f"the trace has {units.numbers(known)}" if known else "it knows none"
             )
         column = chosen.index if what == "process" else chosen["rank"]
