@@ -153,14 +153,15 @@ def gaps(
     tables: Tables,
     kernels: Collection[str] | None,
     processes: Collection[int] | None,
-    *,
     accesses: bool,
     launches: bool,
+    *,
+    all_measured: bool = False,
 ) -> list[str]:
-    """Sentences on why counts of all traces, of some kernels and processes (None: of all), may not be all there were.
+    """Sentences on why counts of some kernels and processes (None: of all) may not be all there were.
 
-    ``accesses``, ``launches``: whether these are asked for; else it is about copies. What single instructions and
-    owners lack is not among them.
+    ``accesses``, ``launches``: whether these are asked for; else it is about copies. ``all_measured``: the settings
+    left out none of the kernels. What single instructions and owners lack is not among the sentences.
     """
     asked = [source for number, source in enumerate(tables.sources) if processes is None or number in processes]
     sentences = [f"{source.problem.problem}." for source in asked if source.problem is not None]
@@ -170,7 +171,7 @@ def gaps(
         sentences += _from_totals({name: totals.get(name, 0) for name in ("errors", *["launches_lost"] * counted)}, 0)
         if not counted:
             continue
-        sentences += _filtered(source.header.settings, kernels is not None, accesses)
+        sentences += _filtered(source.header.settings, all_measured, accesses)
         sentences += _differences(source) if accesses else []
         if accesses and (tool := source.header.tool.get("imported_from")) and not source.count_accesses:
             sentences.append(f"Process {source.header.pid} was imported from {tool}, which recorded no accesses.")
@@ -196,10 +197,10 @@ def host_left_out(tables: Tables, processes: Collection[int] | None) -> list[str
     return ["Accesses to the host's memory were not measured."] if off else []
 
 
-def _filtered(settings: Mapping[str, Any], of_kernels: bool, accesses: bool) -> list[str]:
+def _filtered(settings: Mapping[str, Any], all_measured: bool, accesses: bool) -> list[str]:
     kernels, blocks = settings.get("kernels", "all"), settings.get("blocks", "all")
     sentences = []
-    if kernels != "all" and not of_kernels:
+    if kernels != "all" and not all_measured:
         sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
     if blocks != "all" and accesses:
         sentences.append(f"Only some thread blocks were measured: those selected by {blocks!r}.")

@@ -131,7 +131,7 @@ class _Measure:
                 f"{quantity.text} asks what {trace.label(self._issuer)} issued, and only GPUs issue accesses",
                 "say from=… for where data came from, or copied for copies",
             )
-        self._kernels = self._chosen_kernels()
+        self._kernels, self._all_measured = self._chosen_kernels()
         self._processes = names.processes_of(trace.processes, quantity.get("process"), quantity.get("rank"))
         self._file, self._line = self._chosen_lines()
 
@@ -175,14 +175,19 @@ class _Measure:
         name = next((name for key in keys if (name := self._quantity.get(key)) is not None), "any")
         return None if name == "any" else self._facts.number(name)
 
-    def _chosen_kernels(self) -> list[str] | None:
-        pattern = self._quantity.get("kernel")
+    def _chosen_kernels(self) -> tuple[list[str] | None, bool]:
+        """The measured kernels that are named, and whether these are all that ran under the name."""
+        pattern, whole = self._quantity.get("kernel"), self._whole
         if pattern is None:
-            return None
-        functions = self._whole.functions
+            return None, False
+        functions = whole.functions
         # Also those of which no launch was measured.
-        present = {*self._whole.launches["kernel"], *functions.loc[functions["kernel"], "name"]}
-        return choose_kernels([pattern], present)
+        measured = {*whole.launches["kernel"], *functions.loc[functions["kernel"], "name"]}
+        launched = {*whole.call_totals["kernel"]} - {""}
+        named = choose_kernels([pattern], measured | launched)
+        # Where calls were not recorded, a pattern can fit what nobody knows of.
+        known = bool(launched) or pattern in measured or not set("*?[") & set(pattern)
+        return [kernel for kernel in named if kernel in measured], known and set(named) <= measured
 
     def _chosen_lines(self) -> tuple[str | None, int | None]:
         """The file, and the number of the line in it."""
@@ -258,8 +263,8 @@ class _Measure:
     def _gaps(self) -> list[str]:
         name, tables = self._quantity.name, self._whole._tables
         accesses = name in (*grammar.ACCESSES, grammar.PAIRS) and self._by_kernels
-        kernels, processes = self._kernels, self._processes
-        gaps = losses.gaps(tables, kernels, processes, accesses=accesses, launches=name in grammar.LAUNCHES)
+        processes, launches = self._processes, name in grammar.LAUNCHES
+        gaps = losses.gaps(tables, self._kernels, processes, accesses, launches, all_measured=self._all_measured)
         named = {place for place in (self._owner, self._from, self._to) if place is not None}
         whose = bool(named - {UNKNOWN}) or name == grammar.PAIRS
         if accesses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def export(
     tables = chosen(lanes=lanes)
     folder = Path(folder)
     paths = {name: folder / f"{name}.{format}" for name in tables}
-    existing = [path for path in paths.values() if path.exists()]
+    existing = [path for path in paths.values() if os.path.lexists(path)]
     if existing[1:] and not force:
         raise SnoopieError(
             f"{existing[0]} already exists, and {len(existing) - 1} more",

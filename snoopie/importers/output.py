@@ -12,7 +12,7 @@ from snoopie.files import whole_files
 
 def trace_paths(source: Path, output: Path, processes: Sequence[str]) -> list[Path]:
     """The file of each process: ``output``, or with several output.PROCESS.zst; in a folder, the source's name."""
-    if output.is_dir():
+    if os.path.isdir(output):
         output = output / f"{source_name(source)}.zst"
     if len(processes) == 1:
         return [output]

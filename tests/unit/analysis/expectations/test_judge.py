@@ -291,6 +291,21 @@ def test_settings(tmp_path: Path, settings: dict[str, object], covered: str, not
     assert judge(trace, not_covered).outcome == "not covered"
 
 
+def test_kernels_that_were_not_to_be_measured(tmp_path: Path) -> None:
+    builder = ring.ring_builder()
+    builder.header["settings"]["kernels"] = "ring_*"
+    trace = snoopie.load(builder.write(tmp_path / "x.zst"))
+    # A pattern may fit what ran and nobody recorded; a name does not.
+    assert judge(trace, "launches(kernel=ring_get) == 4").outcome == "holds"
+    assert judge(trace, 'launches(kernel="ring_*") == 11').outcome == "not covered"
+    for number, name in enumerate((ring.PUT, ring.GET, ring.BUMP, "other()")):
+        builder.add("call_totals", call=builder.string("cuLaunchKernel"), kernel=builder.string(name), calls=number)
+    trace = snoopie.load(builder.write(tmp_path / "y.zst"))
+    assert judge(trace, 'launches(kernel="ring_*") == 11').outcome == "holds"
+    assert judge(trace, 'launches(kernel="*") == 11').outcome == "not covered"
+    assert judge(trace, "bytes(kernel=other) == 0").outcome == "not covered"
+
+
 def test_launches_that_were_lost(tmp_path: Path) -> None:
     builder = ring.ring_builder()
     builder.totals["launches_lost"] = 2
