@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+
 
 def _line(text: str) -> str:
     """The text on one line and without control characters: names in it come from files and traces."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split()))
+
+
+def warn(problem: str, remedy: str) -> None:
+    """Warn of what is allowed and hardly meant, in a line like that of an error, at the place that called Snoopie."""
+    here = os.path.dirname(__file__)
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(_line(f"{problem}; {remedy}"), UserWarning, stacklevel=level)
 
 
 class SnoopieError(Exception):
@@ -49,3 +62,7 @@ class UsageError(SnoopieError):
 
 class MissingPackageError(SnoopieError, ImportError):
     """What was asked for needs Python packages that are not installed."""
+
+
+class AbsentError(UsageError):
+    """Something is asked for by a name that nothing in the trace has."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ _DOING = (
     (("UTMA",), "tensor copies that cannot be followed"),
 )
 _OTHER = "unknown instructions"
+# Notices of the collector on what is in no count; others are on records, stacks or memory.
+_UNCOUNTED = re.compile(r"not measured|in no count|cannot be measured|could not be (measured|instrumented|attributed)")
 
 
 def losses(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
@@ -79,17 +82,10 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
 
 def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
     sentences = _sampled(tables.sampling)
-    sentences += _unmeasured(not_measured(tables.sites, unmeasured))
-    moved = settled(moved, ["site", "owner"])
-    if unknown := int(moved.loc[moved["owner"] == UNKNOWN, "accesses"].sum()):
-        sentences.append(f"{_things(unknown, 'access', 'accesses')} touched memory with an unknown owner.")
-    if unknown := int((tables.copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum()):
-        sentences.append(f"{_things(unknown, 'copy has', 'copies have')} an end in memory with an unknown owner.")
-    widths = tables.widths(moved["site"].to_numpy())
-    if shapeless := int(moved.loc[widths == 0, "accesses"].sum()):
-        sentences.append(
-            f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."
-        )
+    sentences += unmeasured_in_words(not_measured(tables.sites, unmeasured))
+    sentences += unknown_owners_in_words(moved)
+    sentences += unknown_ends_in_words(tables.copies)
+    sentences += unknown_widths_in_words(tables, moved)
     # Where lines were switched off, the settings say so.
     attributed = [source.header.settings.get("code_attribution", True) is not False for source in tables.sources]
     functions = tables.functions[np.array(attributed, np.bool_)[tables.functions["process"].to_numpy()]]
@@ -100,6 +96,27 @@ def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) 
             "compile with -lineinfo to see them."
         )
     return sentences
+
+
+def unknown_owners_in_words(moved: pd.DataFrame) -> list[str]:
+    """A sentence on accesses of which it is not known what they touched; ``moved`` has accesses by owner."""
+    unknown = int(settled(moved, ["owner"]).pipe(lambda sums: sums.loc[sums["owner"] == UNKNOWN, "accesses"]).sum())
+    return [f"{_things(unknown, 'access', 'accesses')} touched memory with an unknown owner."] if unknown else []
+
+
+def unknown_ends_in_words(copies: pd.DataFrame) -> list[str]:
+    """A sentence on copies that are from or to memory of which the owner is not known."""
+    unknown = int((copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum())
+    return [f"{_things(unknown, 'copy has', 'copies have')} an end in memory with an unknown owner."] if unknown else []
+
+
+def unknown_widths_in_words(tables: Tables, moved: pd.DataFrame) -> list[str]:
+    """A sentence on accesses whose bytes are not known; ``moved`` has accesses by site."""
+    sums = settled(moved, ["site"])
+    shapeless = int(sums.loc[tables.widths(sums["site"].to_numpy()) == 0, "accesses"].sum())
+    if not shapeless:
+        return []
+    return [f"{_things(shapeless, 'access has', 'accesses have')} an unknown width: their bytes are counted as 0."]
 
 
 def _sampled(sampling: pd.DataFrame) -> list[str]:
@@ -120,6 +137,64 @@ def _sampled(sampling: pd.DataFrame) -> list[str]:
     return sentences
 
 
+def gaps(
+    tables: Tables,
+    kernels: Collection[str] | None,
+    processes: Collection[int] | None,
+    accesses: bool,
+    launches: bool,
+    *,
+    all_measured: bool = False,
+) -> list[str]:
+    """Sentences on why counts of some kernels and processes (None: of all) may not be all there were.
+
+    ``accesses``, ``launches``: whether these are asked for; else it is about copies. ``all_measured``: the settings
+    left out none of the kernels. What single instructions and owners lack is not among the sentences.
+    """
+    asked = [source for number, source in enumerate(tables.sources) if processes is None or number in processes]
+    sentences = [f"{source.problem.problem}." for source in asked if source.problem is not None]
+    for source in asked:
+        totals = source.footer.totals if source.footer else {}
+        counted = accesses or launches
+        sentences += _from_totals({name: totals.get(name, 0) for name in ("errors", *["launches_lost"] * counted)}, 0)
+        if not counted:
+            continue
+        sentences += _filtered(source.header.settings, all_measured, accesses)
+        sentences += _differences(source) if accesses else []
+        if accesses and (tool := source.header.tool.get("imported_from")) and not source.count_accesses:
+            sentences.append(f"Process {source.header.pid} was imported from {tool}, which recorded no accesses.")
+    if accesses or launches:
+        sampling = tables.sampling
+        if kernels is not None:
+            sampling = sampling[sampling["kernel"].isin(list(kernels))]
+        if processes is not None:
+            sampling = sampling[sampling["process"].isin(list(processes))]
+        sentences += _sampled(sampling if accesses else sampling[sampling["measured"] == 0])
+        notices = tables.notices if processes is None else tables.notices[tables.notices["process"].isin(processes)]
+        sentences += [_sentence(str(text)) for text in notices["text"] if _UNCOUNTED.search(str(text))]
+    return list(dict.fromkeys(sentences))
+
+
+def host_left_out(tables: Tables, processes: Collection[int] | None) -> list[str]:
+    """A sentence where accesses to the host's memory were not to be measured."""
+    off = any(
+        source.header.settings.get("host_memory", True) is False
+        for number, source in enumerate(tables.sources)
+        if processes is None or number in processes
+    )
+    return ["Accesses to the host's memory were not measured."] if off else []
+
+
+def _filtered(settings: Mapping[str, Any], all_measured: bool, accesses: bool) -> list[str]:
+    kernels, blocks = settings.get("kernels", "all"), settings.get("blocks", "all")
+    sentences = []
+    if kernels != "all" and not all_measured:
+        sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
+    if blocks != "all" and accesses:
+        sentences.append(f"Only some thread blocks were measured: those selected by {blocks!r}.")
+    return sentences
+
+
 def _from_settings(settings: Mapping[str, Any]) -> list[str]:
     sentences = []
     sample = settings.get("sample_size", 1)
@@ -127,12 +202,7 @@ def _from_settings(settings: Mapping[str, Any]) -> list[str]:
         sentences.append("No single accesses were recorded (sample size 0): this trace has counts only.")
     elif isinstance(sample, int) and sample != 1:
         sentences.append(f"Records are a sample of about 1 in {sample} accesses. The counts are exact.")
-    kernels = settings.get("kernels", "all")
-    if kernels != "all":
-        sentences.append(f"Only some kernels were measured: those selected by {kernels!r}.")
-    blocks = settings.get("blocks", "all")
-    if blocks != "all":
-        sentences.append(f"Only some thread blocks were measured: those selected by {blocks!r}.")
+    sentences += _filtered(settings, False, True)
     if settings.get("code_attribution", True) is False:
         sentences.append("Source lines were switched off for this recording.")
     return sentences
@@ -214,7 +284,8 @@ def _doing(opcode: str) -> str:
     return next((words for starts, words in _DOING if opcode.startswith(starts)), _OTHER)
 
 
-def _unmeasured(sites: pd.DataFrame) -> list[str]:
+def unmeasured_in_words(sites: pd.DataFrame) -> list[str]:
+    """A sentence on the rows of `not_measured` whose instructions ran."""
     sentences = []
     ran = that_ran(sites)
     if len(ran):

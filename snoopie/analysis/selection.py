@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.joined.tables import Tables
+from snoopie.trace.schema import OPERATIONS
 from snoopie.trace.tables import Ints
 
 Mask = NDArray[np.bool_]
@@ -178,6 +180,63 @@ def narrow(
         processes=kept_processes,
         between=time,
     )
+
+
+# Where the names are that an argument of `narrow` can have.
+_NAMED_IN = {
+    "kernels": 'trace.launches["kernel"]',
+    "operations": 'trace.sites["operation"]',
+    "files": 'trace.sites["file"]',
+    "issuers": "trace.places",
+    "owners": "trace.places",
+    "processes": "trace.processes.index",
+    "launches": "trace.launches.index",
+}
+
+
+def unmatched(tables: Tables, **named: Any) -> list[tuple[str, str]]:
+    """What arguments of `narrow` name that no trace can have: sentences with remedies."""
+    found = []
+    for argument, value in named.items():
+        if value is None:
+            continue
+        if argument in ("kernels", "operations", "files"):
+            present = _present(tables, argument)
+            missing = [name for name in _listed(value) if not _matching(present, [name])]
+        elif argument in ("issuers", "owners"):
+            labels = _by_label(tables)
+            missing = [str(name) for name in _listed(value) if name not in labels and name not in labels.values()]
+        elif argument == "launches":
+            missing = _missing(tables.launches.index.to_numpy(), value)
+        else:
+            missing = [str(number) for number in _listed(value) if number not in tables.processes.index]
+        if missing:
+            more = f" and {len(missing) - 3} more" if missing[3:] else ""
+            found.append(
+                (
+                    f"{argument}: nothing is called {', '.join(missing[:3])}{more}",
+                    f"take names of {_NAMED_IN[argument]}",
+                )
+            )
+    return found
+
+
+def _present(tables: Tables, argument: str) -> list[str]:
+    if argument == "kernels":
+        return list(tables.functions["name"].unique())
+    if argument == "files":
+        return ["", *tables.lines["file"].unique()]
+    return [*OPERATIONS, *tables.sites["operation"].unique()]
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, (str, int, np.integer)) else list(value)
+
+
+def _missing(ids: Ints, wanted: Any) -> list[str]:
+    if isinstance(wanted, range):
+        return [] if not wanted or _numbered(ids, wanted).any() else [f"{wanted[0]} to {wanted[-1]}"]
+    return [str(number) for number in _listed(wanted) if number not in ids]
 
 
 def under_way(start: Ints, end: Ints, between: Between) -> Mask:

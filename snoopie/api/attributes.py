@@ -13,6 +13,7 @@ from snoopie.analysis.time import timeline
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic import places
 from snoopie.api.core import TraceCore
+from snoopie.api.table import table
 
 
 class TraceAttributes(TraceCore):
@@ -39,12 +40,12 @@ class TraceAttributes(TraceCore):
 
     @property
     def totals(self) -> dict[str, int]:
-        """The totals of the footers, summed. Processes without a footer add nothing."""
+        """The totals of the footers, summed: name → number. Processes without a footer add nothing."""
         return losses.sum_totals(self._tables)
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """The collector's settings, one a process."""
+        """The collector's settings, a dict for each process."""
         return [dict(process.header.settings) for process in self._tables.sources]
 
     @property
@@ -52,14 +53,14 @@ class TraceAttributes(TraceCore):
         """The declaration of each table, as the (first) header has it: name → id, doc, columns."""
         return self._tables.sources[0].header.schema
 
-    @property
+    @table
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
         version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
         recording it is, or "")"""
         return self._tables.processes
 
-    @property
+    @table
     def gpus(self) -> pd.DataFrame:
         """gpu | uuid name pci memory (bytes) sm nvlinks (-1 unknown) host label visible (to any of the processes).
 
@@ -67,7 +68,7 @@ class TraceAttributes(TraceCore):
         """
         return self._tables.gpus
 
-    @property
+    @table
     def sets(self) -> pd.DataFrame:
         """owner (-3, -4, …) | process gpus (labels) others (GPUs that other processes added: bool) label.
 
@@ -75,7 +76,7 @@ class TraceAttributes(TraceCore):
         """
         return self._tables.sets
 
-    @cached_property
+    @table
     def places(self) -> pd.DataFrame:
         """place | kind (gpu, host, unknown, multicast) label uuid processes ranks: all that can be issuer or owner.
 
@@ -96,22 +97,24 @@ class TraceAttributes(TraceCore):
         spans.append((self.objects["allocated"], self.objects["freed"]))
         return timeline.period(spans)
 
-    @property
+    @table
     def links(self) -> pd.DataFrame:
-        """issuer owner access native_atomics rank"""
+        """issuer owner access (bool: the driver lets the issuer reach the owner's memory) native_atomics (bool: as over
+        NVLink) rank (of the link, as the driver has it)"""
         return self._tables.links
 
-    @property
+    @table
     def functions(self) -> pd.DataFrame:
-        """function | process name mangled kernel has_lines"""
+        """function | process name mangled kernel (bool: a kernel itself) has_lines (bool: its source lines are
+        known)"""
         return self._tables.functions
 
-    @property
+    @table
     def lines(self) -> pd.DataFrame:
-        """line_id | file line function inlined_at"""
+        """line_id | file line function (that is inlined there, or "") inlined_at (a line_id, 0 = not inlined)"""
         return self._tables.lines
 
-    @property
+    @table
     def sites(self) -> pd.DataFrame:
         """site | process function offset sass opcode operation width wire_unit measured line_id file line kernel
 
@@ -122,7 +125,7 @@ class TraceAttributes(TraceCore):
         """
         return self._tables.sites
 
-    @property
+    @table
     def objects(self) -> pd.DataFrame:
         """object | process address bytes owner kind allocated freed (host ns, 0 = never) thread freed_by (threads)
         with_context (its context ended, no call freed it) call stack inside (the object it is a part of) name (of the
@@ -133,32 +136,32 @@ class TraceAttributes(TraceCore):
         """
         return self._tables.objects
 
-    @property
+    @table
     def stacks(self) -> pd.DataFrame:
         """stack | frame (the innermost) caller (the stack without it, 0 = none)"""
         return self._tables.stacks
 
-    @property
+    @table
     def frames(self) -> pd.DataFrame:
         """frame | module (0 = Python) address (in the module's file): where calls were made"""
         return self._tables.frames
 
-    @property
+    @table
     def modules(self) -> pd.DataFrame:
         """module | process path build_id: files that code was loaded from"""
         return self._tables.modules
 
-    @property
+    @table
     def symbols(self) -> pd.DataFrame:
         """frame level (0 = innermost, further ones have it inlined) function file line code ("" and 0 = unknown)"""
         return self._tables.symbols
 
-    @property
+    @table
     def spans(self) -> pd.DataFrame:
         """launch start end (host ns): when measured launches ran on their GPUs, instrumented unless imported"""
         return self._tables.spans
 
-    @property
+    @table
     def call_totals(self) -> pd.DataFrame:
         """process time call kernel thread gpu direction calls errors total least most (ns) bytes: driver calls.
 
@@ -166,22 +169,22 @@ class TraceAttributes(TraceCore):
         """
         return self._called(self._tables.call_totals)
 
-    @property
+    @table
     def call_times(self) -> pd.DataFrame:
         """process call thread gpu log2 calls: how many took at least 2^log2 ns and less than twice that; add up."""
         return self._called(self._tables.call_times)
 
-    @property
+    @table
     def call_errors(self) -> pd.DataFrame:
         """process call thread gpu code name calls: what driver calls returned that failed; to be summed"""
         return self._called(self._tables.call_errors)
 
-    @property
+    @table
     def calls(self) -> pd.DataFrame:
         """event | process call kernel thread gpu direction start end (host ns) code bytes: with CALLS=all, each call"""
         return self._called(self._tables.calls)
 
-    @property
+    @table
     def memory_use(self) -> pd.DataFrame:
         """process time gpu used own pool_reserved pool_used (bytes, -1 unknown): as the driver reports it.
 
@@ -190,12 +193,12 @@ class TraceAttributes(TraceCore):
         use = self._tables.memory_use
         return use if self._selected is None else self._selected.at_times(self._selected.of_memory(use, "gpu"), "time")
 
-    @property
+    @table
     def notices(self) -> pd.DataFrame:
         """process time (ns) text: what the collector wanted a reader to know"""
         return self._tables.notices
 
-    @cached_property
+    @table
     def launches(self) -> pd.DataFrame:
         """launch | process function kernel gpu stream thread time (ns) grid_x … block_z shared_memory (bytes) group
         stack code ("full": with all probes; "partial": with those whose accesses may leave the GPU; "original": with
@@ -206,7 +209,7 @@ class TraceAttributes(TraceCore):
         launches = self._tables.launches
         return launches if self._selected is None else launches[self._selected.launches]
 
-    @property
+    @table
     def sampling(self) -> pd.DataFrame:
         """process function kernel gpu launches measured (of these): kernels of which only some launches were measured.
 
@@ -214,14 +217,14 @@ class TraceAttributes(TraceCore):
         """
         return self._tables.sampling
 
-    @cached_property
+    @table
     def counts(self) -> pd.DataFrame:
         """launch site issuer owner process accesses lanes wire_units bytes wire_bytes object: exact totals, of measured
         sites; ``object`` is 0 where it could not be distinguished from others of the owner.
         """
         return self._tables.counts if self._selected is None else self._kept(self._tables.counts)
 
-    @cached_property
+    @table
     def copies(self) -> pd.DataFrame:
         """copy | process kind call source destination source_address destination_address bytes issuer stream thread
         start end (host ns) stack.
@@ -232,7 +235,7 @@ class TraceAttributes(TraceCore):
         copies = self._tables.copies
         return copies if self._selected is None else copies[self._selected.copies]
 
-    @cached_property
+    @table
     def collectives(self) -> pd.DataFrame:
         """collective | process operation reduction type count (elements) bytes (of the larger buffer) peer (-1 none)
         communicator (hexadecimal) rank ranks issuer stream thread start end (host ns) group.

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
 from snoopie.analysis.comparison import limits
 from snoopie.analysis.comparison import side_by_side as _side_by_side
+from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
 from snoopie.analysis.traffic.bounds import written_units
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
 from snoopie.analysis.traffic.values import VALUES, Value
+from snoopie.api.arguments import checked, checked_methods
+from snoopie.api.expect import amounts
 from snoopie.api.loading import Source, load
 from snoopie.api.notebook import rows_html
 from snoopie.api.trace import Trace
@@ -24,6 +28,7 @@ _OBJECT = ["name", "source", "owner", "kind"]
 _OF_OBJECTS = [*VALUES, "copied_in", "copied_out", "size", "objects"]
 
 
+@checked_methods
 class Comparison:
     """Two traces, or views of them, side by side: ``a`` is what was, ``b`` what is now.
 
@@ -91,6 +96,16 @@ class Comparison:
         """a b: the paths of files with traffic that are the same file at different paths"""
         others = sorted((one, other) for other, one in self._same_files.items() if one != other)
         return pd.DataFrame(others, columns=["a", "b"], dtype="str")
+
+    def exceeded(self, increase: Collection[str] = (), decrease: Collection[str] = ()) -> list[str]:
+        """Sentences on what grew, or shrank, by more than it may; [] if nothing did. docs/ci.md.
+
+        A limit is "bytes:5%" of all, "bytes/line:10%" of each line (or pair, kernel, object) by itself, or
+        "bytes(GPU 0 -> GPU 1):0" of a part of the traffic, with the selectors of docs/expect.md. UsageError for what is
+        none, SnoopieError where a trace does not have the metric.
+        """
+        every = [Limit.parse(text) for text in increase] + [Limit.parse(text, "decrease") for text in decrease]
+        return [sentence for limit in every for sentence in self._exceeded(limit)]
 
     @property
     def different(self) -> bool:
@@ -161,6 +176,16 @@ class Comparison:
     def _summaries(self) -> tuple[dict[str, Number], dict[str, Number]]:
         return _summary(self.a), _summary(self.b)
 
+    def _exceeded(self, limit: Limit) -> list[str]:
+        if limit.quantity is not None:
+            found = limit.sentence(limit.of, *amounts(limit.quantity, self._both))
+        elif not limit.key:
+            found = limit.exceeded(self.summary())
+        else:
+            table: pd.DataFrame = getattr(self, f"by_{limit.key}")(limit.metric)
+            return limit.exceeded_rows(table, [_row_name(limit.key, row) for row in table.to_dict("records")])
+        return [] if found is None else [found]
+
     @cached_property
     def _known_pairs(self) -> dict[tuple[Reading, Initiated], tuple[pd.DataFrame, pd.DataFrame]]:
         return {}
@@ -195,6 +220,7 @@ class Comparison:
         return _by_name(self.a.by_object()), _by_name(self.b.by_object())
 
 
+@checked
 def compare(a: Trace | Source, b: Trace | Source) -> Comparison:
     """Two traces side by side. What is no trace yet is loaded, as by `load`: ``compare("before.zst", "after/")``."""
     return Comparison(*(one if isinstance(one, Trace) else load(one) for one in (a, b)))
@@ -219,6 +245,17 @@ def _by_name(table: pd.DataFrame) -> pd.DataFrame:
     # Object 0 is what belongs to none.
     table = table.assign(objects=(table["object"] > 0).astype("int64"))
     return table.groupby(_OBJECT, sort=False)[_OF_OBJECTS].sum().reset_index()
+
+
+def _row_name(key: str, row: dict[Hashable, Any]) -> str:
+    """What a row of a comparison is of."""
+    if key == "pair":
+        return f"{row['issuer']} -> {row['owner']}"
+    if key == "line":
+        return f"{row['file']}:{row['line']}" if row["line"] else "unknown lines"
+    if key == "object":
+        return " ".join(filter(None, (row["name"] or "an allocation", row["source"], f"on {row['owner']}")))
+    return str(row[key])
 
 
 def _about(trace: Trace) -> str:

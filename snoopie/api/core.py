@@ -11,6 +11,7 @@ import pandas as pd
 from snoopie.analysis import selection
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic.reading import Reading, ends
+from snoopie.api.arguments import checked_methods
 from snoopie.cluster import Cluster, Work
 from snoopie.joined.tables import Tables
 
@@ -22,6 +23,10 @@ PAIR = ("issuer", "owner", "operation")
 
 class TraceCore:
     """Tables, the selected part of them, and what all analyses begin with."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        checked_methods(cls)
 
     def __init__(
         self,

@@ -10,10 +10,11 @@ from snoopie.analysis.host.launches import Order as LaunchOrder
 from snoopie.analysis.source import flame
 from snoopie.analysis.traffic import collectives
 from snoopie.analysis.traffic import counts as _counts
+from snoopie.api.arguments import Natural
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
 from snoopie.api.time import TimeMethods
-from snoopie.errors import UsageError
+from snoopie.errors import UsageError, warn
 
 
 class HostMethods(TimeMethods, StackMethods):
@@ -23,7 +24,7 @@ class HostMethods(TimeMethods, StackMethods):
         """launch kernel issuer (label) process time (ns), values; measured launches with traffic only, never scaled"""
         return _counts.by_launch(self._sums("launch"), self._tables.launches)
 
-    def single_launches(self, order: LaunchOrder = "bytes", limit: int = 1000) -> pd.DataFrame:
+    def single_launches(self, order: LaunchOrder = "bytes", limit: Natural = 1000) -> pd.DataFrame:
         """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) began (ns
         after the earliest of all) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack: the
         ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``. Never
@@ -71,7 +72,7 @@ class HostMethods(TimeMethods, StackMethods):
         """from to (labels) kind call copies bytes host_ns (time in the calls), most bytes first"""
         return Rows(copies.by_copy(self.copies, self.label))
 
-    def single_copies(self, order: Order = "bytes", limit: int = 1000) -> pd.DataFrame:
+    def single_copies(self, order: Order = "bytes", limit: Natural = 1000) -> pd.DataFrame:
         """copy process from to issuer (labels) kind call bytes stream thread began (ns after the earliest of
         all) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
         earliest ``start``. UsageError for another order.
@@ -87,7 +88,7 @@ class HostMethods(TimeMethods, StackMethods):
         return Rows(collectives.by_collective(self._sums("launch"), self._weighted_launches, self.collectives))
 
     def calls_behind(
-        self, operation: str, reduction: str, type: str, communicator: str, limit: int = 1000
+        self, operation: str, reduction: str, type: str, communicator: str, limit: Natural = 1000
     ) -> pd.DataFrame:
         """collective process issuer (label) operation reduction type count bytes peer communicator rank ranks stream
         thread began (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
@@ -128,11 +129,13 @@ class HostMethods(TimeMethods, StackMethods):
         """
         return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
 
-    def single_calls(self, call: str, order: Order = "host_ns", limit: int = 1000) -> pd.DataFrame:
+    def single_calls(self, call: str, order: Order = "host_ns", limit: Natural = 1000) -> pd.DataFrame:
         """event process thread gpu (label) kernel direction began (ns after the earliest of all) host_ns (in the call)
         bytes returned (a code, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
         ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
         """
+        if not (self._tables.calls["call"] == call).any():
+            warn(f"call: nothing is called {call}", 'take a name of trace.calls["call"], recorded with CALLS=all')
         return calls.single(self.calls, call, self.label, order, limit)
 
     def by_error(self, *keys: str) -> pd.DataFrame:

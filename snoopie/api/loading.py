@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from snoopie.api.arguments import checked
 from snoopie.api.core import PAIR
 from snoopie.api.trace import Trace
 from snoopie.cluster import Cluster, Scheduler
@@ -18,6 +19,7 @@ from snoopie.trace.tables import Process
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
+@checked
 def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler | None = None) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
 
@@ -49,6 +51,8 @@ def _paths(source: Source) -> list[Path]:
         if not paths:
             raise NotATraceError("no trace file was named", "give the path of one")
         return paths
+    if not os.fspath(source):
+        raise NotATraceError("no trace file was named", "give the path of one")
     try:
         path = Path(source)
         if path.is_dir():

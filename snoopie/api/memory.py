@@ -10,6 +10,7 @@ import pandas as pd
 
 from snoopie.analysis.memory import curve
 from snoopie.analysis.memory import usage as _usage
+from snoopie.api.arguments import Positive
 from snoopie.api.stacks import StackMethods
 from snoopie.errors import UsageError
 from snoopie.importers import nvidia_smi
@@ -30,7 +31,7 @@ class MemoryMethods(StackMethods):
         return _usage.usage(changes, self.label)
 
     def memory_curve(
-        self, device: int | str | None = None, process: int | None = None, points: int = 2000
+        self, device: int | str | None = None, process: int | None = None, points: Positive = 2000
     ) -> pd.DataFrame:
         """time (host ns), and the bytes of each kind that counts from then on, of all devices and processes asked for
         together: at most about so many rows, with the peak."""
@@ -73,7 +74,7 @@ class MemoryMethods(StackMethods):
         return _usage.leaks(objects, self.processes, use, self.label, self.stack_label)
 
     def memory_agreement(
-        self, device: int | str | None = None, process: int | None = None, points: int | None = None
+        self, device: int | str | None = None, process: int | None = None, points: Positive | None = None
     ) -> pd.DataFrame:
         """process device (label) time (host ns) used used_change own pool_reserved pool_used allocated_by_process
         allocated_by_all.

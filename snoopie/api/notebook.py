@@ -7,15 +7,17 @@ something else. Colours are see-through, and text has the page's own. A page tha
 from __future__ import annotations
 
 import html
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 
-from snoopie.words.columns import heading, kind, meaning, say
+from snoopie.words.columns import Kind, heading, kind, meaning, say
 
 MOST_ROWS = 20
 _MOST_PLACES = 64
 _MOST_LETTERS = 120
+_MOST_IN_TERMINAL = 40
 _SHADE = "rgba(1, 115, 178, {:.2f})"
 _RIGHT = "text-align: right"
 _LEFT = "text-align: left"
@@ -31,6 +33,9 @@ class _Shown(pd.DataFrame):
 
 class Rows(_Shown):
     """One row a line, kernel, pair, …; the largest first."""
+
+    def __repr__(self) -> str:
+        return text(self)
 
     def _repr_html_(self) -> str | None:
         return rows_html(self) if pd.get_option("display.notebook_repr_html") else None
@@ -49,8 +54,31 @@ class Matrix(_Shown):
         shown._value = value
         return shown
 
+    def __repr__(self) -> str:
+        return text(self)
+
     def _repr_html_(self) -> str | None:
         return matrix_html(self, self._value or "") if pd.get_option("display.notebook_repr_html") else None
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as Rows, unless it has a look of its own or its rows have names."""
+    plain = type(table) is pd.DataFrame and isinstance(table.index, pd.RangeIndex) and table.index.name is None
+    return Rows(table) if plain else table
+
+
+def text(table: pd.DataFrame) -> str:
+    """The table for a terminal, with every column, where pandas has dots: wide ones go on below. Long names are cut."""
+    most = pd.get_option("display.max_rows")
+    first = pd.DataFrame(table if most is None else table.head(most))
+    cut = {
+        name: pd.Series([_cut(str(name), value) for value in first[name]], first.index, dtype="object")
+        for name in first.columns
+        if isinstance(first[name].dtype, pd.StringDtype) or first[name].dtype == object
+    }
+    written = first.assign(**cut).to_string(line_width=max(shutil.get_terminal_size().columns, 40))
+    more = len(table) - len(first)
+    return written + (f"\n… and {more:,} more rows" if more else "")
 
 
 def rows_html(table: pd.DataFrame, columns: Sequence[str] | None = None, most: int = MOST_ROWS) -> str:
@@ -98,6 +126,16 @@ def trace_html(title: str, matrix: pd.DataFrame, lines: pd.DataFrame, losses: It
     lacks = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in losses)
     parts.append(f"<p>What it lacks</p><ul>{lacks}</ul>" if lacks else "<p>Nothing was lost.</p>")
     return f"<div>{''.join(parts)}</div>"
+
+
+def _cut(name: str, value: object) -> object:
+    """A text in little room: of a path the end says most."""
+    if not isinstance(value, str):
+        return value
+    line = "".join(letter if letter.isprintable() else " " for letter in value)
+    if len(line) <= _MOST_IN_TERMINAL:
+        return line
+    return f"…{line[1 - _MOST_IN_TERMINAL :]}" if kind(name) is Kind.PATH else f"{line[: _MOST_IN_TERMINAL - 1]}…"
 
 
 def _cells(name: str, column: pd.Series, number: bool) -> list[str]:

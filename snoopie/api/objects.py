@@ -16,6 +16,7 @@ from snoopie.analysis.objects import by_object as _by_object
 from snoopie.analysis.objects import heat, reuse, tensors
 from snoopie.analysis.objects.reuse import Touched as Reused
 from snoopie.analysis.source import variables
+from snoopie.api.arguments import Positive
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
 from snoopie.errors import UsageError
@@ -39,7 +40,9 @@ class ObjectMethods(StackMethods):
         copied = _by_object.copied(self._tables, self.copies)
         return Rows(self._named(_by_object.by_object(table, copied, self.objects, self.label)))
 
-    def object_offsets(self, object: int, bins: int = 256, start: int = 0, stop: int | None = None) -> pd.DataFrame:
+    def object_offsets(
+        self, object: int, bins: Positive = 256, start: int = 0, stop: int | None = None
+    ) -> pd.DataFrame:
         """offset (bytes from the object's beginning) issuer (label) operation accesses lanes bytes: what of one object,
         or of its bytes from ``start`` to ``stop``, the recorded accesses touched, in at most ``bins`` parts of equal
         length, those without left out.
@@ -53,11 +56,11 @@ class ObjectMethods(StackMethods):
     def object_heat(
         self,
         object: int,
-        bins: int = 512,
+        bins: Positive = 512,
         start: int = 0,
         stop: int | None = None,
         *,
-        width: int = 1,
+        width: Positive = 1,
         operations: Collection[str] = (),
     ) -> pd.DataFrame:
         """issuer (label) × offset (of each part's first byte): bytes that recorded accesses moved in each part of an
@@ -82,10 +85,10 @@ class ObjectMethods(StackMethods):
         *,
         rows: tuple[int, int] | None = None,
         columns: tuple[int, int] | None = None,
-        width: int = 1,
+        width: Positive = 1,
         issuer: int | str | None = None,
         operations: Collection[str] = (),
-        cells: tuple[int, int] = (256, 512),
+        cells: tuple[Positive, Positive] = (256, 512),
     ) -> pd.DataFrame:
         """row × offset in it: bytes moved, as in `object_heat`, in a matrix of rows of ``length`` bytes that begins at
         the object's byte ``start``, in at most ``cells`` cells down and across.
@@ -116,6 +119,8 @@ class ObjectMethods(StackMethods):
         """object [site] accesses bytes distinct (bytes) reuse: how often the same bytes were moved to the same issuer,
         as far as accesses were recorded; what could have been saved most first.
         """
+        if by not in ("object", "site"):
+            raise UsageError(f"there is no reuse by {by!r}", "use 'object' or 'site'")
         keys = ["object"] if by == "object" else ["object", "site"]
         return reuse.by(self._reused, keys)
 

@@ -9,13 +9,15 @@ from itertools import chain
 import pandas as pd
 
 from snoopie.analysis.traffic import accesses
+from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
+from snoopie.api.table import table
 
 
 class RecordMethods(TraceAttributes):
     """Single recorded accesses."""
 
-    @cached_property
+    @table
     def records(self) -> pd.DataFrame:
         """One row a recorded access: launch site issuer owner process time block warp multiprocessor mask lanes shape
         base stride bytes. ``multiprocessor`` is the SM, -1 unknown.
@@ -25,7 +27,7 @@ class RecordMethods(TraceAttributes):
         """
         return accesses.whole(self._tables.records.none().table, self.record_blocks(), self._tables.records.rows)
 
-    def lane_accesses(self, limit: int | None = None) -> pd.DataFrame:
+    def lane_accesses(self, limit: Natural | None = None) -> pd.DataFrame:
         """One row per lane access: launch site issuer owner process time block warp lane address width (bytes).
 
         A bulk access is one row, as wide as all that it moved. Without a limit this can be 32 rows a record:

@@ -15,6 +15,7 @@ from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
 from snoopie.api.objects import ObjectMethods
 from snoopie.api.traffic import TrafficMethods
+from snoopie.errors import warn
 
 # Keys of sums.
 _LINE = ("file", "line")
@@ -45,20 +46,24 @@ class SourceMethods(TrafficMethods, ObjectMethods):
 
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""
+        self._warn_of(file)
         return Rows(_lines.file_lines(self._sums("file", "line", "kernel"), file))
 
     def line_sites(self, file: str, line: int) -> pd.DataFrame:
         """The rows of `by_site` of one line"""
+        self._warn_of(file)
         return _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
 
     def line_matrix(self, file: str, line: int, value: Cell = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""
+        self._warn_of(file)
         of_line = _lines.of_line(self._sums(*_LINE, *PAIR), file, line)
         table = pairs.matrix(_counts.directed(of_line, reading), self._nodes("device"), value, self.label)
         return Matrix.of(table, value)
 
     def line_kernels(self, file: str, line: int) -> pd.DataFrame:
         """The rows of `by_kernel` of one line"""
+        self._warn_of(file)
         return _counts.by_kernel(_lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line))
 
     def line_objects(self, file: str, line: int) -> pd.DataFrame:
@@ -67,6 +72,7 @@ class SourceMethods(TrafficMethods, ObjectMethods):
 
         Goes through the records, once a trace, where counts alone do not tell all.
         """
+        self._warn_of(file)
         counts = _lines.of_line(self._sums(*_LINE, "launch", "site", "owner", "object"), file, line)
         recorded = self._touched if (counts["object"] == 0).any() else _by_object.merged([])
         return self._named(_by_object.by_object_alone(_by_object.divided(counts, recorded), self.objects, self.label))
@@ -75,6 +81,7 @@ class SourceMethods(TrafficMethods, ObjectMethods):
         """stack source kernel launches (with traffic) measured (of these), values: the calls that launched the kernels
         which executed a line. ``source`` is the `stack_label` of the stack, 0 and "" where it is not known.
         """
+        self._warn_of(file)
         own = _lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line)
         stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
         table = _counts.by_stack(own.assign(stack=stack))
@@ -84,3 +91,8 @@ class SourceMethods(TrafficMethods, ObjectMethods):
     def line_chain(self, line_id: int) -> list[tuple[str, int, str]]:
         """(file, line, function) of a line and of the lines it was inlined at, innermost first"""
         return _lines.line_chain(self.lines, line_id)
+
+    def _warn_of(self, file: str) -> None:
+        """Warns of a file that no line of the whole trace is in; "" is where no line is known."""
+        if file and not (self._tables.lines["file"] == file).any():
+            warn(f"file: nothing is called {file}", "take a file of by_file()")

@@ -11,6 +11,7 @@ import pandas as pd
 from snoopie.analysis.time import activity, bandwidth, resources, timeline
 from snoopie.analysis.time.bandwidth import Over
 from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
 from snoopie.api.core import PAIR
 from snoopie.errors import UsageError
@@ -25,7 +26,7 @@ class TimeMethods(TraceAttributes):
         ``start`` and ``end`` are when it ran on its GPU, where that is known (``spanned``): instrumented, unless the
         trace was imported. Else both are ``called``, the time of the call.
         """
-        return self._when.copy() if self._selected is None else self._whole._when[self._selected.launches]
+        return self._when.copy(deep=False) if self._selected is None else self._whole._when[self._selected.launches]
 
     def pairs_by_launch(self, reading: Reading = "issued") -> pd.DataFrame:
         """launch, issuer owner (``flow``: from to) as labels, values; of measured launches, never scaled"""
@@ -79,7 +80,7 @@ class TimeMethods(TraceAttributes):
         return table.assign(name=self._described(one, ran)["name"].reindex(table.index, fill_value=""))
 
     def activity_within(
-        self, first: int, last: int, limit: int = 200, streams: bool = True, lanes: Iterable[int] | None = None
+        self, first: int, last: int, limit: Natural = 200, streams: bool = True, lanes: Iterable[int] | None = None
     ) -> pd.DataFrame:
         """what id name place (label) process stream thread start end (host ns) duration bytes (-1 unknown): of
         ``lanes`` (default: all) the ``limit`` ones that fill most of the time from ``first`` until before ``last``.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from snoopie.analysis import selection
 from snoopie.analysis.selection import Names, PlaceNames
 from snoopie.analysis.traffic import counts as _counts
+from snoopie.api.expect import ExpectMethods
 from snoopie.api.figures import FigureMethods
+from snoopie.api.files import FileMethods
 from snoopie.api.findings import FindingMethods
 from snoopie.api.host import HostMethods
-from snoopie.api.losses import LossMethods
 from snoopie.api.notebook import trace_html
+from snoopie.errors import warn
 from snoopie.words import units
 
 
-class Trace(HostMethods, LossMethods, FindingMethods, FigureMethods):
+class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMethods):
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.
@@ -40,8 +43,8 @@ class Trace(HostMethods, LossMethods, FindingMethods, FigureMethods):
 
         ``kernels`` (of the launch), ``operations`` and ``files`` are names or, where nothing has that very name,
         patterns with * and ?. ``issuers`` and ``owners`` are places or labels ("GPU 0"), ``launches`` and ``processes``
-        ids; ``range(first, last + 1)`` is a range of launches. What is not there selects nothing. UsageError for a
-        time that ends before it begins.
+        ids; ``range(first, last + 1)`` is a range of launches. What is not there selects nothing, with a
+        warning. UsageError for a time that ends before it begins.
 
         ``between``: what was under way at some moment from the first to before the second, host ns, as a whole. A
         launch by its time on its GPU, or, where that is not known, by its call (`timeline`); one without any time is in
@@ -53,20 +56,22 @@ class Trace(HostMethods, LossMethods, FindingMethods, FigureMethods):
         kept for their process and GPU (``issuers``), single ones (``calls``) also for their time; memory for its
         process, owner and time. All else says nothing of these.
         """
+        named: dict[str, Any] = {
+            "kernels": kernels,
+            "operations": operations,
+            "issuers": issuers,
+            "owners": owners,
+            "launches": launches,
+            "files": files,
+            "processes": processes,
+        }
+        # What can be gone through only once is gone through here.
+        named = {name: list(value) if isinstance(value, Iterator) else value for name, value in named.items()}
+        for sentence, remedy in selection.unmatched(self._tables, **named):
+            warn(sentence, remedy)
         base = self._selected or selection.everything(self._tables)
-        chosen = selection.narrow(
-            self._tables,
-            base,
-            kernels=kernels,
-            operations=operations,
-            issuers=issuers,
-            owners=owners,
-            launches=launches,
-            files=files,
-            processes=processes,
-            between=between,
-            when=None if between is None else self._whole._when,
-        )
+        when = None if between is None else self._whole._when
+        chosen = selection.narrow(self._tables, base, **named, between=between, when=when)
         return Trace(self._tables, chosen, self._whole, self._cluster)
 
     def __repr__(self) -> str:

@@ -127,7 +127,7 @@ class TrafficMethods(RecordMethods):
         return Rows(_counts.by_kernel(self._sums("kernel", "launch")))
 
     def by_operation(self) -> pd.DataFrame:
-        """operation, values"""
+        """operation (load, store, atomic, reduction), values"""
         return Rows(_counts.by_operation(self._sums("operation")))
 
     def _pairs(self, reading: Reading, initiated: Initiated, library: Library | None = None) -> pd.DataFrame:

@@ -21,6 +21,7 @@ COMMANDS = {
     "memory": "memory use over time, allocations at the peak, leaks",
     "summary": "how busy GPUs and copies were, with what, and the gaps between",
     "diff": "what changed between two traces, with limits for CI",
+    "expect": "assert what traffic a trace has; the exit status says whether it holds",
     "view": "open traces in the app",
     "report": "one HTML file with everything a trace shows, to send or print",
     "plot": "a figure for a paper: matrix, timeline, lines or memory, as PNG, SVG or PDF",
@@ -33,7 +34,7 @@ COMMANDS = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, 1 after a known error, 2 after wrong usage; `run` returns the program's status,
-    `diff` 3 where a limit is exceeded."""
+    `diff` 3 where a limit is exceeded, `expect` 3 where an expectation does not hold."""
     streams.prepare()
     try:
         return _main(sys.argv[1:] if words is None else words)

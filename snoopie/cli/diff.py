@@ -14,7 +14,7 @@ from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_reading, again, load, natural
 from snoopie.cli.formats import print_json
-from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
 from snoopie.errors import UsageError
 from snoopie.words.columns import heading
@@ -50,9 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC:AMOUNT",
         action="append",
         default=[],
-        help="exit with 3 if METRIC grew by more, as in bytes:5%%, copy_bytes:10MiB or launches:0; may be repeated. "
+        help="exit with 3 if METRIC grew by more, as in bytes:5%%, copy_bytes:10MiB or launches:0; bytes/line:10%% "
+        "limits each line (pair, kernel, object), bytes(GPU 0 -> GPU 1):0 a part of the traffic; may be repeated. "
         f"METRIC is one of {', '.join(limits.METRICS)}",
     )
+    parser.add_argument(
+        "--fail-if-decrease", metavar="METRIC:AMOUNT", action="append", default=[],
+        help="likewise, if METRIC shrank by more: traffic that should be there is missing",
+    )  # fmt: skip
     parser.add_argument("--top", metavar="N", type=natural, default=20, help="rows to print, 0 for all (default: 20)")
     parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows")
     add_reading(parser)
@@ -61,11 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     if arguments.value and arguments.by == "summary":
         raise UsageError("the summary has every value", "leave out --value, or choose another --by")
-    limited = [Limit.parse(text) for text in arguments.fail_if_increase]
+    # What is no limit is said before the traces are read.
+    for text in (*arguments.fail_if_increase, *arguments.fail_if_decrease):
+        Limit.parse(text)
     value = arguments.value or "bytes"
     comparison = snoopie.compare(*(load(name, arguments) for name in (arguments.a, arguments.b)))
-    summary = comparison.summary()
-    exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
+    exceeded = comparison.exceeded(arguments.fail_if_increase, arguments.fail_if_decrease)
     if arguments.json:
         result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
         print_json(result)
@@ -78,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
         for sentence in comparison.remarks():
             print(f"snoopie: note: {in_shell_words(sentence)}", file=sys.stderr)
     for sentence in exceeded:
-        print(f"snoopie: {sentence}", file=sys.stderr)
+        print(f"snoopie: {clean(sentence)}", file=sys.stderr)
     # The app takes no patterns.
     if not arguments.json and not exceeded and all(Path(name).exists() for name in (arguments.a, arguments.b)):
         print_next("view", *again(arguments), "--compare", arguments.b, arguments.a)

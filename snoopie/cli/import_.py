@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from snoopie.cli.output import in_shell_words, is_terminal, print_next
+from snoopie.cli.output import in_shell_words, is_terminal, print_next, say_written, size_of
 from snoopie.errors import UsageError
 from snoopie.importers.output import source_name
 
@@ -85,7 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
     finally:
         done()
     for path in imported.paths:
-        print(in_shell_words(f"wrote {path}, {path.stat().st_size:,} bytes"))
+        say_written(path, in_shell_words(f"wrote {path}{size_of(path)}"))
     for sentence in imported.notices:
         print(in_shell_words(sentence))
     sys.stdout.flush()

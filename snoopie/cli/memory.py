@@ -187,7 +187,7 @@ def _check_picture(arguments: argparse.Namespace) -> None:
     # What draws takes a second to import: without a picture, it is not needed.
     from snoopie.figures import picture
 
-    picture.check_suffix(arguments.plot)
+    picture.kind_of(arguments.plot)
     check_free(arguments.plot, force=arguments.force)
 
 

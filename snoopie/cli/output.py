@@ -8,9 +8,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from snoopie.extras import APP, missing
+from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
 
@@ -81,6 +83,16 @@ def json_value(value: Any) -> Any:
         return None
     # numpy's numbers are no numbers to json
     return value.item() if hasattr(value, "item") else value
+
+
+def say_written(path: Path, sentence: str) -> None:
+    """Say what was written, on stderr where the file itself went to standard output."""
+    print(clean(sentence), file=sys.stderr if to_standard_output(path) else sys.stdout, flush=True)
+
+
+def size_of(path: Path) -> str:
+    """ ", 1,234 bytes" of a file that was written; nothing of a pipe or a device."""
+    return f", {path.stat().st_size:,} bytes" if path.is_file() and not to_standard_output(path) else ""
 
 
 def print_next(*words: str) -> None:

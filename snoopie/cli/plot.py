@@ -11,10 +11,10 @@ from snoopie.analysis.traffic.reading import INITIATED, READINGS
 from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
-from snoopie.cli.output import print_next
+from snoopie.cli.output import print_next, say_written
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
-from snoopie.files import check_free
+from snoopie.files import check_free, to_standard_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +29,7 @@ _OPTIONS = {
     "lines": ("value", "top"),
     "memory": (),
 }
+KINDS = ("png", "svg", "pdf")
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
 
@@ -36,8 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     parser.add_argument("--figure", choices=tuple(_OPTIONS), required=True, help="what to draw")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the picture: x.pdf, x.svg or x.png"
-    )
+        "-o", "--output", metavar="FILE", type=Path, required=True,
+        help="the picture: x.pdf, x.svg or x.png; - for standard output",
+    )  # fmt: skip
+    parser.add_argument("--format", choices=KINDS, help="its kind (default: as its name ends; standard output: png)")
     parser.add_argument("--value", choices=VALUES, help="of matrix and lines (default: bytes)")
     parser.add_argument(
         "--reading", choices=READINGS, help="of matrix and timeline: who issued, or where data flowed (default: issued)"
@@ -52,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--width", metavar="W", type=_width, help="3.5in, 89mm, 8.9cm or 252pt (default: a column, "
                         "or a page for timeline and memory)")  # fmt: skip
     parser.add_argument("--dpi", metavar="N", type=_dpi, default=300, help="of a PNG (default: 300)")
-    parser.add_argument("--force", action="store_true", help="overwrite the picture if it exists")
+    parser.add_argument(
+        "--force", action="store_true", help="overwrite the picture if it exists; a pipe or a device is written to"
+    )
     add_filters(parser)
 
 
@@ -80,14 +85,15 @@ def main(arguments: argparse.Namespace) -> int:
     from snoopie.figures import picture
 
     options = _options(arguments)
-    picture.check_suffix(arguments.output)
+    kind = arguments.format or ("png" if to_standard_output(arguments.output) else None)
+    picture.kind_of(arguments.output, kind)
     check_free(arguments.output, force=arguments.force)
     trace = select(load_traces(arguments), arguments)
     draw: Callable[..., Figure] = getattr(trace, f"plot_{arguments.figure}")
     figure = draw(title=arguments.title, **options)
-    picture.write(figure, arguments.output, dpi=arguments.dpi, force=arguments.force)
+    picture.write(figure, arguments.output, kind=kind, dpi=arguments.dpi, force=arguments.force)
     width, height = figure.get_size_inches()
-    print(f"wrote {arguments.output}, {width:.2f} × {height:.2f} inches", flush=True)
+    say_written(arguments.output, f"wrote {arguments.output}, {width:.2f} × {height:.2f} inches")
     if arguments.figure == "memory":
         for sentence in not_filtered(arguments, "memory", MEMORY_BY):
             print(f"snoopie: note: {sentence}", file=sys.stderr)

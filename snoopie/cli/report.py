@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.filters import add_filters, in_words, select
-from snoopie.cli.output import is_terminal
+from snoopie.cli.output import is_terminal, say_written, size_of
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import SnoopieError
 from snoopie.files import check_free
@@ -18,14 +18,17 @@ well, and can be sent to a colleague. It contains no script. Source is quoted on
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, required=True, help="the report, such as report.html"
-    )
+        "-o", "--output", metavar="FILE", type=Path, required=True,
+        help="the report, such as report.html; - for standard output",
+    )  # fmt: skip
     parser.add_argument(
         "--source", metavar="DIR", type=Path, action="append", default=[],
         help="quote the program's source from this folder; may be repeated",
     )  # fmt: skip
     parser.add_argument("--title", default="", help="a title (default: the name of the program)")
-    parser.add_argument("--force", action="store_true", help="overwrite the report if it exists")
+    parser.add_argument(
+        "--force", action="store_true", help="overwrite the report if it exists; a pipe or a device is written to"
+    )
     add_filters(parser)
 
 
@@ -50,9 +53,10 @@ def main(arguments: argparse.Namespace) -> int:
     )
     if progress:
         print("\r\033[K", end="", file=sys.stderr)
-    print(f"wrote {arguments.output}, {arguments.output.stat().st_size:,} bytes", flush=True)
+    say_written(arguments.output, f"wrote {arguments.output}{size_of(arguments.output)}")
     print_losses(trace)
-    print(f"Next: open {arguments.output.resolve().as_uri()} in a browser", file=sys.stderr, flush=True)
+    if arguments.output.is_file():
+        print(f"Next: open {arguments.output.resolve().as_uri()} in a browser", file=sys.stderr, flush=True)
     return 0
 
 

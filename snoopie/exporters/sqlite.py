@@ -17,15 +17,17 @@ import pandas as pd
 
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
-from snoopie.exporters.tables import LANES, TABLES, Pieces, flat
+from snoopie.exporters.tables import Pieces, chosen, flat
 from snoopie.files import whole_file
 
 # What rows are looked up by.
-KEYS = ("process", "function", "site", "launch", "object", "kernel")
+KEYS = ("process", "function", "site", "launch", "object", "kernel", "stack", "frame")
 
 
-def export(trace: Trace, path: str | Path, *, lanes: bool = False, force: bool = False) -> dict[str, int]:
-    """Write all tables into one new database; returns table → rows.
+def export(
+    trace: Trace, path: str | Path, *, table: str | None = None, lanes: bool = False, force: bool = False
+) -> dict[str, int]:
+    """Write all tables, or one, into one new database; returns table → rows.
 
     ``lanes`` adds one row per lane of every record. The file takes its name when it is complete. SnoopieError if it
     already exists (unless ``force``) or cannot be written.
@@ -37,7 +39,7 @@ def export(trace: Trace, path: str | Path, *, lanes: bool = False, force: bool =
                 # Nobody else sees the file before it is whole: a journal protects nothing.
                 database.execute("PRAGMA journal_mode = OFF")
                 database.execute("PRAGMA synchronous = OFF")
-                tables = TABLES | LANES if lanes else TABLES
+                tables = chosen(table, lanes=lanes)
                 return {name: _write(database, name, pieces(trace)) for name, pieces in tables.items()}
         except sqlite3.Error as error:
             raise SnoopieError(f"{path} cannot be written ({error})", "name another place, or free space") from error

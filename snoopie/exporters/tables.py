@@ -1,22 +1,19 @@
-"""Every table of a trace, and its traffic by every key, as Parquet or CSV files."""
+"""What is exported: every table of a trace, and its traffic by every key. All kinds of files take them from here."""
 
-import os
-import shutil
-import tempfile
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet
 
 from snoopie.api.trace import Trace
-from snoopie.errors import SnoopieError, UsageError
+from snoopie.errors import UsageError
 
 # A table in pieces, of which there is at least one: records can be more than fit in memory.
 Pieces = Iterable[pd.DataFrame]
+Maker = Callable[[Trace], Pieces]
 
-TABLES: dict[str, Callable[[Trace], Pieces]] = {
+TABLES: dict[str, Maker] = {
     "processes": lambda trace: [trace.processes],
     "gpus": lambda trace: [trace.gpus],
     "sets": lambda trace: [trace.sets],
@@ -24,7 +21,12 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "functions": lambda trace: [trace.functions],
     "lines": lambda trace: [trace.lines],
     "sites": lambda trace: [trace.sites],
+    "modules": lambda trace: [trace.modules],
+    "frames": lambda trace: [trace.frames],
+    "symbols": lambda trace: [trace.symbols],
+    "stacks": lambda trace: [trace.stacks],
     "launches": lambda trace: [trace.launches],
+    "sampling": lambda trace: [trace.sampling],
     "counts": lambda trace: [trace.counts],
     "spans": lambda trace: [trace.spans],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
@@ -35,6 +37,7 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "call_errors": lambda trace: [trace.call_errors],
     "calls": lambda trace: [trace.calls],
     "objects": lambda trace: [trace.objects],
+    "memory_use": lambda trace: [trace.memory_use],
     "notices": lambda trace: [trace.notices],
     "not_measured": lambda trace: [trace.not_measured()],
     "traffic_by_pair": lambda trace: [trace.by_pair()],
@@ -45,6 +48,7 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "traffic_by_operation": lambda trace: [trace.by_operation()],
     "traffic_by_launch": lambda trace: [trace.by_launch()],
     "traffic_by_collective": lambda trace: [trace.by_collective()],
+    "traffic_by_object": lambda trace: [trace.by_object()],
     "copies_by_call": lambda trace: [trace.by_copy()],
     "calls_by_call": lambda trace: [trace.by_call()],
     "calls_by_thread": lambda trace: [trace.by_thread()],
@@ -53,38 +57,27 @@ TABLES: dict[str, Callable[[Trace], Pieces]] = {
     "calls_by_error": lambda trace: [trace.by_error()],
 }
 # The only table with the addresses of scattered accesses; up to 32 rows a record, so on request.
-LANES: dict[str, Callable[[Trace], Pieces]] = {
+LANES: dict[str, Maker] = {
     "lane_accesses": lambda trace: _pieces(trace.lane_accesses(limit=0), trace.lane_access_blocks())
 }
 
 
-def _pieces(empty: pd.DataFrame, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    yield empty
-    yield from blocks
+def chosen(table: str | None = None, *, lanes: bool = False) -> dict[str, Maker]:
+    """The tables to export: one by its name, or all, with ``lanes`` those of `LANES` too. UsageError for no name."""
+    if table is None:
+        return TABLES | LANES if lanes else TABLES
+    every = TABLES | LANES
+    if table not in every:
+        raise UsageError(f"there is no table {table}", f"choose one of {', '.join(every)}")
+    return {table: every[table]}
 
 
-def _write_parquet(pieces: Pieces, path: Path) -> None:
-    writer: pa.parquet.ParquetWriter | None = None
-    try:
-        for piece in pieces:
-            schema = None if writer is None else writer.schema
-            table = pa.Table.from_pandas(flat(piece), schema=schema, preserve_index=False)
-            if writer is None:
-                writer = pa.parquet.ParquetWriter(path, table.schema, compression="zstd")
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _write_csv(pieces: Pieces, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for number, piece in enumerate(pieces):
-            flat(piece).to_csv(file, index=False, header=number == 0, lineterminator="\n")
-
-
-_WRITERS: dict[str, Callable[[Pieces, Path], None]] = {"parquet": _write_parquet, "csv": _write_csv}
-FORMATS = tuple(_WRITERS)
+def frames(trace: Trace, table: str | None = None, *, lanes: bool = False) -> dict[str, pd.DataFrame]:
+    """The same tables for pandas: name → table, with the columns that the files have."""
+    return {
+        name: pd.concat([flat(piece) for piece in pieces(trace)], ignore_index=True)
+        for name, pieces in chosen(table, lanes=lanes).items()
+    }
 
 
 def flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -92,36 +85,6 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index() if table.index.name is not None else table
 
 
-def export(
-    trace: Trace, folder: str | Path, format: str, *, lanes: bool = False, force: bool = False
-) -> dict[str, Path]:
-    """Write folder/<table>.<format> for every table; returns table → path.
-
-    `lanes` adds one row per lane of every record. All files are complete before the first takes its name. SnoopieError
-    if one already exists (unless `force`) or cannot be written.
-    """
-    write = _WRITERS.get(format)
-    if write is None:
-        raise UsageError(f"there is no format {format}", f"choose {' or '.join(FORMATS)}")
-    tables = TABLES | LANES if lanes else TABLES
-    folder = Path(folder)
-    paths = {name: folder / f"{name}.{format}" for name in tables}
-    existing = [path for path in paths.values() if path.exists()]
-    if existing and not force:
-        more = f", and {len(existing) - 1} more" if existing[1:] else ""
-        raise SnoopieError(f"{existing[0]} already exists{more}", "name another folder, or overwrite with --force")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the renames stay within one file system.
-        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-export-", dir=folder))
-        try:
-            for name, pieces in tables.items():
-                write(pieces(trace), unfinished / paths[name].name)
-            for path in paths.values():
-                os.replace(unfinished / path.name, path)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SnoopieError(f"{folder} cannot be written ({reason})", "name another folder, or free space") from error
-    return paths
+def _pieces(empty: pd.DataFrame, blocks: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    yield empty
+    yield from blocks

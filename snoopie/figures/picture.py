@@ -105,20 +105,21 @@ def in_look(draw: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result
     return drawn
 
 
-def check_suffix(path: Path) -> None:
-    """UsageError for a name that says no kind of picture."""
-    if path.suffix.lower() not in SUFFIXES:
+def kind_of(path: Path, kind: str | None = None) -> str:
+    """png, svg or pdf, as the name says where nobody does. UsageError for a name that says no kind of picture."""
+    if kind is None and path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a picture cannot be written as {path.name}", f"end its name in {', '.join(SUFFIXES)}")
+    return kind or path.suffix[1:].lower()
 
 
-def write(figure: Figure, path: Path, *, dpi: float = DPI, force: bool = False) -> None:
-    """Writes it as PNG (of so many ``dpi``), SVG or PDF, as the name says.
+def write(figure: Figure, path: Path, *, kind: str | None = None, dpi: float = DPI, force: bool = False) -> None:
+    """Writes it as PNG (of so many ``dpi``), SVG or PDF, as ``kind`` or the name says.
 
     UsageError for another suffix, SnoopieError if the file exists (unless ``force``) or cannot be written.
     """
-    check_suffix(path)
+    kind = kind_of(path, kind)
     with whole_file(path, force=force) as unfinished:
-        figure.savefig(unfinished, format=path.suffix[1:].lower(), dpi=dpi)
+        figure.savefig(unfinished, format=kind, dpi=dpi)
 
 
 def inline_svg(figure: Figure, label: str) -> str:

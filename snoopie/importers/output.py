@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from snoopie.errors import SnoopieError, UsageError
+from snoopie.errors import UsageError
+from snoopie.files import whole_files
 
 
 def trace_paths(source: Path, output: Path, processes: Sequence[str]) -> list[Path]:
     """The file of each process: ``output``, or with several output.PROCESS.zst; in a folder, the source's name."""
-    if output.is_dir():
+    if os.path.isdir(output):
         output = output / f"{source_name(source)}.zst"
     if len(processes) == 1:
         return [output]
@@ -42,21 +41,6 @@ def write_all(
     for path in paths:
         if os.path.realpath(path) in read:
             raise UsageError(f"{path} is the file being imported", "name another place with -o")
-        if path.exists() and not force:
-            raise SnoopieError(f"{path} already exists", "name another with -o, or overwrite with --force")
-    folder = paths[0].parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # In the same folder, so that the renames stay within one file system.
-        unfinished = Path(tempfile.mkdtemp(prefix=".snoopie-import-", dir=folder))
-        try:
-            for number, path in enumerate(paths):
-                write(number, unfinished / path.name)
-            for path in paths:
-                os.replace(unfinished / path.name, path)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    except OSError as error:
-        raise SnoopieError(
-            f"{folder} cannot be written ({error.strerror})", "name another place with -o, or free space"
-        ) from error
+    with whole_files(paths, force=force, named=paths[0].parent, other="another place with -o") as unfinished:
+        for number, path in enumerate(unfinished):
+            write(number, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from snoopie.errors import UsageError
+from snoopie.errors import AbsentError
 
 
 def short_name(name: str) -> str:
@@ -38,7 +38,7 @@ def choose_kernels(wanted: Sequence[str], present: Iterable[str]) -> list[str]:
         found = [name for name in names if any(_fits(s, p) for s in _spellings(name) for p in patterns)]
         if not found:
             some = ", ".join(names[:5]) + (", …" if names[5:] else "")
-            raise UsageError(f"no kernel is called {pattern}", f"the trace has {some or 'none'}")
+            raise AbsentError(f"no kernel is called {pattern}", f"the trace has {some or 'none'}")
         chosen.update(dict.fromkeys(found))
     return list(chosen)
 

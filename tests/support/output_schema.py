@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
+from snoopie.analysis.expectations.verdict import Outcome
 from snoopie.cli import diff
 from snoopie.cli.calls import BY as CALLS_BY
 from snoopie.cli.formats import VERSION
@@ -49,6 +50,10 @@ def schema() -> Schema:
             a={"$ref": "#/$defs/side"}, b={"$ref": "#/$defs/side"}, different=BOOLEAN, summary=ROWS,
             by=_one_of(diff.TABLES), value=_one_of(diff.VALUES), rows=ROWS, remarks=SENTENCES, exceeded=SENTENCES,
         ),
+        "expect": _object(
+            "snoopie expect; docs/expect.md says what the outcomes mean",
+            holds=BOOLEAN, expectations={"type": "array", "items": {"$ref": "#/$defs/verdict"}},
+        ),
         "info": _object(
             "snoopie info", complete=BOOLEAN, estimated=BOOLEAN, processes=ROWS, gpus=ROWS, links=ROWS,
             settings={"type": "object", "description": "By process, as the collector names them."},
@@ -72,11 +77,21 @@ def schema() -> Schema:
                 "required": ["resource", "rows"],
                 "additionalProperties": False,
             },
-            "side": {
-                "type": "object",
-                "properties": {"files": SENTENCES, "complete": BOOLEAN, "estimated": BOOLEAN},
-                "required": ["files", "complete", "estimated"],
-                "additionalProperties": False,
+            "side": _part(files=SENTENCES, complete=BOOLEAN, estimated=BOOLEAN),
+            "verdict": _part(
+                expression=TEXT,
+                outcome=_one_of(get_args(Outcome)),
+                gaps=SENTENCES,
+                notes=SENTENCES,
+                amounts={"type": "array", "items": {"$ref": "#/$defs/amount"}},
+            ),
+            "amount": {
+                "description": "A number, or pairs of places, of a part of an expectation as it was written.",
+                **_part(
+                    text=TEXT,
+                    estimated=BOOLEAN,
+                    value={"anyOf": [{"type": "number"}, {"type": "array", "items": SENTENCES}]},
+                ),
             },
             "row": {
                 "type": "object",
@@ -86,6 +101,10 @@ def schema() -> Schema:
             },
         },
     }
+
+
+def _part(**members: Schema) -> Schema:
+    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
 
 
 def _object(what: str, *, optional: tuple[str, ...] = (), **members: Schema) -> Schema:

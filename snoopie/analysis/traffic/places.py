@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from snoopie.errors import UsageError
+from snoopie.errors import AbsentError
 from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.joined.tables import Tables
 
@@ -43,7 +43,7 @@ def named_place(places: pd.DataFrame, name: str) -> int:
     for place, label, uuid, brief in zip(places.index.tolist(), places["label"], places["uuid"], short, strict=True):
         if text in (label, brief) or (place >= 0 and text in (str(place), uuid)):
             return int(place)
-    raise UsageError(f"there is no place {text}", f"the trace has {', '.join(short)}")
+    raise AbsentError(f"there is no place {text}", f"the trace has {', '.join(short)}")
 
 
 def _kind(place: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,29 @@ def test_the_columns_of_each_table(trace: snoopie.Trace, table: str) -> None:
     expected = TABLES[table].split()
     assert frame.columns.tolist()[: len(expected)] == expected
     assert frame.index.name == INDEXES.get(table)
-    assert getattr(trace, table) is frame
+    pd.testing.assert_frame_equal(getattr(trace, table), frame)
+    with pytest.raises(AttributeError, match=f"{table} of a trace cannot be replaced"):
+        setattr(trace, table, frame)
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_no_table_can_be_changed_by_accident(trace: snoopie.Trace, table: str) -> None:
+    frame = getattr(trace, table)
+    before = frame.copy()
+    for name in frame.columns:
+        with contextlib.suppress(ValueError, TypeError):
+            frame[name].to_numpy()[:] = 0
+        if len(frame):
+            frame.loc[frame.index[0], name] = frame[name].iloc[-1]
+    frame.index.name, frame["more"] = "other", 1
+    frame.drop(columns=frame.columns[0], inplace=True)
+    pd.testing.assert_frame_equal(getattr(trace, table), before)
+
+
+def test_no_table_is_copied_to_be_handed_out(trace: snoopie.Trace) -> None:
+    for table, column in (("counts", "bytes"), ("records", "base"), ("launches", "time")):
+        first, second = (getattr(trace, table)[column].to_numpy() for _ in range(2))
+        assert np.shares_memory(first, second)
 
 
 def test_what_the_tables_say(trace: snoopie.Trace) -> None:

@@ -58,9 +58,29 @@ def test_tables_are_data_frames(trace: snoopie.Trace) -> None:
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(matrix)), matrix)
     assert pickle.loads(pickle.dumps(matrix))._repr_html_() == matrix._repr_html_()
     assert matrix.to_numpy().tolist() == ring.ISSUED_BYTES
-    assert repr(by_line) == repr(pd.DataFrame(by_line))
     with pd.option_context("display.notebook_repr_html", False):
         assert matrix._repr_html_() is by_line._repr_html_() is None
+
+
+def test_a_terminal_shows_every_number(trace: snoopie.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for table in (trace.by_line(), trace.by_site(), trace.matrix(), trace.single_launches(), trace.by_operation()):
+        said = repr(table)
+        assert "..." not in said
+        assert max(map(len, said.splitlines())) <= 80
+        numbers = {str(value) for name in table for value in table[name] if isinstance(value, int)}
+        assert numbers <= set(said.split())
+    assert repr(trace.matrix()).split()[-5:] == ["3", "14400", "0", "0", "0"]
+    # What is cut are names: of a path its end is kept.
+    assert "/home/u/ring/src/ring.cu" in repr(trace.by_line())
+    long = Rows(pd.DataFrame({"file": ["/x" * 99 + "/end.cu"], "kernel": ["begin" + "x" * 99], "bytes": [12345678]}))
+    assert "/end.cu" in repr(long) and "begin" in repr(long) and "12345678" in repr(long)
+    with pd.option_context("display.max_rows", 2):
+        assert repr(trace.by_line()).endswith("… and 2 more rows")
+
+
+def test_control_characters_do_not_reach_a_terminal() -> None:
+    assert "\x1b" not in repr(Rows(pd.DataFrame({"kernel": ["\x1b[31mred"], "bytes": [1]})))
 
 
 def test_what_was_divided_is_no_number_of_bytes() -> None:

@@ -11,6 +11,7 @@ import pytest
 from snoopie import cli
 from tests.support import compared, ring
 from tests.support.command import run
+from tests.support.encoder import TraceBuilder
 
 
 @pytest.fixture
@@ -89,6 +90,71 @@ def test_limits(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture
     ]
     # What shrinks is no increase.
     assert run(capsys, "diff", "--fail-if-increase", "bytes:0", later_path, ring_path)[0] == 0
+
+
+def test_limits_on_rows_and_parts(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*words: str, back: bool = False) -> tuple[int, list[str]]:
+        paths = (later_path, ring_path) if back else (ring_path, later_path)
+        status, _, err = run(capsys, "diff", *words, *paths)
+        return status, [line.removeprefix("snoopie: ") for line in err.splitlines() if " allowed" in line]
+
+    assert said("--fail-if-increase", "bytes/line:8KiB", "--fail-if-increase", "bytes/pair:2KiB") == (0, [])
+    assert said("--fail-if-increase", "bytes/line:1KiB") == (
+        3,
+        [f"bytes of {ring.SHIFT_H}:4 rose by 8 KiB (100 %) to 16 KiB, more than the 1KiB allowed"],
+    )
+    status, pairs = said("--fail-if-increase", "bytes/pair:0")
+    assert status == 3
+    assert len(pairs) == 5
+    assert "bytes of GPU 0 -> GPU 1 rose by 2 KiB (20 %) to 12 KiB, more than the 0 allowed" in pairs
+    assert pairs[-1] == "bytes of GPU 0 -> GPU 2 rose by 1 KiB to 1 KiB, more than the 0 allowed"
+    # The kernel has another name in B.
+    assert said("--fail-if-decrease", "bytes/kernel:50%") == (
+        3,
+        [f"bytes of {ring.BUMP} fell by 12.2 KiB (100 %) to 0 B, more than the 50% allowed"],
+    )
+    assert said("--fail-if-decrease", "bytes:0") == (0, [])
+    assert said("--fail-if-decrease", "bytes:5%", back=True) == (
+        3,
+        ["bytes fell by 9 KiB (14.7 %) to 52.2 KiB, more than the 5% allowed"],
+    )
+    # Of a part of the traffic; what only one of the two has is 0 in the other.
+    assert said("--fail-if-increase", "bytes(GPU 0 -> GPU 1):20%", "--fail-if-decrease", "bytes(0 -> 1):0") == (0, [])
+    assert said("--fail-if-increase", 'bytes(line="shift.h:4", GPU 0 -> GPU 1):10%') == (
+        3,
+        ['bytes(line="shift.h:4", GPU 0 -> GPU 1) rose by 2 KiB (100 %) to 4 KiB, more than the 10% allowed'],
+    )
+    assert said("--fail-if-increase", "bytes(kernel=ring_scale):0")[0] == 3
+    assert said("--fail-if-decrease", "launches(kernel=ring_bump):0") == (
+        3,
+        ["launches(kernel=ring_bump) fell by 3 (100 %) to 0, more than the 0 allowed"],
+    )
+
+
+def test_of_many_rows_the_first_are_named(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty = TraceBuilder(4).write(ring_path.parent / "empty.zst")
+    _, _, err = run(capsys, "diff", "--fail-if-decrease", "bytes/pair:0", ring_path, empty)
+    lines = [line for line in err.splitlines() if "bytes of" in line]
+    assert len(lines) == 6
+    assert lines[-1] == "snoopie: … and bytes of 1 more, by pair"
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("bytes/colour:0", "there is no bytes by colour to limit"),
+        ("copies/pair:0", "there is no copies by pair to limit"),
+        ("launches/line:0", "there is no launches by line to limit"),
+        ("bytes(GPU 0):0", "stands where -> is needed"),
+        ("pairs(store):0", "is no part of the traffic"),
+        ("bytes(kernel=none_such):0", "no kernel is called none_such"),
+        ("bytes(GPU 0 -> GPU 9):0", "there is no place GPU 9"),
+    ],
+)
+def test_wrong_limits(ring_path: Path, limit: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "diff", "--fail-if-decrease", limit, ring_path, ring_path)
+    assert status == 2
+    assert sentence in err
 
 
 def test_json(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,8 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.errors import SnoopieError, UsageError
-from snoopie.exporters.tables import LANES, TABLES, export
+from snoopie.exporters.folder import export
+from snoopie.exporters.tables import LANES, TABLES
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
 

@@ -1,0 +1,38 @@
+"""The ring, with rows in every table that a trace can have."""
+
+from __future__ import annotations
+
+from tests.support import ring
+from tests.support.encoder import DIRECTIONS, HOST, START_NS, TraceBuilder
+
+
+def everything_builder(pid: int = 4713) -> TraceBuilder:
+    """The trace of one process; some numbers need more than 53 bits, some names quotes and line breaks."""
+    trace = ring.ring_builder(pid=pid)
+    module = trace.add("modules", path=trace.string("/home/u/ring/ring"), build_id=trace.string("c0de"))
+    outer = trace.add("frames", module=module, address=0x1234)
+    inner = trace.add("frames", module=module, address=0x5678)
+    for frame, line in ((outer, 40), (inner, 12)):
+        named = {"function": trace.string("main()"), "file": trace.string("/home/u/ring/main.cu")}
+        trace.add("symbols", frame=frame, level=0, line=line, code=trace.string('put<<<4, 128>>>(a, "b")'), **named)
+    stack = trace.add("stacks", frame=inner, caller=trace.add("stacks", frame=outer))
+    trace.rows["launches"][0].update(stack=stack, group=1)
+    trace.rows["objects"][1].update(stack=stack, name=trace.string("next"))
+    trace.set(64, 0, 2)
+    trace.bulk(1, 1, 64, 2**63, 2**40)
+    trace.copy(HOST, 1, 2**54 + 1, gpu=1, stream=2**64 - 1, stack=stack)
+    trace.collective(1, "AllReduce", 2**53 + 1, gpu=0, reduction="sum")
+    trace.function("k<\"a\", 'b'>(int,\n  float) → é")
+    trace.add("sampling", function=1, gpu=0, launches=3, measured=1)
+    trace.add("spans", launch=1, start=START_NS + 5, end=START_NS + 9)
+    called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
+    took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}
+    trace.add("call_totals", **called, **took, errors=1, kernel=trace.string(ring.PUT))
+    copied = called | {"call": trace.string("cuMemcpyHtoD_v2"), "direction": DIRECTIONS.index("host to device")}
+    trace.add("call_totals", **copied, **took, bytes=2**53 + 1)
+    trace.add("call_times", **called, log2=4, calls=2)
+    trace.add("call_errors", **called, code=719, name=trace.string("CUDA_ERROR_LAUNCH_FAILED"), calls=1)
+    trace.add("calls", **called, start=START_NS + 1, end=START_NS + 2, code=719)
+    trace.memory_use(0, 3, 1 << 40, own=1 << 39)
+    trace.notice('a note, with a comma and a "quote"')
+    return trace
