@@ -10,12 +10,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+# What `snoopie build` builds the collector from, and where it lies in the package.
+COLLECTOR, INSTALLED = ROOT / "nvbit_tool", Path("snoopie/_collector")
+
+
 def expected() -> Iterator[str]:
     """The files of the checkout that a wheel brings."""
     for package in ("snoopie", "visualizer"):
         for path in (ROOT / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield str(path.relative_to(ROOT))
+    for path in (COLLECTOR / "Makefile", COLLECTOR / "requirements", *(COLLECTOR / "src").rglob("*")):
+        if path.is_file():
+            yield str(INSTALLED / path.relative_to(COLLECTOR))
 
 
 def check(wheel: Path) -> str:
