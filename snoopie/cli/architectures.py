@@ -8,7 +8,7 @@ from snoopie.errors import UsageError
 # What nvcc takes in their place.
 GROUPS = ("all", "all-major", "native")
 # 90, sm_90, 9.0; an "a" or "f" stands for code with an architecture's or a family's own instructions.
-_ONE = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)([af]?)")
+_ONE = re.compile(r"(?:sm_|compute_)?(\d{1,2})\.?(\d)([af]?)", re.ASCII)
 
 
 def architectures(text: str) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ def nvcc(environment: Mapping[str, str]) -> str:
         compiler = Path(environment.get(variable) or "/", "bin", "nvcc")
         if os.access(compiler, os.X_OK) and environment.get(variable):
             return str(compiler)
-    return str(tool.find_program("nvcc", environment) or "/usr/local/cuda/bin/nvcc")
+    *_, default = tool.toolkit_folders(environment)
+    return str(tool.find_program("nvcc", environment) or default / "nvcc")
 
 
 def nvbit_folder(named: str | None, environment: Mapping[str, str]) -> Path:
