@@ -80,20 +80,18 @@ def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> N
     own = {name: value for name, value in environment.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     shown = is_terminal(sys.stderr)
     compiled = 0
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=own
-        )
+    pipe = subprocess.PIPE
+    started = subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True, errors="replace", env=own)
+    with log.open("w") as file, started as process:
         assert process.stdout is not None
         for line in process.stdout:
             file.write(line)
             if " -c " in line and shown:
                 compiled += 1
                 print(f"\r{compiled} files", end="", file=sys.stderr, flush=True)
-        status = process.wait()
     if shown and compiled:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-    if status != 0:
+    if process.returncode != 0:
         last = log.read_text(errors="replace").splitlines()[-_LINES_OF_A_FAILURE:]
         print("\n".join(map(clean, last)), file=sys.stderr)
         raise SnoopieError("the collector does not build: the last lines above say why", f"all of them are in {log}")
