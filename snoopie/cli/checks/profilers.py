@@ -6,11 +6,12 @@ from pathlib import Path
 from snoopie.cli import tool
 from snoopie.cli.checks.row import Row, ok, refusal, warning
 from snoopie.cli.places import LIBRARY
+from snoopie.errors import SnoopieError
 
 _NAME = "other profilers"
 
 
-def rows(library: object, environment: Mapping[str, str]) -> list[Row]:
+def rows(library: Path | SnoopieError, environment: Mapping[str, str]) -> list[Row]:
     """Those that are set."""
     made = []
     if error := tool.other_injection(library if isinstance(library, Path) else None, environment):
