@@ -24,11 +24,12 @@ def warn(problem: str, remedy: str) -> None:
 class SnoopieError(Exception):
     """Anything that Snoopie refuses to do. ``str(error)`` is one line: what is wrong, then what to do about it.
 
-    ``problem`` is the first part alone.
+    ``problem`` and ``remedy`` are its parts alone.
     """
 
     def __init__(self, problem: str, remedy: str = "") -> None:
         self.problem = _line(problem)
+        self.remedy = _line(remedy)
         super().__init__(_line(f"{problem}; {remedy}") if remedy else self.problem)
 
 

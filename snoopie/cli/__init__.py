@@ -13,6 +13,8 @@ from snoopie.cli.parsers import parse
 from snoopie.errors import SnoopieError, UsageError
 
 COMMANDS = {
+    "build": "build the collector, for the GPUs of this machine or those named",
+    "doctor": "what a run needs and this machine has, with a remedy for what it lacks",
     "run": "run a program under the collector and summarise what crossed between GPUs",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import snoopie
 from snoopie.cli import process, settings, streams, tool
-from snoopie.cli.output import in_shell_words, print_next
+from snoopie.cli.output import clean, in_shell_words, print_next
 from snoopie.cli.output_files import output_files
 from snoopie.errors import SnoopieError, UsageError
 
@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="record PyTorch's allocator history beside the trace, for traffic by tensor",
     )
     parser.add_argument(
-        "--tool", metavar="PATH", help="mem_multigpu.so to use (default: SNOOPIE_TOOL, then this checkout's)"
+        "--tool",
+        metavar="PATH",
+        help="mem_multigpu.so to use (default: SNOOPIE_TOOL; or the first of this version in this checkout, where "
+        "`snoopie build` puts it, in lib/snoopie of Python's prefix, in /usr/local/lib/snoopie)",
     )
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
@@ -49,6 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
     settings.check({**os.environ, **chosen})
     program = process.find_program(arguments.command[0], os.environ.get("PATH", os.defpath))
     library = tool.find_tool(arguments.tool, os.environ)
+    if said := tool.misfit(library):
+        print(f"snoopie: {clean(said)}", file=sys.stderr)
     tool.check_machine(library, os.environ)
     files = output_files(chosen.get("SNOOPIE_OUTPUT"), os.environ, Path.cwd())
     environment = tool.child_environment(

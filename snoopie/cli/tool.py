@@ -2,14 +2,15 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import snoopie
+from snoopie.cli import places
+from snoopie.cli.identity import identity
+from snoopie.cli.places import LIBRARY
 from snoopie.errors import SnoopieError
 
-LIBRARY = "mem_multigpu.so"
 # Programs that NVBit starts for every function it looks at.
 DISASSEMBLERS = ("nvdisasm", "cuobjdump")
 # NVBit's scratch folder; it does not follow TMPDIR.
@@ -18,14 +19,11 @@ SCRATCH = Path("/tmp")
 HOOKS = Path(snoopie.__file__).resolve().parent / "hooks"
 
 
-def _checkout() -> Path:
-    return Path(snoopie.__file__).resolve().parents[1]
-
-
 def find_tool(named: str | None, environment: Mapping[str, str]) -> Path:
-    """The collector's library: as named, from SNOOPIE_TOOL, in this checkout, or installed beside Python.
+    """The collector's library: as named, from SNOOPIE_TOOL, in this checkout, built by `snoopie build`, or a site's.
 
-    A tool that was named and is not there is an error; nothing else is then tried.
+    A tool that was named and is not there is an error; nothing else is then tried. Of those that nobody named, one of
+    another version of Snoopie is not used.
     """
     for origin, text in (("--tool", named), ("SNOOPIE_TOOL", environment.get("SNOOPIE_TOOL"))):
         if text:
@@ -33,15 +31,32 @@ def find_tool(named: str | None, environment: Mapping[str, str]) -> Path:
             if not tool.is_file():
                 raise SnoopieError(f"{origin} names {text}, which is not a file", f"name the {LIBRARY} that you built")
             return _preloadable(tool)
-    source = _checkout() / "nvbit_tool"
-    for tool in (source / LIBRARY, Path(sys.prefix) / "lib" / "snoopie" / LIBRARY):
-        if tool.is_file():
+    there = [tool for tool in places.collectors(environment) if tool.is_file()]
+    for tool in there:
+        if other_version(tool) is None:
             return _preloadable(tool)
-    folder = source if source.is_dir() else Path("nvbit_tool")
-    raise SnoopieError(
-        f"{LIBRARY} is not built",
-        f"make -C {folder} ARCH=90 NVBIT_PATH=/opt/nvbit/core (see README), or name one with --tool or SNOOPIE_TOOL",
-    )
+    build = "snoopie build --nvbit /opt/nvbit/core builds it (see README)"
+    if there:
+        raise SnoopieError(
+            f"{there[0]} was built by {other_version(there[0])}, and this is snoopie {snoopie.__version__}",
+            f"{build}, or name one with --tool or SNOOPIE_TOOL",
+        )
+    raise SnoopieError(f"{LIBRARY} is not built", f"{build}, or name one with --tool or SNOOPIE_TOOL")
+
+
+def other_version(tool: Path) -> str | None:
+    """Which other version of Snoopie built the tool; None if it was this one."""
+    built_by = identity(tool)
+    if built_by is None:
+        return "a version that it does not name"
+    return None if built_by.version == snoopie.__version__ else f"snoopie {built_by.version}"
+
+
+def misfit(tool: Path) -> str | None:
+    """What is to be said of a tool that names another version and is used because the user named it."""
+    if identity(tool) is None or (other := other_version(tool)) is None:
+        return None
+    return f"{tool} was built by {other}, and this is snoopie {snoopie.__version__}"
 
 
 def _preloadable(tool: Path) -> Path:
@@ -51,11 +66,19 @@ def _preloadable(tool: Path) -> Path:
     return tool
 
 
-def _toolkit_folders(environment: Mapping[str, str]) -> Iterator[Path]:
+def toolkit_folders(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Where programs of the CUDA toolkit may be, besides PATH."""
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if environment.get(variable):
             yield Path(environment[variable]) / "bin"
     yield Path("/usr/local/cuda/bin")
+
+
+def find_program(program: str, environment: Mapping[str, str]) -> Path | None:
+    """A program of the CUDA toolkit: on PATH, or in one of the toolkit's folders."""
+    folders = (environment.get("PATH", os.defpath), *map(str, toolkit_folders(environment)))
+    found = next(filter(None, (shutil.which(program, path=folder) for folder in folders)), None)
+    return Path(found) if found else None
 
 
 def search_path(environment: Mapping[str, str]) -> str:
@@ -64,27 +87,45 @@ def search_path(environment: Mapping[str, str]) -> str:
     for program in DISASSEMBLERS:
         if shutil.which(program, path=path):
             continue
-        folder = next((f for f in _toolkit_folders(environment) if shutil.which(program, path=str(f))), None)
-        if folder is None:
-            raise SnoopieError(
-                f"{program} is neither on PATH nor in CUDA_HOME/bin or /usr/local/cuda/bin, and NVBit needs it",
-                "install the CUDA toolkit or add its bin folder to PATH",
-            )
-        path = f"{path}{os.pathsep}{folder}" if path else str(folder)
+        found = find_program(program, environment)
+        if found is None:
+            raise no_disassembler(program)
+        path = f"{path}{os.pathsep}{found.parent}" if path else str(found.parent)
     return path
+
+
+def no_disassembler(program: str) -> SnoopieError:
+    """NVBit needs the program, and it is nowhere."""
+    return SnoopieError(
+        f"{program} is neither on PATH nor in CUDA_HOME/bin or /usr/local/cuda/bin, and NVBit needs it",
+        "install the CUDA toolkit or add its bin folder to PATH",
+    )
+
+
+def unwritable_scratch() -> SnoopieError | None:
+    """Why NVBit could not use its scratch folder."""
+    if os.access(SCRATCH, os.W_OK | os.X_OK):
+        return None
+    return SnoopieError(f"{SCRATCH} is not writable, and NVBit puts its temporary files there", "make it writable")
+
+
+def other_injection(tool: Path | None, environment: Mapping[str, str]) -> SnoopieError | None:
+    """Why the driver would load another tool into the program."""
+    injected = environment.get("CUDA_INJECTION64_PATH")
+    if not injected or Path(injected).absolute() == tool:
+        return None
+    return SnoopieError(
+        f"CUDA_INJECTION64_PATH is already {injected}, and NVBit cannot share a process with another profiler "
+        "(nsys, ncu, CUPTI)",
+        "unset it",
+    )
 
 
 def check_machine(tool: Path, environment: Mapping[str, str]) -> None:
     """Refuse what would make NVBit fail in the middle of the run."""
-    if not os.access(SCRATCH, os.W_OK | os.X_OK):
-        raise SnoopieError(f"{SCRATCH} is not writable, and NVBit puts its temporary files there", "make it writable")
-    injected = environment.get("CUDA_INJECTION64_PATH")
-    if injected and Path(injected).absolute() != tool:
-        raise SnoopieError(
-            f"CUDA_INJECTION64_PATH is already {injected}, and NVBit cannot share a process with another profiler "
-            "(nsys, ncu, CUPTI)",
-            "unset it",
-        )
+    for error in (unwritable_scratch(), other_injection(tool, environment)):
+        if error is not None:
+            raise error
 
 
 def child_environment(

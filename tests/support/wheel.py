@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Folder of the checkout → where a wheel has it.
 PLACES = {"snoopie": "snoopie", "visualizer": "snoopie/_app/visualizer"}
 RELATIVE_LINK = re.compile(r"\]\((?!https?://)[^)]*\)")
+# What `snoopie build` builds the collector from, and where it lies in the package.
+COLLECTOR, INSTALLED = ROOT / "nvbit_tool", Path("snoopie/_collector")
 
 
 def expected() -> Iterator[str]:
@@ -26,6 +28,9 @@ def expected() -> Iterator[str]:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield f"{place}/{path.relative_to(ROOT / folder)}"
+    for path in (COLLECTOR / "Makefile", COLLECTOR / "requirements", *(COLLECTOR / "src").rglob("*")):
+        if path.is_file():
+            yield str(INSTALLED / path.relative_to(COLLECTOR))
 
 
 def shared() -> dict[str, str]:

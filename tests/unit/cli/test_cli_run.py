@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
 import shlex
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import snoopie
 from snoopie import cli
-from snoopie.cli import settings, tool
+from snoopie.cli import places, settings, tool
 from snoopie.errors import SnoopieError
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
@@ -437,20 +439,75 @@ def test_the_disassemblers_are_found_in_the_toolkit(bench: Bench) -> None:
 
 
 def test_missing_disassemblers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tool, "_toolkit_folders", lambda environment: iter([tmp_path]))
+    monkeypatch.setattr(tool, "toolkit_folders", lambda environment: iter([tmp_path]))
     with pytest.raises(SnoopieError, match="nvdisasm is neither on PATH nor in"):
         tool.search_path({"PATH": str(tmp_path)})
 
 
-def test_a_tool_that_is_not_built_is_told_how_to_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tool, "_checkout", lambda: tmp_path)
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    with pytest.raises(SnoopieError, match=r"mem_multigpu\.so is not built; make -C "):
-        tool.find_tool(None, {})
-    (tmp_path / "nvbit_tool").mkdir()
-    built = tmp_path / "nvbit_tool" / "mem_multigpu.so"
-    built.touch()
-    assert tool.find_tool(None, {}) == built
+@pytest.fixture
+def empty_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder in which everything is looked for: nothing of this machine is found."""
+    monkeypatch.setattr(places, "checkout", lambda: tmp_path / "nvbit_tool")
+    monkeypatch.setattr(places, "SITES", (tmp_path / "prefix", tmp_path / "local"))
+    return tmp_path
+
+
+def _collector(folder: Path, version: str) -> Path:
+    """What says of itself that this version of Snoopie built it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = f'{{"version": "{version}", "cuda": "13.0", "nvbit": "1.7.7.1", "arches": "90 100"}}'
+    path = folder / "mem_multigpu.so"
+    path.write_bytes(b"\x7fELF\0snoopie collector " + said.encode() + b"\0more")
+    return path
+
+
+def test_a_tool_that_is_not_built_is_told_how_to_build(empty_machine: Path) -> None:
+    with pytest.raises(SnoopieError, match=r"mem_multigpu\.so is not built; snoopie build --nvbit "):
+        tool.find_tool(None, {"HOME": str(empty_machine)})
+
+
+def test_the_collector_is_found_in_this_order(empty_machine: Path) -> None:
+    environment = {"HOME": "/nowhere", "XDG_DATA_HOME": str(empty_machine / "data")}
+    version, machine = snoopie.__version__, platform.machine()
+    own = empty_machine / "data" / "snoopie" / version / machine
+    assert places.built({"HOME": "/home/u"}) == Path("/home/u/.local/share/snoopie") / version / machine
+    folders = [empty_machine / "local", empty_machine / "prefix", own, empty_machine / "nvbit_tool"]
+    for folder in folders:
+        library = _collector(folder, version)
+        assert tool.find_tool(None, environment) == library
+    named, asked = _collector(empty_machine / "named", version), _collector(empty_machine / "asked", version)
+    environment["SNOOPIE_TOOL"] = str(asked)
+    assert tool.find_tool(None, environment) == asked
+    assert tool.find_tool(str(named), environment) == named
+
+
+def test_a_collector_of_another_version_is_passed_over(empty_machine: Path) -> None:
+    environment = {"HOME": str(empty_machine)}
+    other = _collector(empty_machine / "nvbit_tool", "0.0.9")
+    with pytest.raises(
+        SnoopieError, match=rf"{other} was built by snoopie 0\.0\.9, and this is snoopie .*; snoopie build"
+    ):
+        tool.find_tool(None, environment)
+    own = _collector(empty_machine / "local", snoopie.__version__)
+    assert tool.find_tool(None, environment) == own
+    # One that says nothing may be of any version.
+    own.write_bytes(b"\x7fELF")
+    other.unlink()
+    with pytest.raises(SnoopieError, match="was built by a version that it does not name"):
+        tool.find_tool(None, environment)
+
+
+def test_it_says_that_the_named_collector_is_of_another_version(bench: Bench) -> None:
+    other = _collector(bench.folder / "named", "0.0.9")
+    first = bench.run("--tool", str(other), "--", "/bin/true").stderr.splitlines()[0]
+    assert first == f"snoopie: {other} was built by snoopie 0.0.9, and this is snoopie {snoopie.__version__}"
+
+
+def test_a_named_collector_of_another_version_is_used_with_a_word(empty_machine: Path) -> None:
+    other = _collector(empty_machine / "named", "0.0.9")
+    assert tool.find_tool(str(other), {}) == other
+    assert tool.misfit(other) == f"{other} was built by snoopie 0.0.9, and this is snoopie {snoopie.__version__}"
+    assert tool.misfit(_collector(empty_machine / "own", snoopie.__version__)) is None
 
 
 def test_an_unwritable_scratch_folder_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
