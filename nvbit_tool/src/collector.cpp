@@ -34,7 +34,7 @@ ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, dri
 }  // namespace
 
 std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_thread)()) {
-    const ProcessInfo process = this_process();
+    const ProcessInfo process = this_process(options.run);
     OutputFile file = output_file(options.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
     const int fd = create_output(&file, &why);
