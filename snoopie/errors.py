@@ -45,3 +45,7 @@ class MissingColumnError(SnoopieError):
 
 class UsageError(SnoopieError):
     """A request that cannot be met: an argument of the command line or of a method is wrong."""
+
+
+class SeveralRunsError(UsageError):
+    """The traces are of several runs of programs, and nobody said which is meant."""

@@ -27,6 +27,8 @@ _OTHER = "unknown instructions"
 # Remedies that sentences name in Python, for someone at a shell.
 _REMEDIES = {
     "load(…, allow_truncated=True)": "--allow-truncated",
+    "load(…, run=0)": "--run 0",
+    "load(…, all_runs=True)": "--all-runs",
     "not_measured() names them": "snoopie info names them",
 }
 

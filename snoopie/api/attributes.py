@@ -56,8 +56,14 @@ class TraceAttributes(TraceCore):
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
         version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
-        recording it is, or "")"""
+        recording it is, or "") run"""
         return self._tables.processes
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """run | id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was told
+        to add them up"""
+        return self._tables.runs
 
     @property
     def gpus(self) -> pd.DataFrame:

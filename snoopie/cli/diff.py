@@ -37,6 +37,12 @@ TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] =
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="the earlier trace: file, folder with traces, or pattern")
     parser.add_argument("b", metavar="B", help="the later trace, likewise")
+    for side in ("A", "B"):
+        parser.add_argument(
+            f"--run-{side.lower()}", metavar="RUN",
+            help=f"of several runs in {side} this one: its number, or the beginning of its ID",
+        )  # fmt: skip
+    parser.add_argument("--all-runs", action="store_true", help="add up several runs of A, and of B")
     parser.add_argument(
         "--by", choices=("summary", *TABLES), default="summary", help="what to compare by (default: %(default)s)"
     )
@@ -59,7 +65,10 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError("the summary has every value", "leave out --value, or choose another --by")
     limited = [Limit.parse(text) for text in arguments.fail_if_increase]
     value = arguments.value or "bytes"
-    comparison = snoopie.compare(*(load(name, arguments) for name in (arguments.a, arguments.b)))
+    sides = ((arguments.a, arguments.run_a), (arguments.b, arguments.run_b))
+    comparison = snoopie.compare(
+        *(load(name, arguments, run=run, all_runs=arguments.all_runs and run is None) for name, run in sides)
+    )
     summary = comparison.summary()
     exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
     if arguments.json:
@@ -76,8 +85,14 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"snoopie: note: {in_shell_words(sentence)}", file=sys.stderr)
     for sentence in exceeded:
         print(f"snoopie: {sentence}", file=sys.stderr)
-    # The app takes no patterns.
-    if not arguments.json and not exceeded and all(Path(name).exists() for name in (arguments.a, arguments.b)):
+    # The app takes no patterns, and one run for both.
+    if (
+        arguments.run_a is None
+        and arguments.run_b is None
+        and not arguments.json
+        and not exceeded
+        and all(Path(name).exists() for name in (arguments.a, arguments.b))
+    ):
         print_next("view", *again(arguments), "--compare", arguments.b, arguments.a)
     return EXCEEDED if exceeded else 0
 

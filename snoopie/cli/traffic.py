@@ -47,7 +47,7 @@ def print_traffic(trace: Trace, by: str, reading: str = "issued", stream: TextIO
     flow = by == "pair" and reading == "flow"
     table = trace.by_pair(reading="flow") if flow else TABLES[by](trace)
     if table.empty:
-        print(_NOTHING.get(by, "no access to another GPU's memory was measured"), file=stream)
+        print(_NOTHING.get(by, "no access by a kernel to another GPU's memory was measured"), file=stream)
         return
     # Of the table, not of the accesses: a flow counts an atomic in both directions.
     table["share"] = table["bytes"] / max(int(table["bytes"].sum()), 1)
@@ -91,6 +91,19 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
     if len(missed):
         print("\nInstructions that ran and were not measured", file=stream)
         print_not_measured(missed, stream)
+
+
+def print_copies_between_gpus(trace: Trace, stream: TextIO) -> None:
+    """Print what the host copied from one GPU to another; nothing where it copied nothing."""
+    table = trace.by_copy()
+    gpus = set(trace.gpus["label"])
+    table = table[table["from"].isin(gpus) & table["to"].isin(gpus) & (table["from"] != table["to"])]
+    if table.empty:
+        return
+    size, copies = int(table["bytes"].sum()), int(table["copies"].sum())
+    print("\nCopies between GPUs that the host started", file=stream)
+    print_table(table.assign(share=table["bytes"] / max(size, 1))[_SHOWN["copy"]], stream)
+    print(f"{units.plural(copies, 'copy', 'copies')}, {units.bytes(size)}", file=stream)
 
 
 def print_not_measured(ran: pd.DataFrame, stream: TextIO | None = None) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.joined import gpus as _gpus
+from snoopie.joined import runs as _runs
 from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.counts import COUNT_VALUES, all_counts, launch_weights
 from snoopie.joined.frames import frame
@@ -99,7 +100,15 @@ class Tables:
 
     @cached_property
     def processes(self) -> pd.DataFrame:
-        return processes(self.sources)
+        return processes(self.sources, self._runs)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        return _runs.table(self._runs, self.sources)
+
+    @cached_property
+    def _runs(self) -> list[_runs.Run]:
+        return _runs.runs_of(self.sources)
 
     @cached_property
     def gpus(self) -> pd.DataFrame:

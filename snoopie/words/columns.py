@@ -302,6 +302,8 @@ _MACHINE = {
     "access": Column("Access", Kind.FLAG, "Whether the issuer can reach the owner's memory."),
     "native_atomics": Column("Native atomics", Kind.FLAG, "Whether the link supports atomics on the owner's memory."),
     "host": Column("Host", Kind.WORD, "The machine."),
+    "run": Column("Run", Kind.NUMBER, "A run of the program, by its number among those of the traces."),
+    "run_id": Column("ID", Kind.WORD, "What all processes of a run have in common."),
     "process": Column("Process", Kind.NUMBER, "A process of the program, by its number in the trace."),
     "pid": Column("PID", Kind.NUMBER, "The process ID on its host."),
     "rank": Column("Rank", Kind.NUMBER, "The number that the launcher, or NCCL, gave the process."),

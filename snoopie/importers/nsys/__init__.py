@@ -105,6 +105,7 @@ def _write(
         "program": name,
         "command": [name] if name else [],
         "start_ns": start,
+        "run": {"id": f"{database.path.stem}-{database.path.stat().st_mtime_ns // 10**9}", "of": "run"},
     }
     tool = {"version": snoopie.__version__, "imported_from": report.tool}
     head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
