@@ -171,8 +171,8 @@ def _alike(source: Process, *others: Hashable) -> Hashable:
 
 
 def _ranks(source: Process) -> Hashable:
-    ranks = ranks_of(source.header.ranks).ranks
-    return _alike(source, ranks) if ranks > 1 else None
+    own = ranks_of(source.header.ranks)
+    return _alike(source, own.ranks) if own.rank >= 0 and own.ranks != 1 else None
 
 
 def _run(sources: Sequence[Process], places: Sequence[int]) -> Run:
