@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from snoopie.joined.runs import Run
+
 
 def _line(text: str) -> str:
     """The text on one line and without control characters: names in it come from files and traces."""
@@ -48,4 +54,8 @@ class UsageError(SnoopieError):
 
 
 class SeveralRunsError(UsageError):
-    """The traces are of several runs of programs, and nobody said which is meant."""
+    """The traces are of several runs of programs, and nobody said which is meant. ``runs`` are all of them."""
+
+    def __init__(self, problem: str, remedy: str, runs: Sequence[Run]) -> None:
+        super().__init__(problem, remedy)
+        self.runs = runs

@@ -32,8 +32,8 @@ def load(
     Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
     ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
 
-    Traces of several runs of programs are a `SeveralRunsError`, unless ``run`` says which is meant, by its number in the
-    order of their begins or by its id or the beginning of that, or ``all_runs`` says to add them up.
+    Traces of several runs of programs are a `SeveralRunsError`, unless ``run`` says which is meant (a number, in the
+    order in which they began, or the beginning of an id), or ``all_runs`` that they are to be added up.
 
     With a ``scheduler`` the workers of a Dask cluster read the files, under the same (absolute) paths, and do the work
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of

@@ -95,6 +95,7 @@ def chosen(sources: Sequence[Process], run: str | int | None, *, all_runs: bool)
         raise SeveralRunsError(
             f"these traces are of {len(runs)} runs that do not belong together: {_listed(enumerate(runs))}",
             "choose one with load(…, run=0), or add them up with load(…, all_runs=True)",
+            runs,
         )
     places = runs[0].processes if run is None else _find(runs, run).processes
     return [sources[place] for place in places]
