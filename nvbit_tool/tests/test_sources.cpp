@@ -57,7 +57,7 @@ std::vector<Row> rows(const std::string& path) {
             for (uint32_t i = 0; i < n; at += get<uint32_t>(block.content, 4 * (n + i)), ++i)
                 names.push_back(block.content.substr(at, get<uint32_t>(block.content, 4 * (n + i))));
         }
-        if (block.table != static_cast<uint32_t>(Table::sources)) continue;
+        if (block.table != static_cast<uint32_t>(Table::source_files)) continue;
         size_t at = 12 * n;
         size_t behind = at;
         for (uint32_t i = 0; i < n; ++i) behind += get<uint32_t>(block.content, 8 * n + 4 * i);
@@ -153,7 +153,7 @@ void lines_that_reached() {
     writer.finish("{}");
     std::string files;
     for (const Block& block : read(trace.path())) {
-        if (block.table != static_cast<uint32_t>(Table::sources)) continue;
+        if (block.table != static_cast<uint32_t>(Table::source_files)) continue;
         CHECK_EQ(block.rows, 2u);
         files += block.content.substr(24, 2);  // behind two ids, files and lengths
     }

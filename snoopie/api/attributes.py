@@ -118,6 +118,14 @@ class TraceAttributes(TraceCore):
         return self._tables.lines
 
     @property
+    def source_files(self) -> pd.DataFrame:
+        """source | process file bytes kept text: source files with lines that reached other memory, as they were when
+        their code was first launched. Not ``kept``: the file was larger (``bytes``) than what a trace keeps, or, with 0
+        bytes, could not be read. Nothing without the setting SOURCE, and in older traces.
+        """
+        return self._tables.source_files
+
+    @property
     def sites(self) -> pd.DataFrame:
         """site | process function offset sass opcode operation width wire_unit measured line_id file line kernel
 

@@ -135,6 +135,19 @@ class Tables:
         kernel=lambda tables: tables._kernels("sites"),
     )
 
+    source_files = _Declared("process file bytes kept text", index="source", text=lambda tables: tables._source_texts())
+
+    def _source_texts(self) -> NDArray[Any]:
+        """The text of each source file, which stands with another one where both have the same."""
+        texts = self.columns.raw("source_files", "text").copy()
+        places = Places(self.columns.joined("source_files", "id"))
+        same_as = self.columns.joined("source_files", "same_as")
+        # What is referred to does not lead in a circle, and is at most so many steps away.
+        while (others := np.flatnonzero(same_as)).size:
+            rows = places.of(same_as[others])
+            texts[others], same_as[others] = texts[rows], same_as[rows]
+        return texts
+
     @cached_property
     def _site_lines(self) -> tuple[NDArray[Any], Ints]:
         """The file and the number of the line that stands for each site."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.report import sections
-from snoopie.report.parts import MOST_LETTERS, cut
+from snoopie.report.parts import MOST_LETTERS, Folders, cut
 
 _HERE = Path(__file__).parent
 
@@ -23,13 +23,14 @@ Progress = Callable[[str], None]
 def write(
     trace: Trace,
     path: Path,
-    sources: Sequence[Path] = (),
+    sources: Folders = (),
     *,
     title: str = "",
     force: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the report as one HTML file. Source is quoted from the folders ``sources`` alone.
+    """Write the report as one HTML file. Source is quoted as it was recorded, else from the folders ``sources``
+    alone; not at all with None.
 
     SnoopieError if the file already exists (unless ``force``) or cannot be written.
     """
@@ -37,7 +38,7 @@ def write(
         unfinished.write_text(render(trace, sources, title=title, progress=progress), encoding="utf-8")
 
 
-def render(trace: Trace, sources: Sequence[Path] = (), *, title: str = "", progress: Progress | None = None) -> str:
+def render(trace: Trace, sources: Folders = (), *, title: str = "", progress: Progress | None = None) -> str:
     """The report as HTML."""
     made = []
     for maker in sections.ALL:

@@ -30,11 +30,11 @@ def test_it_asks_which_run_is_meant(monkeypatch: pytest.MonkeyPatch, folder: Pat
     assert "2 processes" in offered[1].label
     offered[0].click().run()
     assert not app.exception
-    assert any(caption.value == "ring.zst" for caption in app.sidebar.caption)
+    assert any(caption.value.replace("\\", "") == "ring.zst" for caption in app.sidebar.caption)
     app.sidebar.button(key="choose_run").click().run()
     app.button(key="run_all").click().run()
     assert not app.exception
-    assert next(warning.value for warning in app.sidebar.warning) == "2 runs are added up."
+    assert "2 runs are added up." in [warning.value for warning in app.sidebar.warning]
 
 
 @pytest.mark.parametrize(
