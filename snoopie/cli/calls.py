@@ -20,6 +20,7 @@ from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.output import is_terminal, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import TruncatedError, UsageError
+from snoopie.joined import runs
 from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
 from snoopie.words import units
@@ -147,8 +148,9 @@ def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
 class Live:
     """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
 
-    def __init__(self, sources: Iterable[Path]) -> None:
+    def __init__(self, sources: Iterable[Path], run: str | None = None, *, all_runs: bool = False) -> None:
         self._sources = list(sources)
+        self._run, self._all_runs = run, all_runs
         self._processes: dict[Path, Growing] = {}
         self.sums: Sums | None = None
 
@@ -170,7 +172,7 @@ class Live:
         for process in self._processes.values():
             process.advance()
         if self._processes:
-            new = Sums(Tables(list(self._processes.values())))
+            new = Sums(Tables(runs.chosen(list(self._processes.values()), self._run, all_runs=self._all_runs)))
             if self.sums is None:
                 self.sums = new
             else:
@@ -201,7 +203,7 @@ class _Screen(StringIO):
 
 
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
-    live = Live(sources)
+    live = Live(sources, arguments.run, all_runs=arguments.all_runs)
     try:
         while True:
             more = live.look()
@@ -213,7 +215,7 @@ def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
         pass
     finally:
         live.close()
-    print_next("calls", *arguments.traces)
+    print_next("calls", *again(arguments), *arguments.traces)
     return 0
 
 

@@ -14,10 +14,11 @@ from snoopie.analysis.comparison import limits, side_by_side
 from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.traffic.counts import VALUES
 from snoopie.api.comparison import Comparison
+from snoopie.api.trace import Trace
 from snoopie.cli.arguments import add_reading, again, load, natural
 from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
-from snoopie.errors import UsageError
+from snoopie.errors import SeveralRunsError, UsageError
 from snoopie.words.columns import heading
 
 DESCRIPTION = (
@@ -65,10 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError("the summary has every value", "leave out --value, or choose another --by")
     limited = [Limit.parse(text) for text in arguments.fail_if_increase]
     value = arguments.value or "bytes"
-    sides = ((arguments.a, arguments.run_a), (arguments.b, arguments.run_b))
-    comparison = snoopie.compare(
-        *(load(name, arguments, run=run, all_runs=arguments.all_runs and run is None) for name, run in sides)
-    )
+    comparison = snoopie.compare(*(_load(side, arguments) for side in ("a", "b")))
     summary = comparison.summary()
     exceeded = [sentence for limit in limited if (sentence := limit.exceeded(summary))]
     if arguments.json:
@@ -95,6 +93,15 @@ def main(arguments: argparse.Namespace) -> int:
     ):
         print_next("view", *again(arguments), "--compare", arguments.b, arguments.a)
     return EXCEEDED if exceeded else 0
+
+
+def _load(side: str, arguments: argparse.Namespace) -> Trace:
+    name, run = getattr(arguments, side), getattr(arguments, f"run_{side}")
+    try:
+        return load(name, arguments, run=run, all_runs=arguments.all_runs and run is None)
+    except SeveralRunsError as error:
+        remedy = f"choose one with --run-{side} 0, or add them up with --all-runs"
+        raise UsageError(f"{side.upper()}: {error.problem}", remedy) from None
 
 
 def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:
