@@ -304,6 +304,8 @@ _MACHINE = {
     "host": Column("Host", Kind.WORD, "The machine."),
     "run": Column("Run", Kind.NUMBER, "A run of the program, by its number among those of the traces."),
     "run_id": Column("ID", Kind.WORD, "What all processes of a run have in common."),
+    "processes": Column("Processes", Kind.COUNT, "How many processes there are."),
+    "hosts": Column("Hosts", Kind.WORD, "The machines."),
     "process": Column("Process", Kind.NUMBER, "A process of the program, by its number in the trace."),
     "pid": Column("PID", Kind.NUMBER, "The process ID on its host."),
     "rank": Column("Rank", Kind.NUMBER, "The number that the launcher, or NCCL, gave the process."),

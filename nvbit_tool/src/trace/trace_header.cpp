@@ -67,7 +67,8 @@ ProcessInfo this_process(const std::string& run) {
     process.program = program_invocation_short_name;
     process.command = read_command();
     process.start_ns = now_ns();
-    process.run = find_run(run, getenv, process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start_ns / 1000000000));
+    process.run =
+        find_run(run, getenv, process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start_ns / 1000000000));
     for (char** variable = environ; *variable; ++variable) {
         const std::string text = *variable;
         const size_t equals = text.find('=');
