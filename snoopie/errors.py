@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from snoopie.joined.runs import Run
 
 
 def _line(text: str) -> str:
@@ -67,3 +72,11 @@ class MissingPackageError(SnoopieError, ImportError):
 
 class AbsentError(UsageError):
     """Something is asked for by a name that nothing in the trace has."""
+
+
+class SeveralRunsError(UsageError):
+    """The traces are of several runs of programs, and nobody said which is meant. ``runs`` are all of them."""
+
+    def __init__(self, problem: str, remedy: str, runs: Sequence[Run]) -> None:
+        super().__init__(problem, remedy)
+        self.runs = runs

@@ -34,7 +34,7 @@ ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, dri
 }  // namespace
 
 std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_thread)()) {
-    const ProcessInfo process = this_process();
+    const ProcessInfo process = this_process(options.run);
     OutputFile file = output_file(options.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
     const int fd = create_output(&file, &why);
@@ -53,7 +53,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       writer_(fd, header_json(this_tool(), options_, path_, process, gpus_, find_links()), TraceWriter::Settings{}, on_thread),
       notices_(&writer_),
       stacks_(options_.code_context ? std::make_unique<StackTable>(&writer_, &own_code, notify()) : nullptr),
-      catalog_(&writer_),
+      sources_(options_.source ? std::make_unique<Sources>(&writer_) : nullptr),
+      catalog_(&writer_, sources_.get()),
       instrumenter_(&catalog_, options_, notify()),
       drain_(
           &writer_, &catalog_, on_thread, std::chrono::seconds(options_.patience),

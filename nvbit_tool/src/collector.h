@@ -31,6 +31,7 @@
 #include "stacks/stack_table.h"
 #include "trace/catalog.h"
 #include "trace/notices.h"
+#include "trace/sources.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -93,7 +94,8 @@ class Collector {
 
     TraceWriter writer_;
     Notices notices_;
-    std::unique_ptr<StackTable> stacks_;  // null: CODE_CONTEXT=0
+    std::unique_ptr<StackTable> stacks_;      // null: CODE_CONTEXT=0
+    const std::unique_ptr<Sources> sources_;  // null: none are kept
     Catalog catalog_;
     Instrumenter instrumenter_;
     Drain drain_;

@@ -30,6 +30,14 @@ void print_table() {
         std::printf("%s%s", before, setting_json(setting).c_str());
         before = ",\n ";
     }
+    before = "\n],\n\"launchers\": [\n ";
+    for (const Launcher& launcher : kLaunchers) {
+        JsonWriter json;
+        json.begin_object().member("name", launcher.name).member("variable", launcher.variable).member("also", launcher.also);
+        json.member("never", launcher.never).end_object();
+        std::printf("%s%s", before, json.text().c_str());
+        before = ",\n ";
+    }
     std::puts("\n]\n}");
 }
 

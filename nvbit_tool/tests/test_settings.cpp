@@ -1,4 +1,4 @@
-// Settings from the environment: options, kernel filter, output path.
+// Settings from the environment: options, kernel filter, output path, the run's id.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,6 +60,7 @@ void options() {
 
     CHECK(good({}).host_memory && !good({{"HOST_MEMORY", "0"}}).host_memory);
     CHECK(good({}).code_context && !good({{"CODE_CONTEXT", "0"}}).code_context);
+    CHECK(good({}).source && !good({{"SOURCE", "0"}}).source);
     CHECK(good({}).object_attribution && !good({{"DATA_OBJECT_ATTRIBUTION", "0"}}).object_attribution);
     CHECK_EQ(good({{"PATIENCE", "5"}}).patience, 5u);
     CHECK(!good({}).exit_on_stall && good({{"STALL", "exit"}}).exit_on_stall);
@@ -232,6 +233,46 @@ void output() {
     rmdir(folder);
 }
 
+RunId run_of(const std::map<std::string, std::string>& values, const std::string& named = "") {
+    return find_run(
+        named,
+        [&](const char* name) {
+            const auto found = values.find(name);
+            return found == values.end() ? nullptr : found->second.c_str();
+        },
+        "node 1-4711-5");
+}
+
+void runs() {
+    const auto id = [](const std::map<std::string, std::string>& values) { return run_of(values).id; };
+    CHECK_EQ(id({}), "node_1-4711-5");
+    CHECK(run_of({}).of == IdOf::process);
+    CHECK_EQ(run_of({{"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "3"}}, "mine").id, "mine");
+    CHECK(run_of({}, "mine").of == IdOf::run);
+
+    CHECK_EQ(id({{"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "0"}}), "slurm-12.0");
+    CHECK(run_of({{"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "0"}}).of == IdOf::run);
+    // A job's script and its shell start many runs.
+    for (const char* step : {"4294967290", "4294967291", ""})
+        CHECK_EQ(id({{"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", step}}), "node_1-4711-5");
+    CHECK_EQ(id({{"SLURM_JOB_ID", "12"}}), "node_1-4711-5");
+    CHECK_EQ(id({{"SLURM_STEP_ID", "0"}}), "node_1-4711-5");
+
+    CHECK_EQ(id({{"OMPI_MCA_ess_base_jobid", "3735879681"}, {"PMIX_NAMESPACE", "3735879681"}}), "openmpi-3735879681");
+    CHECK(run_of({{"OMPI_MCA_ess_base_jobid", "1"}}).of == IdOf::job);
+    CHECK_EQ(id({{"PMIX_NAMESPACE", "prterun-node1-77@1"}, {"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "0"}}), "pmix-prterun-node1-77@1");
+    CHECK_EQ(id({{"PMI_JOBID", "12.0"}}), "pmi-12.0");
+    CHECK_EQ(id({{"PALS_APID", "6a-7b"}}), "pals-6a-7b");
+    CHECK_EQ(id({{"TORCHELASTIC_RUN_ID", "none"}}), "torchrun-none");
+    CHECK(run_of({{"TORCHELASTIC_RUN_ID", "none"}}).of == IdOf::job);
+    CHECK_EQ(id({{"TORCHELASTIC_RUN_ID", "a b/\n"}}), "torchrun-a_b__");
+    CHECK(is_run_id(id({{"TORCHELASTIC_RUN_ID", std::string(1000, 'x')}})));
+
+    CHECK_EQ(good({{"SNOOPIE_RUN", " 20261122-224003-3fa9 "}}).run, "20261122-224003-3fa9");
+    CHECK_EQ(bad({{"SNOOPIE_RUN", "a b"}}), "SNOOPIE_RUN=a b: use up to 100 letters, digits and ._@:+-");
+    bad({{"SNOOPIE_RUN", std::string(101, 'x')}});
+}
+
 }  // namespace
 
 int main() {
@@ -243,5 +284,6 @@ int main() {
     disassembler();
     kernel_filter();
     output();
+    runs();
     return test::summary("settings");
 }

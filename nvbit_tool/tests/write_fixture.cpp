@@ -5,6 +5,8 @@
 //   exiting  `small` by a process whose destructors free the second object
 //   crashing the same, and then the process crashes while it exits
 //   empty    a process that recorded nothing
+//   sourced  a kernel whose source files, beside FILE, are in the trace: one was deleted before the line in it was reached, one was too
+//            large, one is the same as the first, one is not UTF-8, one was never there, of one no line was reached
 //   given    the accesses that standard input holds, a GivenAccess each
 // and as a specification of what is in them: tests/integration.
 #include <fcntl.h>
@@ -14,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -53,6 +56,7 @@ std::string header(uint32_t gpu_count) {
     process.command = {"./ring", "64", "2"};
     process.directory = "/home/u";
     process.start_ns = kStart;
+    process.run = {"slurm-77.0", IdOf::run};
     process.environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
     process.ranks = {{"OMPI_COMM_WORLD_RANK", "0"}};
     std::vector<GpuInfo> gpus;
@@ -167,6 +171,31 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned of an allocation too late: accesses to it may be missing"});
 }
 
+// One access by each line: FILE.gone.cu is the first file, the others are inlined there.
+void write_sourced(TraceWriter& writer, const std::string& path) {
+    const auto file = [&](const char* name, const std::string& text) {
+        std::ofstream(path + name, std::ios::binary) << text;
+        return path + name;
+    };
+    Sources sources(&writer);
+    Catalog catalog(&writer, &sources);
+    const std::string gone = file(".gone.cu", "// put\n__global__ void put(float* x) { store(x); }\n");
+    const std::string files[] = {file(".twin.cu", "// put\n__global__ void put(float* x) { store(x); }\n"),
+                                 file(".odd.cu", "// \xE9t\xE9\n\xC3\xA9\n"),
+                                 file(".large.cu", std::string(Sources::Limits().file + 1, 'x')), path + ".never.cu"};
+    FunctionDescription put{"put(float*)", "_Z3putPf", true, true, {}};
+    for (u4 i = 0; i < 4; ++i)
+        put.sites.push_back({16 * i, "STG.E", "STG.E", Operation::store, 4, true, {{files[i], 1, "store"}, {gone, 2, ""}}});
+    put.sites.push_back({64, "STG.E", "STG.E", Operation::store, 4, true, {{file(".local.cu", "local"), 1, ""}}});
+    const Catalog::Entry entry = catalog.add(put);
+    std::remove(gone.c_str());
+    writer.append(LaunchRow{1, entry.function, 0, 0, 4711, kStart + 1, 1, 1, 1, 32, 1, 1, 0});
+    for (u4 i = 0; i < 4; ++i) {
+        writer.append(CountRow{1, entry.first_site + i, 1, 1, 32, 8, 0});
+        catalog.reached({entry.first_site + i});
+    }
+}
+
 // Launches and instructions only as far as the accesses name them.
 uint64_t write_given(TraceWriter& writer, Catalog& catalog) {
     std::vector<GivenAccess> given;
@@ -222,9 +251,9 @@ int main(int argc, char** argv) {
         std::puts(schema_json().c_str());
         return 0;
     }
-    constexpr const char* kKinds[] = {"small", "blocks", "killed", "exiting", "crashing", "empty", "given"};
+    constexpr const char* kKinds[] = {"small", "blocks", "killed", "exiting", "crashing", "empty", "sourced", "given"};
     if (argc != 3 || std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) {
-        std::fprintf(stderr, "write_fixture small|blocks|killed|exiting|crashing|empty|given FILE, or write_fixture schema\n");
+        std::fprintf(stderr, "write_fixture small|blocks|killed|exiting|crashing|empty|sourced|given FILE, or write_fixture schema\n");
         return 2;
     }
     std::string why;
@@ -240,6 +269,9 @@ int main(int argc, char** argv) {
     const uint32_t records = kind == "blocks" ? 100000 : 2;
     if (kind == "given") {
         totals.records_written = write_given(writer, catalog);
+    } else if (kind == "sourced") {
+        write_sourced(writer, argv[2]);
+        totals.accesses = 4;
     } else if (kind != "empty") {
         write_rows(writer, catalog, records);
         totals.launches_seen = 5;

@@ -57,8 +57,14 @@ class TraceAttributes(TraceCore):
     def processes(self) -> pd.DataFrame:
         """process | host pid program command start_ns rank local_rank ranks (how many; -1 unknown) path complete
         version exit_ns (when the program began to exit) end_ns (0 without a footer) imported_from (the other tool whose
-        recording it is, or "")"""
+        recording it is, or "") run"""
         return self._tables.processes
+
+    @table
+    def runs(self) -> pd.DataFrame:
+        """run | id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was told
+        to add them up"""
+        return self._tables.runs
 
     @table
     def gpus(self) -> pd.DataFrame:
@@ -113,6 +119,14 @@ class TraceAttributes(TraceCore):
     def lines(self) -> pd.DataFrame:
         """line_id | file line function (that is inlined there, or "") inlined_at (a line_id, 0 = not inlined)"""
         return self._tables.lines
+
+    @table
+    def source_files(self) -> pd.DataFrame:
+        """source | process file bytes kept text: source files with lines that reached other memory, as they were when
+        their code was first launched. Not ``kept``: the file was larger (``bytes``) than what a trace keeps, or, with 0
+        bytes, could not be read. Nothing without the setting SOURCE, and in older traces.
+        """
+        return self._tables.source_files
 
     @table
     def sites(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from snoopie.api.core import PAIR
 from snoopie.api.trace import Trace
 from snoopie.cluster import Cluster, Scheduler
 from snoopie.errors import CorruptError, NotATraceError
+from snoopie.joined import runs
 from snoopie.joined.tables import Tables
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
@@ -20,11 +21,21 @@ Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 @checked
-def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler | None = None) -> Trace:
+def load(
+    source: Source,
+    *,
+    allow_truncated: bool = False,
+    run: str | int | None = None,
+    all_runs: bool = False,
+    scheduler: Scheduler | None = None,
+) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
 
     Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
     ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
+
+    Traces of several runs of programs are a `SeveralRunsError`, unless ``run`` says which is meant (a number, in the
+    order in which they began, or the beginning of an id), or ``all_runs`` that they are to be added up.
 
     With a ``scheduler`` the workers of a Dask cluster read the files, under the same (absolute) paths, and do the work
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
@@ -32,11 +43,12 @@ def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler 
     """
     paths = _distinct(_paths(source))
     if scheduler is None:
-        opened = ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths)
-        trace = Trace(Tables(_once(list(opened))))
+        opened = list(ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths))
+        trace = Trace(Tables(runs.chosen(_once(opened), run, all_runs=all_runs)))
     else:
         cluster = Cluster(scheduler)
-        tables = Tables(_once(cluster.open(paths, allow_truncated=allow_truncated)))
+        opened = cluster.open(paths, allow_truncated=allow_truncated)
+        tables = Tables(runs.chosen(_once(opened), run, all_runs=all_runs))
         cluster.hold(tables)
         trace = Trace(tables, cluster=cluster)
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.

@@ -14,6 +14,7 @@ from snoopie.analysis.traffic.reading import Reading
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
 from snoopie.api.objects import ObjectMethods
+from snoopie.api.texts import TextMethods
 from snoopie.api.traffic import TrafficMethods
 from snoopie.errors import warn
 
@@ -21,7 +22,7 @@ from snoopie.errors import warn
 _LINE = ("file", "line")
 
 
-class SourceMethods(TrafficMethods, ObjectMethods):
+class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
     """Traffic by the code that caused it."""
 
     def by_line(self) -> pd.DataFrame:

@@ -83,8 +83,11 @@ class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMetho
             f"{about}{units.bytes(sums['bytes'])} in {about}{units.count(sums['accesses'])} accesses",
             *([] if self.complete else ["incomplete"]),
         ]
+        of = units.plural(len(self.paths), "process", "processes")
+        if len(self.runs) > 1:
+            of += f" of {len(self.runs)} runs"
         view = "" if self._selected is None else "view of a "
-        return f"<{view}Trace of {units.plural(len(self.paths), 'process', 'processes')}: {', '.join(parts)}>"
+        return f"<{view}Trace of {of}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         return trace_html(repr(self), self.matrix(), self.by_line(), self.losses())

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import snoopie
+from snoopie.cli.output import in_shell_words
 
 if TYPE_CHECKING:
     from snoopie.api.loading import Source
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:
-    """TRACE…, --allow-truncated, and --scheduler or --scheduler-file."""
+    """TRACE…, --run or --all-runs, --allow-truncated, and --scheduler or --scheduler-file."""
     parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace file, or folder with traces")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--run", metavar="RUN", help="of several runs this one: its number, or the beginning of its ID")
+    which.add_argument("--all-runs", action="store_true", help="add up several runs")
     add_reading(parser)
 
 
@@ -36,19 +41,32 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def load_traces(arguments: argparse.Namespace) -> snoopie.Trace:
-    """The traces of `add_traces` as one."""
-    return load(arguments.traces, arguments)
+    """The traces of `add_traces` as one. Says on stderr which runs are added up."""
+    trace = load(arguments.traces, arguments, run=arguments.run, all_runs=arguments.all_runs)
+    if len(trace.runs) > 1:
+        print(f"snoopie: note: {in_shell_words(added_up(trace))}", file=sys.stderr)
+    return trace
 
 
-def load(source: Source, arguments: argparse.Namespace) -> snoopie.Trace:
+def added_up(trace: snoopie.Trace) -> str:
+    """A sentence on the runs of a trace that has several."""
+    return f"{len(trace.runs)} runs are added up: {', '.join(trace.runs['label'])}"
+
+
+def load(
+    source: Source, arguments: argparse.Namespace, *, run: str | None = None, all_runs: bool = False
+) -> snoopie.Trace:
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
-    return snoopie.load(source, allow_truncated=arguments.allow_truncated, scheduler=scheduler)
+    truncated = arguments.allow_truncated
+    return snoopie.load(source, allow_truncated=truncated, run=run, all_runs=all_runs, scheduler=scheduler)
 
 
 def again(arguments: argparse.Namespace) -> list[str]:
-    """The options of `add_reading` as they were given, for another command on the same traces."""
+    """The options of `add_traces` and `add_reading` as they were given, for another command on the same traces."""
     return [
+        *([f"--run={arguments.run}"] if getattr(arguments, "run", None) else []),
+        *(["--all-runs"] if getattr(arguments, "all_runs", False) else []),
         *(["--allow-truncated"] if arguments.allow_truncated else []),
         *([f"--scheduler={arguments.scheduler}"] if arguments.scheduler else []),
         *([f"--scheduler-file={arguments.scheduler_file}"] if arguments.scheduler_file else []),

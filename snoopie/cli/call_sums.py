@@ -11,6 +11,7 @@ import pandas as pd
 from snoopie.analysis.host import calls
 from snoopie.api.trace import Trace
 from snoopie.errors import TruncatedError
+from snoopie.joined import runs
 from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
 
@@ -52,8 +53,9 @@ class Sums:
 class Live:
     """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
 
-    def __init__(self, sources: Iterable[Path]) -> None:
+    def __init__(self, sources: Iterable[Path], run: str | None = None, *, all_runs: bool = False) -> None:
         self._sources = list(sources)
+        self._run, self._all_runs = run, all_runs
         self._processes: dict[Path, Growing] = {}
         self.sums: Sums | None = None
 
@@ -75,7 +77,7 @@ class Live:
         for process in self._processes.values():
             process.advance()
         if self._processes:
-            new = Sums(Tables(list(self._processes.values())))
+            new = Sums(Tables(runs.chosen(list(self._processes.values()), self._run, all_runs=self._all_runs)))
             if self.sums is None:
                 self.sums = new
             else:

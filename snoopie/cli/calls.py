@@ -144,7 +144,7 @@ class _Screen(StringIO):
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
     from snoopie.cli.call_sums import Live
 
-    live = Live(sources)
+    live = Live(sources, arguments.run, all_runs=arguments.all_runs)
     try:
         while True:
             more = live.look()
@@ -156,7 +156,7 @@ def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
         pass
     finally:
         live.close()
-    print_next("calls", *arguments.traces)
+    print_next("calls", *again(arguments), *arguments.traces)
     return 0
 
 

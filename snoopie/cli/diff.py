@@ -16,13 +16,14 @@ from snoopie.cli.arguments import add_reading, again, load, natural
 from snoopie.cli.formats import print_json
 from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
-from snoopie.errors import UsageError
+from snoopie.errors import SeveralRunsError, UsageError
 from snoopie.words.columns import heading
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from snoopie.api.comparison import Comparison
+    from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "What changed from trace A to trace B, largest change first. Places, kernels, lines and objects are matched by "
@@ -41,6 +42,12 @@ TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] =
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", help="the earlier trace: file, folder with traces, or pattern")
     parser.add_argument("b", metavar="B", help="the later trace, likewise")
+    for side in ("A", "B"):
+        parser.add_argument(
+            f"--run-{side.lower()}", metavar="RUN",
+            help=f"of several runs in {side} this one: its number, or the beginning of its ID",
+        )  # fmt: skip
+    parser.add_argument("--all-runs", action="store_true", help="add up several runs of A, and of B")
     parser.add_argument(
         "--by", choices=("summary", *TABLES), default="summary", help="what to compare by (default: %(default)s)"
     )
@@ -70,7 +77,7 @@ def main(arguments: argparse.Namespace) -> int:
     for text in (*arguments.fail_if_increase, *arguments.fail_if_decrease):
         Limit.parse(text)
     value = arguments.value or "bytes"
-    comparison = snoopie.compare(*(load(name, arguments) for name in (arguments.a, arguments.b)))
+    comparison = snoopie.compare(*(_load(side, arguments) for side in ("a", "b")))
     exceeded = comparison.exceeded(arguments.fail_if_increase, arguments.fail_if_decrease)
     if arguments.json:
         result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
@@ -85,10 +92,25 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"snoopie: note: {in_shell_words(sentence)}", file=sys.stderr)
     for sentence in exceeded:
         print(f"snoopie: {clean(sentence)}", file=sys.stderr)
-    # The app takes no patterns.
-    if not arguments.json and not exceeded and all(Path(name).exists() for name in (arguments.a, arguments.b)):
+    # The app takes no patterns, and one run for both.
+    if (
+        arguments.run_a is None
+        and arguments.run_b is None
+        and not arguments.json
+        and not exceeded
+        and all(Path(name).exists() for name in (arguments.a, arguments.b))
+    ):
         print_next("view", *again(arguments), "--compare", arguments.b, arguments.a)
     return EXCEEDED if exceeded else 0
+
+
+def _load(side: str, arguments: argparse.Namespace) -> Trace:
+    name, run = getattr(arguments, side), getattr(arguments, f"run_{side}")
+    try:
+        return load(name, arguments, run=run, all_runs=arguments.all_runs and run is None)
+    except SeveralRunsError as error:
+        remedy = f"choose one with --run-{side} 0, or add them up with --all-runs"
+        raise UsageError(f"{side.upper()}: {error.problem}", remedy) from None
 
 
 def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:

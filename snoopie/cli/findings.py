@@ -66,6 +66,7 @@ def _print(finding: dict[Any, Any]) -> None:
     print(clean(f"{finding['severity'].upper()}: {about}{finding['title']}"))
     lines = [
         ("where", _where(finding)),
+        *([("code", finding["code"])] if finding["code"] else []),
         ("numbers", "; ".join(said(finding["numbers"]))),
         ("threshold", finding["threshold"]),
         ("remedy", finding["remedy"]),

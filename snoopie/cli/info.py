@@ -7,7 +7,7 @@ import datetime
 import sys
 from typing import TYPE_CHECKING, Any
 
-from snoopie.cli.arguments import add_traces, again, load_traces
+from snoopie.cli.arguments import add_traces, again, load
 from snoopie.cli.formats import add_json, print_json
 from snoopie.cli.output import in_shell_words, json_rows, json_value, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import print_not_measured
@@ -27,15 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    trace = load_traces(arguments)
+    # To look at several runs is no sum of them.
+    trace = load(arguments.traces, arguments, run=arguments.run, all_runs=arguments.run is None)
     if arguments.json:
         print_json(as_json(trace))
         return 0
+    several = len(trace.runs) > 1
+    if several:
+        _section("Runs", _runs(trace))
+        print()
     _section("Processes", _processes(trace))
-    _section("GPUs", _gpus(trace))
-    _section("Links reported by the driver", _links(trace))
-    _section("Settings", _settings(trace))
-    print("\nTotals")
+    for title, table in (
+        ("GPUs", _gpus(trace)),
+        ("Links reported by the driver", _links(trace)),
+        ("Settings", _settings(trace)),
+    ):
+        print()
+        _section(title, table)
+    print(f"\nTotals{' of all runs' if several else ''}")
     print_pairs_of_values(_totals(trace))
     print("\nInstructions that were not measured")
     _not_measured(trace.not_measured())
@@ -43,13 +52,12 @@ def main(arguments: argparse.Namespace) -> int:
     for sentence in trace.losses() or ["nothing"]:
         print(in_shell_words(sentence))
     sys.stdout.flush()
-    print_next("stats", "--by", "line", *again(arguments), *arguments.traces)
+    chosen = ["--run=0"] if several and not arguments.all_runs else []
+    print_next("stats", "--by", "line", *chosen, *again(arguments), *arguments.traces)
     return 0
 
 
 def _section(title: str, table: pd.DataFrame) -> None:
-    if title != "Processes":
-        print()
     print(title)
     if table.empty:
         print("none")
@@ -69,6 +77,13 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
         print("none")
 
 
+def _runs(trace: Trace) -> pd.DataFrame:
+    table = trace.runs.copy()
+    table["run"], table["run_id"] = table.index, table["id"]
+    table["started"] = [_date(ns) for ns in table["start_ns"]]
+    return table[["run", "run_id", "program", "processes", "hosts", "started"]]
+
+
 def _processes(trace: Trace) -> pd.DataFrame:
     table = trace.processes.copy()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
@@ -78,7 +93,8 @@ def _processes(trace: Trace) -> pd.DataFrame:
     ]
     table["process"] = table.index
     ranks = [name for name in ("rank", "local_rank", "ranks") if (table[name] >= 0).any()]
-    return table[["process", *ranks, "host", "pid", "started", "ran", "command"]]
+    run = ["run"] if len(trace.runs) > 1 else []
+    return table[["process", *run, *ranks, "host", "pid", "started", "ran", "command"]]
 
 
 def _date(ns: int) -> str:
@@ -138,6 +154,7 @@ def as_json(trace: Trace) -> dict[str, Any]:
     return {
         "complete": trace.complete,
         "estimated": trace.estimated,
+        "runs": json_rows(trace.runs.reset_index()),
         "processes": json_rows(trace.processes.reset_index()),
         "gpus": json_rows(trace.gpus.reset_index()),
         "links": json_rows(_links(trace)),

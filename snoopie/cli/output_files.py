@@ -41,13 +41,19 @@ class OutputFiles:
         )
 
 
-def output_files(named: str | None, environment: Mapping[str, str], directory: Path) -> OutputFiles:
+def run_folder(program: str, run: str) -> str:
+    """The folder of a run where nobody named another, as a value of -o: "snoopie-ring-20261122-224003-3fa9/"."""
+    name = re.sub(r"[^A-Za-z0-9._+-]", "_", os.path.basename(program))
+    return f"snoopie-{name}-{run}/"
+
+
+def output_files(named: str | None, environment: Mapping[str, str], directory: Path, default: str) -> OutputFiles:
     """What an allowed value of -o means: a folder, or a file name with placeholders.
 
-    Without -o, the user's SNOOPIE_OUTPUT, else a file in `directory`. Folders that are missing are made, because the
+    Without -o, the user's SNOOPIE_OUTPUT, else `default` in `directory`. Folders that are missing are made, because the
     collector makes none. A name without a placeholder that already exists is refused.
     """
-    text = named if named is not None else environment.get("SNOOPIE_OUTPUT", "").strip()
+    text = named if named is not None else environment.get("SNOOPIE_OUTPUT", "").strip() or default
     pattern = os.path.join(str(directory).replace("%", "%%"), text)
     plain = pattern.replace("%%", "%") if not _PLACEHOLDER.search(pattern.replace("%%", "")) else None
     if pattern.endswith("/") or (plain is not None and os.path.isdir(plain)):

@@ -12,7 +12,8 @@ from snoopie.errors import SnoopieError
 from snoopie.files import check_free
 
 DESCRIPTION = """Write what a trace shows as one HTML file: it opens in any web browser without a network, prints
-well, and can be sent to a colleague. It contains no script. Source is quoted only from the folders you name."""
+well, and can be sent to a colleague. It contains no script. Source is quoted as the trace
+holds it, else from the folders you name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", type=Path, required=True,
         help="the report, such as report.html; - for standard output",
     )  # fmt: skip
-    parser.add_argument(
+    quoted = parser.add_mutually_exclusive_group()
+    quoted.add_argument(
         "--source", metavar="DIR", type=Path, action="append", default=[],
-        help="quote the program's source from this folder; may be repeated",
+        help="quote source files that the trace does not hold from this folder; may be repeated",
     )  # fmt: skip
+    quoted.add_argument("--no-source", action="store_true", help="quote no source")
     parser.add_argument("--title", default="", help="a title (default: the name of the program)")
     parser.add_argument(
         "--force", action="store_true", help="overwrite the report if it exists; a pipe or a device is written to"
@@ -45,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
     page.write(
         trace,
         arguments.output,
-        arguments.source,
+        None if arguments.no_source else arguments.source,
         title=arguments.title,
         part=in_words(arguments),
         force=arguments.force,

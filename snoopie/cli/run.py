@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import snoopie
-from snoopie.cli import process, settings, streams, tool
+from snoopie.cli import process, run_id, settings, streams, tool
 from snoopie.cli.output import clean, in_shell_words, print_next
-from snoopie.cli.output_files import output_files
+from snoopie.cli.output_files import output_files, run_folder
 from snoopie.errors import SnoopieError, UsageError
 
 DESCRIPTION = (
@@ -55,15 +55,24 @@ def _run(arguments: argparse.Namespace) -> int:
     if said := tool.misfit(library):
         print(f"snoopie: {clean(said)}", file=sys.stderr)
     tool.check_machine(library, os.environ)
-    files = output_files(chosen.get("SNOOPIE_OUTPUT"), os.environ, Path.cwd())
+    named = run_id.named(os.environ)
+    run = named or run_id.new()
+    default = run_folder(arguments.command[0], run)
+    files = output_files(chosen.get("SNOOPIE_OUTPUT"), os.environ, Path.cwd(), default)
     environment = tool.child_environment(
         library,
         os.environ,
-        settings={**chosen, "SNOOPIE_OUTPUT": files.pattern},
+        settings={**chosen, "SNOOPIE_OUTPUT": files.pattern, **({} if named else {run_id.VARIABLE: run})},
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )
     before = files.existing()
-    status = process.run(program, arguments.command, environment)
+    try:
+        status = process.run(program, arguments.command, environment)
+    finally:
+        # A folder of the run's own stays for its traces alone.
+        if files.folder == Path.cwd() / default:
+            with contextlib.suppress(OSError):
+                files.folder.rmdir()
     # The program's status is the answer, whatever becomes of the report.
     try:
         _report(arguments.command[0], status, sorted(files.existing() - before))
@@ -76,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _report(program: str, status: int, traces: list[Path]) -> None:
-    from snoopie.cli.traffic import print_losses, print_traffic
+    from snoopie.cli.traffic import print_copies_between_gpus, print_losses, print_traffic
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -92,8 +101,9 @@ def _report(program: str, status: int, traces: list[Path]) -> None:
     named = [_short(path) for path in traces]
     say(f"snoopie: wrote {', '.join(named)}")
     try:
-        trace = snoopie.load(traces, allow_truncated=True)
+        trace = snoopie.load(traces, allow_truncated=True, all_runs=True)
         print_traffic(trace, "pair", stream=sys.stderr)
+        print_copies_between_gpus(trace, sys.stderr)
         print_losses(trace)
     except SnoopieError as error:
         say(f"snoopie: {in_shell_words(str(error))}")
@@ -102,9 +112,9 @@ def _report(program: str, status: int, traces: list[Path]) -> None:
 
 
 def _sources(traces: list[Path], named: list[str]) -> list[str]:
-    """The traces' names, or that of their folder where it holds many and no others."""
+    """The traces' names, or that of their folder where it is the run's own, or holds many, and no others."""
     folder = traces[0].parent
-    if len(traces) > 4 and set(folder.glob("*.zst")) == set(traces):
+    if (len(traces) > 4 or folder != Path.cwd()) and set(folder.glob("*.zst")) == set(traces):
         return [_short(folder)]
     return named
 

@@ -79,6 +79,17 @@ class Setting:
         return value in self.words.split("|")
 
 
+@dataclass(frozen=True)
+class Launcher:
+    """One that starts many processes together, and the variables that name their job: ``variable`` and, unless "",
+    ``also``. A value of the last that begins with ``never``, unless "", names none."""
+
+    name: str
+    variable: str
+    also: str
+    never: str
+
+
 def _escaped(text: str) -> str:
     """For argparse, which formats its help."""
     return text.replace("%", "%%")
@@ -86,6 +97,7 @@ def _escaped(text: str) -> str:
 
 _DECLARED = json.loads(Path(__file__).with_name("settings.json").read_text("utf-8"))
 SETTINGS = tuple(Setting(**row) for row in _DECLARED["settings"])
+LAUNCHERS = tuple(Launcher(**row) for row in _DECLARED["launchers"])
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 
 

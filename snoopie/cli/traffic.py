@@ -89,7 +89,7 @@ def print_traffic(
     stream = stream or sys.stdout
     table = traffic_table(trace, by, reading)
     if table.empty:
-        print(_NOTHING.get(by, "no access to another GPU's memory was measured"), file=stream)
+        print(_NOTHING.get(by, "no access by a kernel to another GPU's memory was measured"), file=stream)
         return
     shown = for_people(trace, table, by, reading)
     print_table(shown.head(top) if top else shown, stream)
@@ -133,6 +133,19 @@ def print_beside_traffic(trace: Trace, stream: TextIO | None = None) -> None:
     if len(missed):
         print("\nInstructions that ran and were not measured", file=stream)
         print_not_measured(missed, stream)
+
+
+def print_copies_between_gpus(trace: Trace, stream: TextIO) -> None:
+    """Print what the host copied from one GPU to another; nothing where it copied nothing."""
+    table = trace.by_copy()
+    gpus = set(trace.gpus["label"])
+    table = table[table["from"].isin(gpus) & table["to"].isin(gpus) & (table["from"] != table["to"])]
+    if table.empty:
+        return
+    size, copies = int(table["bytes"].sum()), int(table["copies"].sum())
+    print("\nCopies between GPUs that the host started", file=stream)
+    print_table(table.assign(share=table["bytes"] / max(size, 1))[_SHOWN["copy"]], stream)
+    print(f"{units.plural(copies, 'copy', 'copies')}, {units.bytes(size)}", file=stream)
 
 
 def print_not_measured(ran: pd.DataFrame, stream: TextIO | None = None) -> None:

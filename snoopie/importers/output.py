@@ -30,6 +30,11 @@ def source_name(source: Path) -> str:
     return source.resolve().name if source.is_dir() else source.stem
 
 
+def run_of(source: Path) -> dict[str, str]:
+    """The run in the headers of all traces of one file: the same whenever it is imported."""
+    return {"id": f"{source_name(source)}-{source.stat().st_mtime_ns // 10**9}", "of": "run"}
+
+
 def write_all(
     paths: Sequence[Path], write: Callable[[int, Path], None], *, force: bool, sources: Iterable[Path] = ()
 ) -> None:

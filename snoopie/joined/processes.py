@@ -10,11 +10,15 @@ import pandas as pd
 
 from snoopie.joined.frames import frame
 from snoopie.joined.ranks import ranks_of
+from snoopie.joined.runs import Run
 from snoopie.trace.tables import Process
 
 
-def processes(sources: Sequence[Process]) -> pd.DataFrame:
-    """One row a process."""
+def processes(sources: Sequence[Process], runs: Sequence[Run]) -> pd.DataFrame:
+    """One row a process, with the place of its run."""
+    run = np.zeros(len(sources), np.int64)
+    for number, own in enumerate(runs):
+        run[list(own.processes)] = number
     headers = [source.header for source in sources]
     ranks = [ranks_of(header.ranks) for header in headers]
     return frame(
@@ -33,6 +37,7 @@ def processes(sources: Sequence[Process]) -> pd.DataFrame:
             "exit_ns": np.array([source.footer.exit_ns if source.footer else 0 for source in sources], np.int64),
             "end_ns": np.array([source.footer.end_ns if source.footer else 0 for source in sources], np.int64),
             "imported_from": [str(header.tool.get("imported_from", "")) for header in headers],
+            "run": run,
         },
         "process",
         np.arange(len(headers)),

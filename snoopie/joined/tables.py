@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.joined import gpus as _gpus
+from snoopie.joined import runs as _runs
 from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.counts import COUNT_VALUES, all_counts, launch_weights
 from snoopie.joined.frames import frame
@@ -99,7 +100,15 @@ class Tables:
 
     @cached_property
     def processes(self) -> pd.DataFrame:
-        return processes(self.sources)
+        return processes(self.sources, self._runs)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        return _runs.table(self._runs, self.sources)
+
+    @cached_property
+    def _runs(self) -> list[_runs.Run]:
+        return _runs.runs_of(self.sources)
 
     @cached_property
     def gpus(self) -> pd.DataFrame:
@@ -125,6 +134,19 @@ class Tables:
         line=lambda tables: tables._site_lines[1],
         kernel=lambda tables: tables._kernels("sites"),
     )
+
+    source_files = _Declared("process file bytes kept text", index="source", text=lambda tables: tables._source_texts())
+
+    def _source_texts(self) -> NDArray[Any]:
+        """The text of each source file, which stands with another one where both have the same."""
+        texts = self.columns.raw("source_files", "text").copy()
+        places = Places(self.columns.joined("source_files", "id"))
+        same_as = self.columns.joined("source_files", "same_as")
+        # What is referred to does not lead in a circle, and is at most so many steps away.
+        while (others := np.flatnonzero(same_as)).size:
+            rows = places.of(same_as[others])
+            texts[others], same_as[others] = texts[rows], same_as[rows]
+        return texts
 
     @cached_property
     def _site_lines(self) -> tuple[NDArray[Any], Ints]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.report import sections
-from snoopie.report.parts import MOST_LETTERS, cut
+from snoopie.report.parts import MOST_LETTERS, Folders, cut
 
 _HERE = Path(__file__).parent
 
@@ -23,14 +23,15 @@ Progress = Callable[[str], None]
 def write(
     trace: Trace,
     path: Path,
-    sources: Sequence[Path] = (),
+    sources: Folders = (),
     *,
     title: str = "",
     part: str = "",
     force: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the report as one HTML file. Source is quoted from the folders ``sources`` alone.
+    """Write the report as one HTML file. Source is quoted as it was recorded, else from the folders ``sources``
+    alone; not at all with None.
 
     ``part`` says which part of a trace a view is. SnoopieError if the file already exists (unless ``force``) or cannot
     be written.
@@ -42,7 +43,7 @@ def write(
 
 def render(
     trace: Trace,
-    sources: Sequence[Path] = (),
+    sources: Folders = (),
     *,
     title: str = "",
     part: str = "",

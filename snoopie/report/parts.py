@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, TypeAlias
 
 import pandas as pd
 from markupsafe import Markup
@@ -22,6 +23,9 @@ _SHORT, _SHORT_PATH = 14, 44
 TRAFFIC = ("bytes", "accesses", "wire_bytes", "wire_efficiency")
 # Columns with bars behind their numbers.
 _BARS = ("bytes", "host_ns", "call_bytes")
+
+# Where source files may be quoted from beside the trace itself; None: no source is quoted at all.
+Folders: TypeAlias = Sequence[Path] | None
 
 
 @dataclass(frozen=True)

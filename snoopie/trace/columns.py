@@ -119,6 +119,11 @@ class TableSchema:
         return columns
 
 
+def decode(text: bytes) -> str:
+    """A string of a trace. It is whatever the program's files held: odd bytes stay visible, and refuse no trace."""
+    return text.decode("utf-8", "backslashreplace")
+
+
 def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any], int]:
     if position + 4 * rows > len(content):
         raise ValueError(f"is too short for the lengths of {rows} strings")
@@ -131,8 +136,7 @@ def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any]
     values = np.empty(rows, dtype=object)
     begin = position
     for row, end in enumerate(ends.tolist()):
-        # Names are whatever the program's files held: keep odd bytes visible rather than refuse the trace.
-        values[row] = content[begin:end].decode("utf-8", "backslashreplace")
+        values[row] = decode(content[begin:end])
         begin = end
     return values, stop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -37,6 +38,11 @@ class Growing(Process):
     def ended(self) -> bool:
         """True if the trace has its end, or if nobody is left who would write it."""
         return self.footer is not None or self._gone()
+
+    @property
+    def last_ns(self) -> int:
+        """Of a process that still runs, now."""
+        return super().last_ns if self.ended else max(self.header.start_ns, time.time_ns())
 
     def advance(self) -> None:
         """Reads what has been appended since the last time. CorruptError where that is no trace."""

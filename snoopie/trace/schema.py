@@ -15,6 +15,7 @@ from snoopie.trace.roles import LISTS, Codes, Role
 VERSION = 4
 # Older ones that are read too, with the columns that had another name: (table, then) → now.
 _RENAMED: dict[int, dict[tuple[str, str], str]] = {3: {("counts", "sectors"): "wire_units"}, VERSION: {}}
+_RUN_OF = ("run", "job", "process")
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
 _T = TypeVar("_T")
@@ -49,7 +50,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The checked header of one process. ``tables`` are those that it declares, by their numbers."""
+    """The checked header of one process. ``tables`` are those that it declares, by their numbers.
+
+    ``run_id`` names the run; ``run_of`` says what that stands for: the "run", a launcher's "job", whose name may come
+    again, or this "process" alone.
+    """
 
     tool: dict[str, Any]
     settings: dict[str, Any]
@@ -58,6 +63,8 @@ class Header:
     program: str
     command: tuple[str, ...]
     start_ns: int
+    run_id: str
+    run_of: str
     environment: dict[str, str]
     ranks: dict[str, str]
     gpus: tuple[Gpu, ...]
@@ -144,6 +151,7 @@ def parse_header(name: str, content: bytes) -> Header:
         )
     read = _Reader(name, _RENAMED[version])
     process = read.get(members, "process", dict)
+    run_id, run_of = _run(read, process)
     gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
     links = read.objects(members, "links", lambda link: _link(read, link, len(gpus)))
     tables = _tables(read, members)
@@ -156,6 +164,8 @@ def parse_header(name: str, content: bytes) -> Header:
         program=read.get(process, "program", str, ""),
         command=read.strings(process, "command"),
         start_ns=read.get(process, "start_ns", int, 0),
+        run_id=run_id,
+        run_of=run_of,
         environment=read.texts(process, "environment"),
         ranks=read.texts(process, "ranks"),
         gpus=gpus,
@@ -164,6 +174,15 @@ def parse_header(name: str, content: bytes) -> Header:
         tables=tables,
         schema={table["name"]: table for table in members["schema"]},
     )
+
+
+def _run(read: _Reader, process: Mapping[str, Any]) -> tuple[str, str]:
+    # Traces did not always name the run.
+    run = read.get(process, "run", dict, {})
+    run_id, run_of = read.get(run, "id", str, ""), read.get(run, "of", str, "process")
+    if run_of not in _RUN_OF or (run_of != "process" and not run_id):
+        raise read.fail("'run' is none")
+    return run_id, run_of
 
 
 def _gpu(read: _Reader, gpu: dict[str, Any]) -> Gpu:

@@ -31,6 +31,18 @@ _LATER = frozenset({"patterns", *RECORD_TABLES})
 _PATTERN_BLOCKS = 32
 
 _PLACES = ("launch", "site", "owner")
+# Host times by which one knows how long a process without a footer ran at least.
+_MOMENTS = (
+    ("launches", "time"),
+    ("spans", "end"),
+    ("copies", "end"),
+    ("collectives", "end"),
+    ("call_totals", "time"),
+    ("objects", "time"),
+    ("frees", "time"),
+    ("memory_use", "time"),
+    ("notices", "time"),
+)
 # Columns of records that need no more bits than they were written with.
 _AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
@@ -163,6 +175,14 @@ class Process:
     def record_rows(self) -> int:
         """Number of recorded accesses, known without decoding."""
         return sum(block.rows for block, _ in self._record_blocks())
+
+    @property
+    def last_ns(self) -> int:
+        """When the process ended, or, without a footer, the last moment that the trace tells of. Host ns."""
+        if self.footer is not None:
+            return self.footer.end_ns
+        columns = (self.column(table, name) for table, name in _MOMENTS)
+        return max([self.header.start_ns, *(int(column.max()) for column in columns if len(column))])
 
     def column(self, table: str, name: str) -> NDArray[Any]:
         """A column of a small table: int64 (uint64 for addresses and handles), or strings (dtype object)."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import snoopie
+from snoopie.trace.container import Container
 
 Write = Callable[[str], Path]
 
@@ -30,6 +31,7 @@ def test_every_table(write: Write) -> None:
             "sample_size": 1,
             "launch_sample": 1,
             "code_attribution": True,
+            "source": True,
             "output": "/home/u/snoopie-ring.4711.zst",
             "blocks": "all",
             "host_memory": True,
@@ -299,3 +301,27 @@ def test_driver_calls(write: Write) -> None:
     assert trace.calls["start"].tolist() == [START + 1000, START + 1600]
     assert trace.calls["code"].tolist() == [0, 2]
     assert trace.call_totals["time"].max() == START + 2000
+
+
+def test_source_files(write: Write) -> None:
+    path = write("sourced")
+    trace = snoopie.load(path)
+    assert trace.settings[0]["source"] is True
+    files = trace.source_files.set_index("file")
+    text = "// put\n__global__ void put(float* x) { store(x); }\n"
+    # Of the file that is there no line was reached.
+    assert (path.parent / "sourced.zst.local.cu").exists() and f"{path}.local.cu" not in files.index
+    assert not Path(f"{path}.gone.cu").exists()
+    assert trace.source(f"{path}.gone.cu") == trace.source(f"{path}.twin.cu") == text
+    assert trace.source(f"{path}.odd.cu") == "// \\xe9t\\xe9\né\n"
+    assert files["kept"].to_dict() == {
+        f"{path}.twin.cu": True, f"{path}.gone.cu": True, f"{path}.odd.cu": True,
+        f"{path}.large.cu": False, f"{path}.never.cu": False,
+    }  # fmt: skip
+    assert files["bytes"].tolist() == [len(text), len(text), 10, (1 << 20) + 1, 0]
+    (block,) = [block for block in Container.open(path).blocks if block.table == trace.schema["source_files"]["id"]]
+    assert Container.open(path).decode(block).count(b"__global__") == 1
+
+
+def test_the_run(write: Write) -> None:
+    assert snoopie.load(write("small")).runs["id"].tolist() == ["slurm-77.0"]

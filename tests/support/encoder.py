@@ -170,6 +170,7 @@ class TraceBuilder:
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in self.schema}
         self.totals: dict[str, int] = {}
         self.exit_ns: int | None = None
+        self.end_ns = START_NS + 2_000_000_000
         self.dropped = 0
         self._strings: dict[str, int] = {}
         self._patterns: dict[tuple[int, ...], int] = {}
@@ -351,9 +352,8 @@ class TraceBuilder:
             "unmeasured_sites": sum(1 for row in self.rows["sites"] if not row["measured"]),
             "errors": 0,
         }
-        end = START_NS + 2_000_000_000
         began = {} if self.exit_ns is None else {"exit_ns": self.exit_ns}
-        return {"end_ns": end, "totals": totals | self.totals} | began
+        return {"end_ns": self.end_ns, "totals": totals | self.totals} | began
 
     def blocks(self, *, footer: bool = True, block_rows: int | None = None) -> list[bytes]:
         """The encoded blocks, header first."""

@@ -55,7 +55,7 @@ def schema() -> Schema:
             holds=BOOLEAN, expectations={"type": "array", "items": {"$ref": "#/$defs/verdict"}},
         ),
         "info": _object(
-            "snoopie info", complete=BOOLEAN, estimated=BOOLEAN, processes=ROWS, gpus=ROWS, links=ROWS,
+            "snoopie info", complete=BOOLEAN, estimated=BOOLEAN, runs=ROWS, processes=ROWS, gpus=ROWS, links=ROWS,
             settings={"type": "object", "description": "By process, as the collector names them."},
             summary=SUMS, totals=SUMS, not_measured=ROWS, losses=SENTENCES,
         ),

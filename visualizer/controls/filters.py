@@ -17,7 +17,7 @@ from snoopie.words import names, units
 from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.pictures import time_axis
-from visualizer.session import address, state
+from visualizer.session import address, runs, state
 from visualizer.session.filters import FILTERS
 from visualizer.session.question import Identity
 
@@ -75,6 +75,10 @@ def sidebar() -> None:
         if remarks := len(state.ask_whole(Trace.losses)):
             st.warning(f"{remarks} remark{'s' if remarks > 1 else ''} on what this trace lacks: see Overview.")
         st.caption(theme.plain(state.names()))
+        if len(state.trace().runs) > 1:
+            st.warning(f"{len(state.trace().runs)} runs are added up.")
+        if state.has_several_runs():
+            st.button("Choose another run", key="choose_run", on_click=state.choose_run, args=(runs.ASK,))
         st.button("Open another trace", key="open_another", on_click=state.open_paths, args=((),))
     choices.keep()
 

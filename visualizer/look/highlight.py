@@ -12,6 +12,8 @@ from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.token import _TokenType as Token
 
+from snoopie.analysis.source import texts
+
 # A line as runs: (kind, characters). Kinds are the classes of listing.css; "" has no colour of its own.
 Line = list[tuple[str, str]]
 
@@ -43,9 +45,8 @@ _KINDS: Sequence[tuple[Token, str]] = (
 
 
 def split(text: str) -> list[str]:
-    """The lines of a file as compilers count them, with tabs as blanks: Python would also end them at form feeds."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(4).split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+    """The lines of a file as compilers count them, with tabs as blanks."""
+    return texts.split(text.expandtabs(4))
 
 
 def highlighted(file: str, lines: Sequence[str], first: int, last: int) -> list[Line]:

@@ -1,4 +1,7 @@
-"""Where the user's source files lie: folders and mappings of the command line and of this session, their text.
+"""The text of source files, and where it comes from: the trace, or folders and mappings of the command line and of
+this session.
+
+The trace's own text goes first: its lines are those that ran.
 
 They are kept in the session and never in the address: a link must not open files that its reader did not name.
 """
@@ -6,12 +9,15 @@ They are kept in the session and never in the address: a link must not open file
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 import streamlit as st
 
+import snoopie
 from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source import texts
 from snoopie.analysis.source.lines import Mapping
 from snoopie.errors import SnoopieError
 from visualizer.look import highlight, theme
@@ -36,19 +42,41 @@ def folders() -> list[Path]:
     return [Path(name).expanduser() for name in dict.fromkeys([*named, *mapped, *beside])]
 
 
-def text(file: str) -> list[str] | None:
-    """The lines of a file; None where it is not found, or, after saying why, cannot be read."""
-    path = _find(file, tuple(map(str, folders())), tuple(mappings()))
-    if path is None:
+@dataclass(frozen=True)
+class Source:
+    """The lines of a file, and a sentence on where they come from."""
+
+    lines: list[str]
+    origin: str
+
+
+def find(file: str) -> Source | None:
+    """A file as the trace holds it, which is what ran, else as it is found here; None where it is not found, or, after
+    saying why, cannot be read."""
+    here = _find(file, tuple(map(str, folders())), tuple(mappings()))
+    recorded = state.ask_whole(snoopie.Trace.source, file)
+    if recorded is not None:
+        also = f" {here} is a different version." if here is not None and texts.differs(here, recorded) else ""
+        return Source(_split(recorded), f"Text recorded with the trace.{also}")
+    if here is None:
         return None
     try:
-        status = path.stat()
-        return _read(str(path), status.st_size, status.st_mtime_ns)
+        status = here.stat()
+        return Source(_read(str(here), status.st_size, status.st_mtime_ns), f"Text from {here}; {_why_not(file)}.")
     except OSError as error:
-        st.error(theme.plain(f"{path} cannot be read ({error.strerror})."))
+        st.error(theme.plain(f"{here} cannot be read ({error.strerror})."))
     except SnoopieError as error:
         st.error(theme.plain(str(error)))
     return None
+
+
+def _why_not(file: str) -> str:
+    """Why the trace does not hold a file."""
+    files = state.trace().source_files
+    left_out = files.loc[files["file"] == file, "bytes"]
+    if left_out.empty:
+        return "the trace was recorded without it"
+    return "it was larger than what a trace keeps" if left_out.max() else "it was gone when the trace was recorded"
 
 
 def highlighted(file: str, lines: list[str], first: int, last: int) -> list[Line]:
@@ -67,6 +95,11 @@ def _read(path: str, size: int, changed: int) -> list[str]:
     return highlight.split(_lines.read_source(Path(path)))
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _split(text: str) -> list[str]:
+    return highlight.split(text)
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _highlighted(file: str, content: int, first: int, last: int, _lines: list[str]) -> list[Line]:
     return highlight.highlighted(file, _lines, first, last)
@@ -75,7 +108,8 @@ def _highlighted(file: str, content: int, first: int, last: int, _lines: list[st
 def missing(file: str) -> None:
     """Says that a file is not found, and asks where it is."""
     where = ", ".join(map(str, folders()))
-    sentence = f"{PurePosixPath(file).name} is not in {where}. Only folders that you name are looked into."
+    name = PurePosixPath(file).name
+    sentence = f"{name} is not in {where}, and {_why_not(file)}. Only folders that you name are looked into."
     st.warning(theme.plain(sentence), icon=":material/folder_off:")
     _form("missing", str(PurePosixPath(file).parent))
 

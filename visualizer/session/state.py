@@ -20,7 +20,7 @@ import streamlit as st
 import snoopie
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.session import address
+from visualizer.session import address, runs
 from visualizer.session.filters import FILTERS, Filters
 from visualizer.session.question import Identity, Question, Scope, full_name
 
@@ -36,7 +36,7 @@ SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 @dataclass(frozen=True)
 class Arguments:
     """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
-    Dask scheduler (or its file), traces to compare with."""
+    Dask scheduler (or its file), traces to compare with, the run to look at ("" for all, None where none is named)."""
 
     traces: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class Arguments:
     allow_truncated: bool = False
     scheduler: str | Path | None = None
     compare: tuple[str, ...] = ()
+    run: str | None = None
 
 
 def arguments() -> Arguments:
@@ -54,6 +55,8 @@ def arguments() -> Arguments:
     parser.add_argument("--source-map", action="append", default=[])
     parser.add_argument("--compare", action="append", default=[])
     parser.add_argument("--allow-truncated", action="store_true")
+    parser.add_argument("--run")
+    parser.add_argument("--all-runs", action="store_const", const=runs.ALL, dest="run")
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
     try:
@@ -62,7 +65,7 @@ def arguments() -> Arguments:
         return Arguments()
     scheduler = known.scheduler or known.scheduler_file
     sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
-    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others)
+    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.run)
 
 
 # --- which trace ---
@@ -77,6 +80,12 @@ def open_paths(paths: Sequence[str]) -> None:
     """Opens other traces in this session."""
     st.session_state["paths"] = tuple(paths)
     st.session_state.pop("truncated", None)
+    choose_run(runs.ASK)
+
+
+def choose_run(run: str | None) -> None:
+    """Looks at another run of these traces: at all, or at what the user chooses then (see `runs`)."""
+    runs.choose(run)
     address.forget(*FILTERS)
     choices.forget()
     st.query_params.clear()
@@ -94,8 +103,10 @@ def is_open() -> bool:
         return False
     allow = arguments().allow_truncated or bool(st.session_state.get("truncated"))
     try:
-        identity = _identity(paths())
-        _load(identity, allow)
+        identity = _of_run(_identity(paths()), allow, runs.chosen(arguments().run))
+    except snoopie.SeveralRunsError as error:
+        runs.ask(error, choose_run)
+        return False
     except snoopie.TruncatedError as error:
         _explain(error)
         st.button("Read what is whole", key="read_truncated", type="primary", on_click=_accept_truncated)
@@ -135,10 +146,29 @@ def _identity(names: Sequence[str]) -> Identity:
     return tuple(files.values())
 
 
+@st.cache_data(max_entries=16, show_spinner=False)
+def _of_run(identity: Identity, allow_truncated: bool, run: str | None) -> Identity:
+    """The files that are of a run. Raises the errors of `snoopie.load`, by which these can be read."""
+    whole = _load(identity, allow_truncated)
+    if run == runs.ALL or (run is runs.ASK and len(whole.runs) == 1):
+        return identity
+    paths = [path for path, _, _ in identity]
+    # Says which is meant, or that several are.
+    one = snoopie.load(paths, allow_truncated=allow_truncated, run=run, scheduler=arguments().scheduler)
+    kept = set(map(str, one.paths))
+    return tuple(file for file in identity if file[0] in kept)
+
+
+def has_several_runs() -> bool:
+    """Whether the traces that were named are of several runs."""
+    return len(_load(_identity(paths()), st.session_state["allow"]).runs) > 1
+
+
+# Whoever reads several runs was told to: `is_open` asks.
 @st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
 def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
     paths = [path for path, _, _ in identity]
-    return snoopie.load(paths, allow_truncated=allow_truncated, scheduler=arguments().scheduler)
+    return snoopie.load(paths, allow_truncated=allow_truncated, all_runs=True, scheduler=arguments().scheduler)
 
 
 def trace() -> snoopie.Trace:
@@ -154,7 +184,7 @@ def names() -> str:
 
 def read_other(names: Sequence[str], allow_truncated: bool) -> Identity:
     """Reads a trace that is to stand beside the one that is open. Raises the errors of `snoopie.load`."""
-    identity = _identity(names)
+    identity = _of_run(_identity(names), allow_truncated, runs.ASK)
     _load(identity, allow_truncated)
     _read_ahead(identity, allow_truncated)
     return identity

@@ -21,7 +21,8 @@ _NICENESS = 19
 
 @lru_cache(maxsize=2)
 def _whole(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
-    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated)
+    # Which runs these are was decided where they were opened.
+    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated, all_runs=True)
 
 
 @lru_cache(maxsize=4)

@@ -87,7 +87,8 @@ def _lines(file: str) -> int:
             "These instructions have no source line.", "Compile with nvcc -lineinfo to see them in the source."
         )
         return 0
-    text = source_files.text(file)
+    found = source_files.find(file)
+    text = None if found is None else found.lines
     hot = [int(line) for line in traffic.sort_values("bytes", ascending=False, kind="stable")["line"]]
     line = address.keep_positive("source_line", hot[0])
     offered = hot[:CHOICES] if line in hot[:CHOICES] else [line, *hot[:CHOICES]]
@@ -100,8 +101,8 @@ def _lines(file: str) -> int:
             help="Lines with traffic, most bytes first. Or click a line below; arrow keys go to the next with traffic.",
         )
         source_files.manage()
-    st.caption(theme.plain(file))
-    if text is None:
+    st.caption(theme.plain(file if found is None else f"{file} · {found.origin}"))
+    if found is None:
         source_files.missing(file)
     last = int(traffic["line"].max())
     total = min(len(traffic) if text is None else max(len(text), last), listing.MOST)

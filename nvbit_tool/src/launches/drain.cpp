@@ -19,7 +19,7 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 
 }  // namespace
 
-Drain::Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
+Drain::Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
              OnContradiction on_contradiction)
     : writer_(writer),
       catalog_(catalog),
@@ -236,6 +236,7 @@ void Drain::flush_records(Context& context) {
 // Returns how many accesses were measured.
 uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
     std::vector<CountRow> rows;
+    std::vector<uint32_t> reached;
     uint64_t measured = 0;
     const SlotTable& slots = context.memory()->slots();
     // No slot that this launch counted in stands for another object by now: it has not landed yet.
@@ -252,15 +253,18 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
             const uint64_t units = units_of(counters, catalog_->full_units(site));
             rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), units, target.object});
             // A site that is not measured has no wire units: it only ran.
-            if (units)
+            if (units) {
                 measured += accesses;
-            else
+                reached.push_back(site);
+            } else {
                 unmeasured_ += accesses;
+            }
             if (units && target.owner == kOwnerUnknown) unresolved_ += accesses;
         }
     }
     accesses_ += measured;
     writer_->append(rows);
+    catalog_->reached(reached);
     return measured;
 }
 

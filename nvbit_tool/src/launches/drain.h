@@ -26,7 +26,7 @@ class Drain {
     // A site of the launch was dead, and an access from it has left the GPU.
     using OnContradiction = std::function<void(const Context&, const Flight&, uint32_t site)>;
 
-    Drain(TraceWriter* writer, const Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
+    Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
           OnContradiction on_contradiction);
     ~Drain() { stop(); }
 
@@ -75,7 +75,7 @@ class Drain {
     void flush_records(Context& context);
 
     TraceWriter* const writer_;
-    const Catalog* const catalog_;
+    Catalog* const catalog_;
     void (*const on_thread_)();
     const std::chrono::seconds patience_;
     const OnStall on_stall_;

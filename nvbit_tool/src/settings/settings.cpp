@@ -29,6 +29,12 @@ bool read_output(const Rule&, const std::string& value, Options* options) {
 }
 std::string show_output(const Rule&, const Options& options) { return options.output.empty() ? kDefaultFileName : options.output; }
 
+bool read_run(const Rule&, const std::string& value, Options* options) {
+    options->run = value;
+    return is_run_id(value);
+}
+std::string show_run(const Rule&, const Options& options) { return options.run; }
+
 bool check_nothing(const Rule&, const std::string&, Options*) { return true; }
 bool check_byte_size(const Rule&, const std::string& value, Options*) { return parse_byte_size(value).has_value(); }
 

@@ -11,6 +11,7 @@
 #include "probe/probe_abi.h"
 #include "settings/disassembly.h"
 #include "settings/rule.h"
+#include "settings/run_id.h"
 
 namespace snoopie {
 
@@ -31,7 +32,9 @@ struct Options {
     bool code_attribution = true;      // whether source lines are recorded
     bool code_context = true;          // whether launches, copies and objects have call stacks
     bool object_attribution = true;    // whether objects have them, and counts have objects
+    bool source = true;                // whether the text of files with remote lines is kept
     std::string output;                // a pattern; empty = the default
+    std::string run;                   // the run's id; empty = that of a launcher, or one of its own
     bool disassembly_cache = true;     //
     Probes probes = Probes::live;      //
     uint32_t packing = kMostPacked;    // at most so many accesses share an injected call
@@ -58,6 +61,8 @@ bool check_byte_size(const Rule& rule, const std::string& value, Options* option
 std::string show_kernels(const Rule& rule, const Options& options);
 std::string show_blocks(const Rule& rule, const Options& options);
 std::string show_output(const Rule& rule, const Options& options);
+bool read_run(const Rule& rule, const std::string& value, Options* options);
+std::string show_run(const Rule& rule, const Options& options);
 template <const char* const& Default>
 std::string show_default(const Rule&, const Options&) {
     return Default;
@@ -97,6 +102,9 @@ inline constexpr Setting kSettings[] = {
     {"CODE_ATTRIBUTION", "--no-lines", "code_attribution",
      "record the source line of each instruction",
      flag<&Options::code_attribution>()},
+    {"SOURCE", "--no-source", "source",
+     "keep the text of source files whose lines reach other memory, up to 1 MiB of a file and 32 MiB in all; needs source lines",
+     flag<&Options::source>()},
     {"CODE_CONTEXT", "--no-stacks", "code_context",
      "record C++ and Python (3.11 to 3.14) call stacks of launches, copies and allocations",
      flag<&Options::code_context>()},
@@ -107,6 +115,10 @@ inline constexpr Setting kSettings[] = {
      "where to write the trace; no file is overwritten: a name with %p that is taken gets -2, -3, … before its ending",
      text("a folder or a file name; %h stands for the host, %p for the process ID, %n for the program, %% for a percent sign",
           "([^%]|%[hpn%])*", read_output, show_output)},
+    {kRunVariable, "", "",
+     "a name for the run that the process belongs to; snoopie run gives all that it starts the same; else the launcher's job is the name (Open "
+     "MPI, PMIx, PALS, PMI, Slurm, torchrun)",
+     text("up to 100 letters, digits and ._@:+-", "[A-Za-z0-9._@:+-]{1,100}", read_run, show_run)},
     {"DISASSEMBLY_CACHE", "", "",
      "keep the disassembly of kernels for later runs",
      flag<&Options::disassembly_cache>()},

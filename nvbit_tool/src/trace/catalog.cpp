@@ -16,6 +16,9 @@ std::string identity(const FunctionDescription& function) {
 }  // namespace
 
 Catalog::Entry Catalog::add(const FunctionDescription& function) {
+    if (sources_)
+        for (const SiteDescription& site : function.sites)
+            for (const CodeLine& line : site.lines) sources_->seen(line.file);
     std::unique_lock lock(mutex_);
     const auto [slot, is_new] = functions_.try_emplace(identity(function));
     Entry& entry = slot->second;
@@ -47,6 +50,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
         out.line = line_id(site.lines);
         out.wire_unit = wire_unit(site.operation, site.width);
         writer_->append(out);
+        site_lines_.push_back(out.line);
         full_units_.push_back(static_cast<uint8_t>(snoopie::full_units(site_word(0, site.operation, site.width))));
         if (!site.measured) ++unmeasured_;
     }
@@ -58,10 +62,31 @@ uint32_t Catalog::line_id(const LineChain& chain) {
     for (auto line = chain.rbegin(); line != chain.rend(); ++line) {
         const auto [slot, is_new] =
             lines_.try_emplace({line->file, line->line, line->function, id}, static_cast<uint32_t>(lines_.size() + 1));
-        if (is_new) writer_->append(LineRow{slot->second, writer_->intern(line->file), line->line, writer_->intern(line->function), id});
+        if (is_new) {
+            writer_->append(LineRow{slot->second, writer_->intern(line->file), line->line, writer_->intern(line->function), id});
+            known_lines_.push_back({line->file, id});
+        }
         id = slot->second;
     }
     return id;
+}
+
+void Catalog::reached(const std::vector<uint32_t>& sites) {
+    if (!sources_) return;
+    std::vector<std::string> files;
+    {
+        std::unique_lock lock(mutex_);
+        for (const uint32_t site : sites) {
+            uint32_t id = site_lines_[site - 1];
+            while (id && !known_lines_[id - 1].reached) {
+                Line& line = known_lines_[id - 1];
+                line.reached = true;
+                files.push_back(line.file);
+                id = line.inlined_at;
+            }
+        }
+    }
+    for (const std::string& file : files) sources_->reached(file);
 }
 
 uint32_t Catalog::full_units(uint32_t site) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/owners.h"
+#include "trace/sources.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -43,7 +44,8 @@ struct FunctionDescription {
 
 class Catalog {
   public:
-    explicit Catalog(TraceWriter* writer) : writer_(writer) {}
+    // `sources`: keeps the text of the files that lines are in; null = nobody does.
+    explicit Catalog(TraceWriter* writer, Sources* sources = nullptr) : writer_(writer), sources_(sources) {}
 
     struct Entry {
         uint32_t function = 0;
@@ -53,18 +55,31 @@ class Catalog {
 
     Entry add(const FunctionDescription& function);
 
+    // Instructions that have reached other memory.
+    void reached(const std::vector<uint32_t>& sites);
+
     uint64_t unmeasured_sites() const;
     // full_units of a site's word; 0 of one that is not known.
     uint32_t full_units(uint32_t site) const;
 
   private:
+    // A line that was written.
+    struct Line {
+        std::string file;
+        uint32_t inlined_at = 0;
+        bool reached = false;
+    };
+
     uint32_t line_id(const LineChain& chain);
 
     TraceWriter* const writer_;
+    Sources* const sources_;
     mutable std::mutex mutex_;
     std::unordered_map<std::string, Entry> functions_;  // by mangled name and code
     std::map<std::tuple<std::string, uint32_t, std::string, uint32_t>, uint32_t> lines_;
-    std::vector<uint8_t> full_units_;  // of site 1, 2, …
+    std::vector<Line> known_lines_;     // 1, 2, …
+    std::vector<uint32_t> site_lines_;  // of site 1, 2, …
+    std::vector<uint8_t> full_units_;   // likewise
     uint64_t unmeasured_ = 0;
 };
 

@@ -280,6 +280,14 @@ constexpr int kFormatVersion = 4;
     C(time, u8, "ns", {}, "host time") \
     C(text, utf8, "", {}, "what a reader of this trace should know: a sentence and a remedy")
 
+#define SNOOPIE_SOURCES(C)                                                                                                     \
+    C(id, u4, "", role::id, "1, 2, 3, …")                                                                                      \
+    C(file, u4, "", role::row("strings"), "source file, as in `lines`")                                                        \
+    C(text, utf8, "", {}, "its text when code from it was first launched")                                                     \
+    C(same_as, u4, "", role::row_or_none("source_files"), "a file with the same text, which stands there; 0 = it stands here") \
+    C(bytes, u8, "bytes", {}, "size of the file; 0 if it was empty, or no text that could be read")                            \
+    C(kept, u1, "", role::flag, "1 if the text is in the trace; 0 if it could not be read, or is larger than what a trace keeps")
+
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
 
@@ -311,7 +319,8 @@ constexpr bool kRequired = true, kOptional = false;
     T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, kOptional, "driver calls that failed")                                            \
     T(calls, CallRow, SNOOPIE_CALLS, kOptional, "single driver calls, with CALLS=all")                                                  \
     T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, kOptional, "memory in use, as the driver reports it")                               \
-    T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")
+    T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")                                                       \
+    T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")
 
 enum class Table : uint32_t {
     header = 0,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
@@ -57,7 +58,7 @@ std::vector<std::string> read_command() {
 
 }  // namespace
 
-ProcessInfo this_process() {
+ProcessInfo this_process(const std::string& run) {
     ProcessInfo process;
     char buffer[4096];
     if (gethostname(buffer, sizeof buffer) == 0) process.host = buffer;
@@ -66,6 +67,8 @@ ProcessInfo this_process() {
     process.program = program_invocation_short_name;
     process.command = read_command();
     process.start_ns = now_ns();
+    process.run =
+        find_run(run, getenv, process.host + "-" + std::to_string(process.pid) + "-" + std::to_string(process.start_ns / 1000000000));
     for (char** variable = environ; *variable; ++variable) {
         const std::string text = *variable;
         const size_t equals = text.find('=');
@@ -103,6 +106,7 @@ std::string header_json(const ToolInfo& tool, const Options& options, const std:
     for (const std::string& word : process.command) json.value(word);
     json.end_array();
     json.member("directory", process.directory).member("start_ns", process.start_ns);
+    json.key("run").begin_object().member("id", process.run.id).member("of", kIdOfNames[static_cast<size_t>(process.run.of)]).end_object();
     for (const auto& [name, values] : {std::pair("environment", &process.environment), std::pair("ranks", &process.ranks)}) {
         json.key(name).begin_object();
         for (const auto& [variable, value] : *values) json.member(variable, value);

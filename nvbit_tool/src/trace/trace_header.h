@@ -36,6 +36,7 @@ struct ProcessInfo {
     std::vector<std::string> command;
     std::string directory;
     uint64_t start_ns = 0;
+    RunId run;
     std::map<std::string, std::string> environment;
     std::map<std::string, std::string> ranks;
 };
@@ -47,8 +48,8 @@ struct ToolInfo {
     std::string driver;  // that it runs on
 };
 
-// What this process is, from the operating system.
-ProcessInfo this_process();
+// What this process is, from the operating system. `run`: the id of its run, as it was named; "" = by nobody.
+ProcessInfo this_process(const std::string& run);
 
 std::string header_json(const ToolInfo& tool, const Options& options, const std::string& output, const ProcessInfo& process,
                         const std::vector<GpuInfo>& gpus, const std::vector<LinkInfo>& links);

@@ -25,7 +25,7 @@ int begin(const char* path) {
     OutputFile file{path, false};
     const int fd = create_output(&file, &why);
     if (fd < 0) return -1;
-    writer = std::make_unique<TraceWriter>(fd, header_json({}, Options{}, path, this_process(), {}, {}), TraceWriter::Settings{});
+    writer = std::make_unique<TraceWriter>(fd, header_json({}, Options{}, path, this_process(""), {}, {}), TraceWriter::Settings{});
     table = std::make_unique<StackTable>(writer.get(), nullptr, [](const std::string& text) { writer->append(NoticeRow{0, text}); });
     return 0;
 }

@@ -76,7 +76,7 @@ class Rule:
 
 
 _COLUMNS = "rule severity title file line kernel site issuer owner object process bytes share numbers threshold"
-COLUMNS = [*_COLUMNS.split(), "remedy", "estimated", "basis", "view", "query"]
+COLUMNS = [*_COLUMNS.split(), "remedy", "estimated", "basis", "view", "query", "code"]
 
 
 def table(found: Iterable[tuple[Rule, Finding]], estimated: bool) -> pd.DataFrame:
@@ -92,6 +92,7 @@ def table(found: Iterable[tuple[Rule, Finding]], estimated: bool) -> pd.DataFram
             "basis": rule.basis,
             "view": finding.evidence.view,
             "query": dict(finding.evidence.query),
+            "code": "",  # the rules know no text
         }
         for rule, finding in found
     ]

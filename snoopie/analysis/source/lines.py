@@ -92,6 +92,11 @@ def find_source(file: str, folders: Iterable[str | Path], mappings: Iterable[Map
 
 def read_source(path: Path) -> str:
     """The text of a file that `find_source` found. Raises UsageError where it cannot be read or is too large."""
+    return read_bytes(path).decode("utf-8", "replace")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The same, as it is stored."""
     try:
         # Not blocking: the file may have become a pipe since it was found.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
@@ -102,7 +107,7 @@ def read_source(path: Path) -> str:
         raise UsageError(f"{path} cannot be read ({error.strerror})", "name another source folder") from None
     if len(content) > MAX_SOURCE:
         raise UsageError(f"{path} is larger than {MAX_SOURCE >> 20} MiB", "name another source folder")
-    return content.decode("utf-8", "replace")
+    return content
 
 
 def _parts(file: str) -> list[str]:

@@ -18,7 +18,7 @@ from snoopie.importers.amounts import check_sums
 from snoopie.importers.nsys import calls, gpu_work, memory, stacks
 from snoopie.importers.nsys.database import ID_MASK, Database, Ints
 from snoopie.importers.nsys.report import Devices, Report, program, read_devices, read_report
-from snoopie.importers.output import trace_paths, write_all
+from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_nsys"]
@@ -105,6 +105,7 @@ def _write(
         "program": name,
         "command": [name] if name else [],
         "start_ns": start,
+        "run": run_of(database.path),
     }
     tool = {"version": snoopie.__version__, "imported_from": report.tool}
     head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,

@@ -11,7 +11,7 @@ import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.output import trace_paths, write_all
+from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
 from snoopie.importers.rocm.recording import Recording, agents, write_recording
 from snoopie.importers.text import TextFile
@@ -58,20 +58,27 @@ def _import(text: TextFile, output: Path, force: bool, progress: Progress, tool:
     def write(number: int, path: Path) -> None:
         recording = recordings[processes[number]]
         own = [*([text.cut] if text.cut else []), *_lacks(tool, recording, other)]
-        _write(path, processes[number], text.path.name, tool, recording, own)
+        _write(path, processes[number], text.path, tool, recording, own)
         notices.extend(sentence for sentence in own if sentence not in notices)
 
     write_all(paths, write, force=force, sources=[text.path])
     return Imported(paths, notices)
 
 
-def _write(path: Path, pid: int, name: str, tool: str, recording: Recording, notices: list[str]) -> None:
+def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, notices: list[str]) -> None:
     start, end = recording.range()
     head = header(
         tool={"version": snoopie.__version__, "imported_from": tool},
-        process={"host": "", "pid": pid, "program": "", "command": [], "start_ns": start},
+        process={
+            "host": "",
+            "pid": pid,
+            "program": "",
+            "command": [],
+            "start_ns": start,
+            "run": run_of(source),
+        },
         gpus=[{"uuid": f"rocm-{agent}", "name": f"agent {agent}"} for agent in agents(recording)],
-        settings={"imported from": name, "copy_times": "device"},
+        settings={"imported from": source.name, "copy_times": "device"},
     )
     with TraceWriter(path, head) as writer:
         totals = write_recording(writer, recording)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from snoopie.api.trace import Trace
-from snoopie.report.parts import Section
+from snoopie.report.parts import Folders, Section
 from snoopie.report.sections import about, calls, code, communication, findings, memory
 
 # Makes a section of a trace; the folders are those that hold the program's source.
-Maker = Callable[[Trace, Sequence[Path]], Section]
+Maker = Callable[[Trace, Folders], Section]
 
 ALL: tuple[Maker, ...] = (
     about.totals,

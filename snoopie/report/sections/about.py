@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from snoopie.api.trace import Trace
-from snoopie.report.parts import KeyNumbers, Part, Section, Sentences, Text, cut, table
+from snoopie.report.parts import Folders, KeyNumbers, Part, Section, Sentences, Text, cut, table
 from snoopie.words import columns, units
 from snoopie.words.remedies import in_shell_words
 
@@ -14,7 +11,7 @@ from snoopie.words.remedies import in_shell_words
 _MOST, _LONGEST = 40, 400
 
 
-def totals(trace: Trace, _: Sequence[Path]) -> Section:
+def totals(trace: Trace, _: Folders) -> Section:
     amounts = trace.summary()
     about = "≈ " if trace.estimated else ""
     numbers = [
@@ -40,7 +37,7 @@ def totals(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("totals", "What crossed between GPUs", parts)
 
 
-def losses(trace: Trace, _: Sequence[Path]) -> Section:
+def losses(trace: Trace, _: Folders) -> Section:
     sentences = [in_shell_words(sentence) for sentence in trace.losses()]
     shown = [cut(sentence, _LONGEST) for sentence in sentences[:_MOST]]
     if len(sentences) > _MOST:
@@ -54,7 +51,7 @@ def losses(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("lacks", "What this trace lacks", [Sentences(shown)])
 
 
-def machine(trace: Trace, _: Sequence[Path]) -> Section:
+def machine(trace: Trace, _: Folders) -> Section:
     processes = trace.processes.reset_index()
     ranks = [name for name in ("rank", "local_rank") if (processes[name] >= 0).any()]
     known = (processes["start_ns"] > 0) & (processes["end_ns"] > 0)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from snoopie.api.trace import Trace
-from snoopie.report.parts import Part, Section, table
+from snoopie.report.parts import Folders, Part, Section, table
 
 
-def calls(trace: Trace, _: Sequence[Path]) -> Section:
+def calls(trace: Trace, _: Folders) -> Section:
     title = "Driver calls"
     by_call = trace.by_call()
     if by_call.empty:

@@ -1,4 +1,4 @@
-"""Kernels and source lines, with the text around the lines that moved most where its folder was named."""
+"""Kernels and source lines, with the text around the lines that moved most."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ from pathlib import Path
 import pandas as pd
 
 from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source import texts
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.figures.lines import NO_LINE
-from snoopie.report.parts import MOST_LETTERS, TRAFFIC, Listing, Part, Section, SourceLine, Text, cut, drawing, table
+from snoopie.report.parts import (
+    MOST_LETTERS,
+    TRAFFIC,
+    Folders,
+    Listing,
+    Part,
+    Section,
+    SourceLine,
+    Text,
+    cut,
+    drawing,
+    table,
+)
 from snoopie.words import units
 from snoopie.words.widths import PAGE
 
@@ -19,7 +32,7 @@ from snoopie.words.widths import PAGE
 _EXCERPTS, _AROUND = 12, 4
 
 
-def kernels(trace: Trace, _: Sequence[Path]) -> Section:
+def kernels(trace: Trace, _: Folders) -> Section:
     moved = trace.by_kernel()
     if moved.empty:
         return Section("kernels", "Kernels", absent="no kernel reached memory outside its GPU")
@@ -28,7 +41,7 @@ def kernels(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("kernels", "Kernels", [table(moved, ["kernel", "launches", *measured, *TRAFFIC], where=where)])
 
 
-def lines(trace: Trace, sources: Sequence[Path]) -> Section:
+def lines(trace: Trace, sources: Folders) -> Section:
     title = "Source lines"
     moved = trace.by_line()
     if moved.empty:
@@ -39,36 +52,47 @@ def lines(trace: Trace, sources: Sequence[Path]) -> Section:
             "The lines that moved most: bytes requested, within the wire bytes; beside them, the wire efficiency.",
         ),
     ]
-    parts += _excerpts(moved, sources)
+    if sources is not None:
+        parts += _excerpts(trace, moved, sources)
     named = [f"{file}:{line}" if line else NO_LINE for file, line in zip(moved["file"], moved["line"], strict=True)]
     shown = ["source", "kernel", *TRAFFIC]
     parts.append(table(moved.assign(source=named), shown, "By line", "snoopie stats --by line lists them all"))
     return Section("lines", title, parts)
 
 
-def _excerpts(moved: pd.DataFrame, sources: Sequence[Path]) -> list[Part]:
-    known = moved[moved["line"] > 0]
-    if not sources or known.empty:
-        return []
+def _excerpts(trace: Trace, moved: pd.DataFrame, sources: Sequence[Path]) -> list[Part]:
     parts: list[Part] = []
-    missing = []
+    found, missing = [], []
+    known = moved[moved["line"] > 0]
     for file, own in known.head(_EXCERPTS).groupby("file", sort=False):
-        text = _text(str(file), sources)
+        recorded = trace.source(str(file))
+        text = _found(str(file), sources) if recorded is None else texts.split(recorded)
+        name = cut(Path(str(file)).name)
         if text is None:
-            missing.append(cut(Path(str(file)).name))
+            missing.append(name)
         elif listing := _listing(str(file), text, own, known[known["file"] == file]):
             parts.append(listing)
-    if missing:
-        parts.append(Text(f"Not in the source folders that were named: {', '.join(missing)}."))
+            found += [name] if recorded is None else []
+    if found:
+        parts.append(
+            Text(f"Not recorded with the trace, but from the source folders that were named: {_names(found)}.")
+        )
+    if missing and (parts or sources):
+        where = "in the trace, nor in the source folders that were named" if sources else "in the trace"
+        parts.append(Text(f"Not {where}: {_names(missing)}."))
     return parts
 
 
-def _text(file: str, sources: Sequence[Path]) -> list[str] | None:
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _found(file: str, sources: Sequence[Path]) -> list[str] | None:
     path = _lines.find_source(file, sources)
     if path is None:
         return None
     try:
-        return _lines.read_source(path).splitlines()
+        return texts.split(_lines.read_source(path))
     except SnoopieError:
         return None
 

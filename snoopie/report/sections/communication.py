@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from snoopie.api.trace import Trace
-from snoopie.report.parts import TRAFFIC, Part, Section, drawing, table
+from snoopie.report.parts import TRAFFIC, Folders, Part, Section, drawing, table
 from snoopie.words.widths import PAGE
 
 _WIDTH = 4.8  # inches
 
 
-def pairs(trace: Trace, _: Sequence[Path]) -> Section:
+def pairs(trace: Trace, _: Folders) -> Section:
     title = "Who reached whom"
     moved = trace.by_pair()
     if moved.empty:
@@ -32,7 +29,7 @@ def pairs(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("pairs", title, parts)
 
 
-def timeline(trace: Trace, _: Sequence[Path]) -> Section:
+def timeline(trace: Trace, _: Folders) -> Section:
     title = "Over time"
     if trace.traffic_over_time(1, initiated="both").empty:
         return Section("timeline", title, absent="no traffic has timestamps")
@@ -40,7 +37,7 @@ def timeline(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("timeline", title, [drawing(trace.plot_timeline(bins=300, width=PAGE), caption)])
 
 
-def collectives(trace: Trace, _: Sequence[Path]) -> Section:
+def collectives(trace: Trace, _: Folders) -> Section:
     title = "Collectives"
     if trace.collectives.empty:
         return Section("collectives", title, absent="no NCCL call was recorded")
@@ -50,7 +47,7 @@ def collectives(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("collectives", title, [table(trace.by_collective(), shown, caption, where)])
 
 
-def copies(trace: Trace, _: Sequence[Path]) -> Section:
+def copies(trace: Trace, _: Folders) -> Section:
     title = "Copies by the host"
     if trace.copies.empty:
         return Section("copies", title, absent="no copy between GPUs, or between host and GPU, was recorded")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from snoopie.analysis.findings.numbers import said
 from snoopie.api.trace import Trace
-from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, FindingCard, Findings, Part, Section, Text, cut
+from snoopie.report.parts import MOST_LETTERS, MOST_ROWS, FindingCard, Findings, Folders, Part, Section, Text, cut
 from snoopie.words import units
 
 TITLE = "Findings"
 
 
-def findings(trace: Trace, _: Sequence[Path]) -> Section:
+def findings(trace: Trace, _: Folders) -> Section:
     found = trace.findings()
     if found.empty:
         return Section("findings", TITLE, [Text("No findings: no rule found expensive traffic.")])

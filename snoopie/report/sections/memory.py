@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pandas as pd
 
 from snoopie.analysis.memory import usage as _usage
 from snoopie.api.trace import Trace
 from snoopie.figures import memory as chart
-from snoopie.report.parts import Part, Section, Text, drawing, table
+from snoopie.report.parts import Folders, Part, Section, Text, drawing, table
 from snoopie.words import units
 from snoopie.words.widths import PAGE
 
@@ -19,7 +16,7 @@ _CHARTS, _MOMENTS = 6, 500
 _PEAKS = 8
 
 
-def objects(trace: Trace, _: Sequence[Path]) -> Section:
+def objects(trace: Trace, _: Folders) -> Section:
     title = "Objects"
     touched = trace.by_object()
     touched = touched[(touched[["bytes", "accesses", "copied_in", "copied_out"]] > 0).any(axis=1)]
@@ -38,7 +35,7 @@ def objects(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("objects", title, parts)
 
 
-def usage(trace: Trace, _: Sequence[Path]) -> Section:
+def usage(trace: Trace, _: Folders) -> Section:
     title = "Memory over time"
     used = trace.memory_usage()
     charts = chart.panels(used, trace.memory_agreement(), trace.processes)
@@ -67,7 +64,7 @@ def usage(trace: Trace, _: Sequence[Path]) -> Section:
     return Section("memory", title, parts)
 
 
-def leaks(trace: Trace, _: Sequence[Path]) -> Section:
+def leaks(trace: Trace, _: Folders) -> Section:
     title = "Never freed"
     kept = trace.leaks()
     # What lives until the program's end by design is no leak.

@@ -246,7 +246,7 @@ def test_stats_of_chosen_kernels(ring_path: Path, capsys: pytest.CaptureFixture[
 
 def test_stats_of_no_traffic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = TraceBuilder(2).write(tmp_path / "quiet.zst")
-    assert run(capsys, "stats", path)[1] == "no access to another GPU's memory was measured\n"
+    assert run(capsys, "stats", path)[1] == "no access by a kernel to another GPU's memory was measured\n"
 
 
 def test_stats_of_a_folder_sums_processes(two_process_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from snoopie import cli
 from snoopie.cli import places, settings, tool
 from snoopie.errors import SnoopieError
 from tests.support import ring
-from tests.support.encoder import TraceBuilder
+from tests.support.encoder import HOST, TraceBuilder
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 300  # seconds, for a machine that is busy with something else
@@ -117,15 +117,15 @@ def test_output_and_status_pass_through_and_the_summary_goes_to_stderr(bench: Be
     done = bench.run("--", app, "-s", "--", "x y", input="input")
     assert done.returncode == 7
     assert done.stdout == "input ['-s', '--', 'x y']\n"
-    (written,) = bench.work.glob("snoopie-app.*.zst")
+    (written,) = bench.work.glob("snoopie-app-*/snoopie-app.*.zst")
     lines = done.stderr.splitlines()
-    assert lines[0] == f"snoopie: wrote {written.name}"
+    assert lines[0] == f"snoopie: wrote {written.relative_to(bench.work)}"
     assert re.split("  +", lines[1]) == [
         "Issuer", "Owner", "Accesses", "Bytes", "Share", "Wire bytes", "Wire efficiency",
     ]  # fmt: skip
     assert lines[2].split() == ["GPU", "3", "GPU", "0", "64", "14.1", "KiB", "26.9", "%", "25", "KiB", "56.2", "%"]
     assert "224 accesses, 52.2 KiB, at most 99 KiB on the wire" in done.stderr
-    assert lines[-1] == f"Next: snoopie view {written.name}"
+    assert lines[-1] == f"Next: snoopie view {written.parent.name}"
     assert "\033" not in done.stderr
 
 
@@ -188,7 +188,7 @@ def test_the_options_that_scripts_use(bench: Bench) -> None:
 
 
 def test_it_sets_nothing_that_was_not_chosen(bench: Bench) -> None:
-    variables = [name for name in settings.BY_VARIABLE if name != "SNOOPIE_OUTPUT"]
+    variables = [name for name in settings.BY_VARIABLE if name not in ("SNOOPIE_OUTPUT", "SNOOPIE_RUN")]
     app = bench.app(f"print([name for name in {variables} if name in os.environ])")
     assert bench.run("--", app).stdout == "[]\n"
 
@@ -219,16 +219,45 @@ def test_many_traces_are_named_by_their_folder(bench: Bench, tmp_path: Path) -> 
 
 def test_traces_that_were_there_before_are_not_this_runs(bench: Bench, trace: str) -> None:
     ring.write_ring(bench.work, name="snoopie-app.1.zst")
-    done = bench.run("--", bench.app(f"write_trace({trace}, 2)"))
+    done = bench.run("-o", ".", "--", bench.app(f"write_trace({trace}, 2)"))
     assert done.stderr.splitlines()[0] == "snoopie: wrote snoopie-app.2.zst"
+
+
+def test_each_run_has_an_id_and_a_folder_of_that_name(bench: Bench, trace: str) -> None:
+    app = bench.app(f"print(os.environ['SNOOPIE_RUN']); write_trace({trace}, 2)")
+    ids = [bench.run("--", app).stdout.strip() for _ in range(2)]
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", run) for run in ids) and ids[0] != ids[1]
+    assert all((bench.work / f"snoopie-app-{run}" / "snoopie-app.2.zst").is_file() for run in ids)
+
+
+@pytest.mark.parametrize(
+    ("variables", "run"),
+    [
+        ({"SNOOPIE_RUN": "mine", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0"}, "mine"),
+        ({"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0"}, "slurm-77.0"),
+        ({"OMPI_MCA_ess_base_jobid": "123", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0"}, "openmpi-123"),
+        ({"TORCHELASTIC_RUN_ID": "a b"}, "torchrun-a_b"),
+    ],
+)
+def test_a_run_that_has_a_name_keeps_it(bench: Bench, trace: str, variables: dict[str, str], run: str) -> None:
+    app = bench.app(f"print(os.environ.get('SNOOPIE_RUN', '')); write_trace({trace}, 2)")
+    bench.environment |= variables
+    assert bench.run("--", app).stdout.strip() == variables.get("SNOOPIE_RUN", "")
+    assert (bench.work / f"snoopie-app-{run}" / "snoopie-app.2.zst").is_file()
+
+
+def test_the_script_of_a_slurm_job_starts_many_runs(bench: Bench) -> None:
+    bench.environment |= {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "4294967291"}
+    app = bench.app("print(os.environ['SNOOPIE_RUN'])")
+    assert re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}\n", bench.run("--", app).stdout)
 
 
 def test_a_folder_with_odd_characters(bench: Bench, trace: str) -> None:
     bench.work = bench.folder / "100%p [a] *"
     bench.work.mkdir()
     done = bench.run("--", bench.app(f"write_trace({trace}, 2)"))
-    assert (bench.work / "snoopie-app.2.zst").is_file()
-    assert done.stderr.splitlines()[0] == "snoopie: wrote snoopie-app.2.zst"
+    (written,) = bench.work.glob("snoopie-app-*/snoopie-app.2.zst")
+    assert done.stderr.splitlines()[0] == f"snoopie: wrote {written.relative_to(bench.work)}"
 
 
 def test_a_program_that_writes_no_trace(bench: Bench) -> None:
@@ -236,6 +265,7 @@ def test_a_program_that_writes_no_trace(bench: Bench) -> None:
     assert done.returncode == 3
     assert done.stderr.startswith("snoopie: no trace was written: ")
     assert len(done.stderr.splitlines()) == 1
+    assert [path.name for path in bench.work.iterdir()] == ["app"]
 
 
 def test_an_empty_trace_is_no_traceback(bench: Bench, tmp_path: Path) -> None:
@@ -249,7 +279,7 @@ def test_an_empty_trace_is_no_traceback(bench: Bench, tmp_path: Path) -> None:
 def test_nothing_remote_is_said_so(bench: Bench, tmp_path: Path) -> None:
     content = TraceBuilder(2).write(tmp_path / "quiet")
     done = bench.run("--", bench.app(f"write_trace({str(content)!r}, 2)"))
-    assert "no access to another GPU's memory was measured" in done.stderr
+    assert "no access by a kernel to another GPU's memory was measured" in done.stderr
 
 
 def test_a_killed_program(bench: Bench, tmp_path: Path) -> None:
@@ -260,7 +290,19 @@ def test_a_killed_program(bench: Bench, tmp_path: Path) -> None:
     assert lines[0] == "snoopie: ./app was ended by SIGKILL"
     assert "224 accesses" in done.stderr
     assert any("incomplete" in line for line in lines)
-    assert lines[-1] == "Next: snoopie view --allow-truncated snoopie-app.2.zst"
+    assert lines[-1].startswith("Next: snoopie view --allow-truncated snoopie-app-")
+
+
+def test_what_the_host_copied_between_gpus_is_said(bench: Bench, tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for _ in range(3):
+        builder.copy(0, 1, 1 << 20, gpu=0, call="cuMemcpyPeerAsync")
+    builder.copy(HOST, 1, 1 << 22, gpu=1)
+    done = bench.run("--", bench.app(f"write_trace({str(builder.write(tmp_path / 'copies'))!r}, 2)"))
+    text = done.stderr
+    assert "no access by a kernel to another GPU's memory was measured\n\nCopies between GPUs that the host" in text
+    assert re.search(r"GPU 0 +GPU 1 +linear +cuMemcpyPeerAsync +3 +3 MiB +100 %", text)
+    assert "\n3 copies, 3 MiB\n" in text and "cuMemcpyAsync" not in text
 
 
 # Written without print, which must not be entered again in the middle of itself.

@@ -42,7 +42,7 @@ def table() -> str:
         return f"| {' | '.join(cells)} |\n"
 
     rows = [
-        (f"`{one.variable}`", option(one), plain(one.meaning), allowed(one), f"`{one.default}`")
+        (f"`{one.variable}`", option(one), plain(one.meaning), allowed(one), f"`{one.default}`" if one.default else "")
         for one in settings.SETTINGS
     ]
     headings = ("variable", "option of `snoopie run`", "meaning", "allowed", "default")

@@ -59,7 +59,7 @@ def trace(tmp_path: Path) -> snoopie.Trace:
     more.copy(254, 1, 2**54 + 1, gpu=1, stream=2**64 - 1)
     more.function("k<\"a\", 'b'>(int,\n  float) → é")
     more.write(folder / "ring.zst")
-    return snoopie.load(folder)
+    return snoopie.load(folder, all_runs=True)
 
 
 def test_every_table_comes_back(trace: snoopie.Trace, tmp_path: Path) -> None:

@@ -108,12 +108,28 @@ def test_a_report_of_copies_and_collectives(mixed_folder: Path) -> None:
     assert any("snoopie info names them" in text for text in read.texts)
 
 
-def test_source_is_quoted_only_from_named_folders(ring_path: Path, tmp_path: Path) -> None:
+def test_source_is_quoted_from_the_trace_and_else_only_from_named_folders(ring_path: Path, tmp_path: Path) -> None:
     trace = snoopie.load(ring_path)
     ring.write_sources(ring_path.parent)
     assert "threadIdx" not in page.render(trace)
     (tmp_path / "other").mkdir()
-    assert "Not in the source folders that were named: ring.cu, shift.h." in page.render(trace, [tmp_path / "other"])
+    lacking = "Not in the trace, nor in the source folders that were named: ring.cu, shift.h."
+    assert lacking in page.render(trace, [tmp_path / "other"])
+    from_folders = "Not recorded with the trace, but from the source folders that were named: ring.cu, shift.h."
+    assert from_folders in page.render(trace, [ring_path.parent])
+
+    builder = ring.ring_builder()
+    (file,) = {line["file"] for line in builder.rows["lines"] if line["line"] == 6}
+    recorded = "\n".join(f"// recorded {number} <b>" for number in range(1, 30))
+    builder.add("source_files", file=file, text=recorded, bytes=len(recorded), kept=1)
+    trace = snoopie.load(builder.write(tmp_path / "with.zst"))
+    with_folder = page.render(trace, [ring_path.parent])
+    assert "// recorded 6 &lt;b&gt;" in with_folder
+    assert "but from the source folders that were named: shift.h." in with_folder
+    alone = page.render(trace)
+    assert "// recorded 6 &lt;b&gt;" in alone
+    assert "Not in the trace: shift.h." in alone
+    assert "// recorded" not in page.render(trace, None)
 
 
 def test_memory_and_calls(tmp_path: Path) -> None:

@@ -178,6 +178,52 @@ def test_traffic_beyond_the_end_of_the_file(monkeypatch: pytest.MonkeyPatch, tmp
     assert sent(app, "listing")["total"] == listing.MOST
 
 
+def with_text(folder: Path, text: str, **row: int) -> Path:
+    """A trace of one store in k.cu, which holds the text of this file."""
+    trace = TraceBuilder(2)
+    function = trace.function("k()")
+    site = trace.site(function, "STG.E", "store", 4, line=trace.line("/home/u/k.cu", 1))
+    trace.count(trace.launch(function, 0), site, 1, 1, 32, 4)
+    trace.add(
+        "source_files", **{"file": trace.string("/home/u/k.cu"), "text": text, "bytes": len(text), "kept": 1} | row
+    )
+    return trace.write(folder / "t.zst")
+
+
+RECORDED = "int then;\r\n\tint too;\n"
+
+
+@pytest.mark.parametrize("here", [None, RECORDED, "int now;\n"])
+def test_the_text_of_the_trace_goes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, here: str | None) -> None:
+    path = with_text(tmp_path, RECORDED)
+    if here is not None:
+        (tmp_path / "k.cu").write_bytes(here.encode())
+    app = view(monkeypatch, "source", path)
+    assert text(sent(app, "listing")["lines"]) == ["int then;", "    int too;"]
+    assert "Text recorded with the trace" in captions(app)
+    other = theme.plain(f"{tmp_path / 'k.cu'} is a different version.")
+    assert (other in captions(app)) == (here is not None and here != RECORDED)
+    assert "different version" not in captions(app).replace(other, "")
+    assert not said(app)
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(("size", "why"), [(0, "it was gone when"), (5 << 20, "it was larger than what a trace keeps")])
+def test_a_text_that_the_trace_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: int, why: str, there: bool
+) -> None:
+    path = with_text(tmp_path, "", bytes=size, kept=0)
+    if there:
+        (tmp_path / "k.cu").write_text("int now;\n")
+    app = view(monkeypatch, "source", path)
+    assert not app.exception
+    if there:
+        assert text(sent(app, "listing")["lines"]) == ["int now;"]
+        assert theme.plain(f"Text from {tmp_path / 'k.cu'}; {why}") in captions(app)
+    else:
+        assert why in said(app)
+
+
 def test_thousands_of_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trace = TraceBuilder(2)
     function = trace.function("k()")

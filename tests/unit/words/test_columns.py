@@ -42,7 +42,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def trace(sources: list[Path]) -> snoopie.Trace:
-    return snoopie.load(sources)
+    return snoopie.load(sources, all_runs=True)
 
 
 def analyses(trace: snoopie.Trace) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -146,10 +146,14 @@ COMMANDS = [
 def test_the_command_line(command: list[str], sources: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr(output, "heading", lambda name: shown.append(name) or columns.heading(name))
-    assert main([*command, *map(str, sources)]) == 0
+    assert main([*command, "--all-runs", *map(str, sources)]) == 0
     assert shown
     # Settings are named by the collector, which a trace's header repeats.
-    settings = {name for own in snoopie.load(sources).settings for name in own} if command == ["info"] else set()
+    settings = (
+        {name for own in snoopie.load(sources, all_runs=True).settings for name in own}
+        if command == ["info"]
+        else set()
+    )
     assert set(shown) - settings <= set(COLUMNS)
 
 
@@ -166,7 +170,7 @@ def rows_of(told: Any) -> Iterator[dict[str, Any]]:
     "command", [[*words, "--json"] for words in COMMANDS[1:]] + [["findings", "--json"]], ids=" ".join
 )
 def test_json_of_the_command_line(command: list[str], sources: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*command, *map(str, sources)]) == 0
+    assert main([*command, "--all-runs", *map(str, sources)]) == 0
     rows = list(rows_of(json.loads(capsys.readouterr().out)))
     assert rows or command[0] == "findings"
     assert {name for row in rows for name in row} - {"rows"} <= set(COLUMNS)
@@ -182,7 +186,7 @@ def test_the_app(name: str, sources: list[Path], monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(tables, "AgGrid", drawn)
     with_other = [f"--compare={sources[2]}"] if name == "compare" else []
-    app = view(monkeypatch, name, *with_other, *sources)
+    app = view(monkeypatch, name, "--all-runs", *with_other, *sources)
     assert not app.exception
     assert grids or name in ("source", "compare", "communication")
     for rows, options in grids:

@@ -62,7 +62,8 @@ def test_matrices_are_over_the_places_of_both(changed: snoopie.Comparison) -> No
 
 
 def test_places_that_are_no_gpus_come_last_as_ever(tmp_path: Path, later_path: Path) -> None:
-    both = snoopie.compare(mixed.write_mixed(tmp_path / "."), later_path)
+    (tmp_path / "mixed").mkdir()
+    both = snoopie.compare(mixed.write_mixed(tmp_path / "mixed"), later_path)
     kinds = [label.split()[0] for label in both.matrix().index]
     assert kinds == ["GPU"] * 5 + ["host", "unknown", "multicast", "multicast"]
 

@@ -395,7 +395,8 @@ def test_programs_that_do_nothing_wrong(tmp_path: Path, ring_path: Path, found: 
     assert found(balanced) == []
     assert found(App()) == []
     assert snoopie.load(ring_path).findings().empty
-    assert snoopie.load(mixed.write_mixed(tmp_path)).findings().empty
+    (tmp_path / "mixed").mkdir()
+    assert snoopie.load(mixed.write_mixed(tmp_path / "mixed")).findings().empty
 
 
 @pytest.mark.parametrize("name", ["ring-4gpu.zst", "jacobi-2gpu.zst", "jacobi-4gpu.zst", "allreduce-4gpu", "halo-4gpu"])

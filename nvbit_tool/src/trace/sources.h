@@ -1,0 +1,56 @@
+// The text of source files, for a reader who does not have them.
+//
+// A file is read when code that names it is first seen, because it may be a temporary one, of a compiler at run time, that is soon gone. It
+// is written when a line of it has reached other memory; until then its text waits in memory, and with it no more than `waiting` bytes of
+// texts: what comes beyond that is read when it is to be written, if it is still there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "trace/trace_writer.h"
+
+namespace snoopie {
+
+// Safe to call from any thread.
+class Sources {
+  public:
+    struct Limits {
+        size_t file = 1 << 20;      // bytes of a text that is kept
+        size_t waiting = 32 << 20;  // of all that wait
+        size_t written = 32 << 20;  // of all in the trace
+    };
+
+    explicit Sources(TraceWriter* writer) : Sources(writer, Limits()) {}
+    Sources(TraceWriter* writer, Limits limits) : writer_(writer), limits_(limits) {}
+
+    // Code names the file.
+    void seen(const std::string& file);
+    // A line of it, which was seen, has reached other memory.
+    void reached(const std::string& file);
+
+  private:
+    struct Text {
+        std::optional<std::string> text;  // none if it was not read
+        uint64_t bytes = 0;               // of the file, 0 if it is no text that can be read
+        bool written = false;
+    };
+
+    Text read(const std::string& file) const;
+
+    TraceWriter* const writer_;
+    const Limits limits_;
+    std::mutex mutex_;
+    std::unordered_map<std::string, Text> files_;
+    std::map<std::pair<size_t, size_t>, uint32_t> rows_;  // by hash and size of the text
+    uint32_t last_row_ = 0;
+    size_t waiting_ = 0;
+    size_t written_ = 0;
+};
+
+}  // namespace snoopie
