@@ -14,6 +14,7 @@ Pieces = Iterable[pd.DataFrame]
 Maker = Callable[[Trace], Pieces]
 
 TABLES: dict[str, Maker] = {
+    "runs": lambda trace: [trace.runs],
     "processes": lambda trace: [trace.processes],
     "gpus": lambda trace: [trace.gpus],
     "sets": lambda trace: [trace.sets],
@@ -21,6 +22,7 @@ TABLES: dict[str, Maker] = {
     "functions": lambda trace: [trace.functions],
     "lines": lambda trace: [trace.lines],
     "sites": lambda trace: [trace.sites],
+    "source_files": lambda trace: [trace.source_files],
     "modules": lambda trace: [trace.modules],
     "frames": lambda trace: [trace.frames],
     "symbols": lambda trace: [trace.symbols],

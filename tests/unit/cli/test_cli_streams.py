@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[3]
 HCC = "profile: copy; DeviceToDevice_async_fast; 13.1 us; 83831227978264; 83831227991384; #0.1.9; 4004 bytes;\n"
 # A command that writes to standard output; t.zst is a trace, of kernels with names that are not ASCII.
 WORDS = {
+    "build": ["build", "--help"],
+    "doctor": ["doctor", "--help"],
     "run": ["run", "--help"],
     "info": ["info", "t.zst"],
     "stats": ["stats", "t.zst"],
@@ -27,6 +29,7 @@ WORDS = {
     "memory": ["memory", "t.zst"],
     "summary": ["summary", "t.zst"],
     "diff": ["diff", "--by", "kernel", "t.zst", "ring.zst"],
+    "expect": ["expect", "t.zst", "accesses >= 0"],
     "view": ["view", "t.zst"],
     "report": ["report", "t.zst", "-o", "report.html"],
     "plot": ["plot", "--figure", "matrix", "t.zst", "-o", "x.svg"],
