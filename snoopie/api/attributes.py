@@ -62,7 +62,7 @@ class TraceAttributes(TraceCore):
 
     @table
     def runs(self) -> pd.DataFrame:
-        """run | id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was told
+        """run | run_id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was told
         to add them up"""
         return self._tables.runs
 

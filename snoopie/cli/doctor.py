@@ -1,7 +1,6 @@
 """snoopie doctor: what a run needs, and what this machine has of it."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,26 +23,24 @@ from snoopie.cli.checks import (
     surroundings,
 )
 from snoopie.cli.checks.row import Row, State, refusal, warning
+from snoopie.cli.formats import add_json, print_json
 from snoopie.cli.output import clean, is_terminal, print_next
 from snoopie.errors import SnoopieError
 
 DESCRIPTION = """Look at everything that a run needs, and say what to do about what is missing. Nothing is run on a GPU.
 The exit status is 1 if a run cannot work."""
-# Of what --json prints.
-VERSION = 1
 _COLOURS = {State.OK: "32", State.WARNING: "33", State.PROBLEM: "31"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON, for programs")
+    add_json(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     found = list(rows(os.environ))
     works = all(row.state is not State.PROBLEM for row in found)
     if arguments.json:
-        about = {"version": VERSION, "snoopie": snoopie.__version__, "works": works}
-        print(json.dumps(about | {"rows": [asdict(row) for row in found]}, ensure_ascii=False, indent=1))
+        print_json({"snoopie": snoopie.__version__, "works": works, "rows": [asdict(row) for row in found]})
         return 0 if works else 1
     _print(found)
     if works:

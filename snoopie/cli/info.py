@@ -78,8 +78,7 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
 
 
 def _runs(trace: Trace) -> pd.DataFrame:
-    table = trace.runs.copy()
-    table["run"], table["run_id"] = table.index, table["id"]
+    table = trace.runs.reset_index()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
     return table[["run", "run_id", "program", "processes", "hosts", "started"]]
 

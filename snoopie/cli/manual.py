@@ -55,7 +55,10 @@ def _head(name: str, summary: str, usage: str, description: str) -> Iterator[str
     yield ".SH NAME"
     yield f"{_text(name)} \\- {_text(summary)}"
     yield ".SH SYNOPSIS"
+    # A line of options cannot be stretched to the margin where the next word is long.
+    yield ".ad l"
     yield _text(usage)
+    yield ".ad b"
     yield ".SH DESCRIPTION"
     yield _text(" ".join(description.split()))
 

@@ -68,7 +68,7 @@ def table(runs: Sequence[Run], sources: Sequence[Process]) -> pd.DataFrame:
     hosts = [dict.fromkeys(sources[place].header.host for place in run.processes) for run in runs]
     return frame(
         {
-            "id": [run.id for run in runs],
+            "run_id": [run.id for run in runs],
             "program": [", ".join(run.programs) for run in runs],
             "processes": np.array([len(run.processes) for run in runs], np.int64),
             "hosts": [", ".join(host for host in of_run if host) for of_run in hosts],

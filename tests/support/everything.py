@@ -34,5 +34,7 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.add("call_errors", **called, code=719, name=trace.string("CUDA_ERROR_LAUNCH_FAILED"), calls=1)
     trace.add("calls", **called, start=START_NS + 1, end=START_NS + 2, code=719)
     trace.memory_use(0, 3, 1 << 40, own=1 << 39)
+    text = '// "quoted"\nput<<<4, 128>>>(a, b);\n'
+    trace.add("source_files", file=trace.string("/home/u/ring/main.cu"), text=text, bytes=len(text), kept=1)
     trace.notice('a note, with a comma and a "quote"')
     return trace

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from snoopie.analysis.expectations.verdict import Outcome
 from snoopie.cli import diff
 from snoopie.cli.calls import BY as CALLS_BY
+from snoopie.cli.checks.row import State
 from snoopie.cli.formats import VERSION
 from snoopie.cli.traffic import TABLES
 from snoopie.words.columns import COLUMNS, Kind
@@ -49,6 +50,10 @@ def schema() -> Schema:
             "snoopie diff", optional=("by", "value", "rows"),
             a={"$ref": "#/$defs/side"}, b={"$ref": "#/$defs/side"}, different=BOOLEAN, summary=ROWS,
             by=_one_of(diff.TABLES), value=_one_of(diff.VALUES), rows=ROWS, remarks=SENTENCES, exceeded=SENTENCES,
+        ),
+        "doctor": _object(
+            "snoopie doctor", snoopie=TEXT, works=BOOLEAN,
+            rows={"type": "array", "items": _part(name=TEXT, state=_one_of(State), found=TEXT, remedy=TEXT)},
         ),
         "expect": _object(
             "snoopie expect; docs/expect.md says what the outcomes mean",

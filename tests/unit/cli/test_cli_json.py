@@ -30,7 +30,6 @@ COMMANDS = {
     "memory": [["memory"], ["memory", "--watermark", "--total"], ["memory", "--leaks"]],
     "summary": [["summary"]],
     "expect": [["expect"]],
-    "doctor": [["doctor"]],
     "diff": [["diff"], *(["diff", "--by", by] for by in ("pair", "kernel", "line", "object"))],
 }
 SAMPLES = [path for path in sorted((ROOT / "sample_traces").iterdir()) if path.suffix == ".zst" or path.is_dir()]
@@ -65,7 +64,7 @@ def test_the_document_is_the_schema() -> None:
 def test_every_command_with_json_is_tried() -> None:
     _, commands = described(cli.COMMANDS)
     with_json = {each.name for each in commands if any("--json" in option.names for option in each.options)}
-    assert with_json == set(COMMANDS)
+    assert with_json == {*COMMANDS, "doctor"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -86,6 +85,13 @@ def test_what_is_printed_is_what_the_schema_says(
             filled |= {member for member, value in told.items() if value not in ([], {}, "", None)}
     # Each member had something to be checked in one of them; no limit was set.
     assert filled >= set(schema()["$defs"][name]["properties"]) - {"exceeded", "nvidia_smi"}
+
+
+def test_what_doctor_finds_is_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "doctor", "--json")
+    told = json.loads(out)
+    assert told["rows"]
+    validator("doctor").validate(told)
 
 
 def test_what_is_watched_is_what_the_schema_says(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

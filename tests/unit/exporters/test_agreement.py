@@ -36,7 +36,7 @@ def trace(tmp_path: Path) -> snoopie.Trace:
     there.mkdir()
     mixed.write_mixed(there)
     everything.everything_builder().write(there / "every.zst")
-    return snoopie.load(there)
+    return snoopie.load(there, all_runs=True)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_one_table(trace: snoopie.Trace, tables: dict[str, pd.DataFrame], tmp_pa
     folder.export_table(trace, "stacks", tmp_path / "x.parquet", "parquet")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "x.parquet"), tables["stacks"])
     assert sqlite.export(trace, tmp_path / "x.sqlite", table="stacks") == {"stacks": len(tables["stacks"])}
-    with pytest.raises(UsageError, match="there is no table stack; choose one of processes, "):
+    with pytest.raises(UsageError, match="there is no table stack; choose one of runs, "):
         folder.export_table(trace, "stack", tmp_path / "y.csv", "csv")
 
 

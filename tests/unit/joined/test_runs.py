@@ -52,7 +52,7 @@ def test_a_jobs_name_comes_again(tmp_path: Path) -> None:
         write(tmp_path, pid, start, start + 10, named("openmpi-7", "job"), host=f"node{pid}")
     write(tmp_path, 6, 0, 40, named("openmpi-8", "job"))
     assert runs(tmp_path) == [[1, 2, 3], [6], [4, 5]]
-    ids = snoopie.load(tmp_path, all_runs=True).runs["id"].tolist()
+    ids = snoopie.load(tmp_path, all_runs=True).runs["run_id"].tolist()
     assert ids == [
         "openmpi-7@20260921-141320", "openmpi-8@20260921-141320", "openmpi-7@20260921-141350",
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_trace_of_several_runs_says_so(tmp_path: Path) -> None:
     write(tmp_path, 3, 21, 31, named("second"), host="node2")
     trace = snoopie.load(tmp_path, all_runs=True)
     assert repr(trace).startswith("<Trace of 3 processes of 2 runs: ")
-    assert trace.runs[["id", "program", "processes", "hosts"]].to_numpy().tolist() == [
+    assert trace.runs[["run_id", "program", "processes", "hosts"]].to_numpy().tolist() == [
         ["first", "ring", 1, "node1"],
         ["second", "ring", 2, "node1, node2"],
     ]
