@@ -62,8 +62,8 @@ class TraceAttributes(TraceCore):
 
     @table
     def runs(self) -> pd.DataFrame:
-        """run | run_id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was told
-        to add them up"""
+        """run | run_id program processes (how many) hosts start_ns end_ns label: more than one only where `load` was
+        told to add them up"""
         return self._tables.runs
 
     @table
