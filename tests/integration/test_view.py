@@ -1,0 +1,192 @@
+"""`snoopie view`: who gets into the app, and what is left of it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.support import ring
+from tests.support.viewing import PATIENCE, ROOT, Viewed, shown, viewing
+
+# One of each kind that Streamlit serves.
+ENDPOINTS = [
+    ("GET", "/"),
+    ("GET", "/kernels"),
+    ("GET", "/index.html"),
+    ("GET", "/favicon.png"),
+    ("GET", "/static/media/none.woff2"),
+    ("GET", "/_stcore/health"),
+    ("HEAD", "/_stcore/health"),
+    ("GET", "/_stcore/host-config"),
+    ("GET", "/_stcore/metrics"),
+    ("GET", "/_stcore/agent/openapi.json"),
+    ("POST", "/_stcore/agent/interact"),
+    ("GET", "/_stcore/stream"),
+    ("GET", "/media/none.png"),
+    ("OPTIONS", "/_stcore/upload_file/a/b"),
+    ("PUT", "/_stcore/upload_file/a/b"),
+    ("DELETE", "/_stcore/upload_file/a/b"),
+    ("GET", "/component/st_aggrid.agGrid/index.html"),
+    ("GET", "/_stcore/bidi-components/none/index.js"),
+    ("GET", "/none"),
+    ("GET", "//evil.example/"),
+]
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewed]:
+    with viewing(ring.write_ring(tmp_path_factory.mktemp("ring"))) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+def test_nothing_is_answered_without_the_token(app: Viewed, method: str, path: str) -> None:
+    port = app.host.rpartition(":")[2]
+    wrong = "x" * len(app.token)
+    attempts: list[tuple[str, dict[str, str]]] = [
+        (path, {}),
+        (f"{path}?token={wrong}", {}),
+        (f"{path}?token=", {}),
+        (f"{path}?token=%ff%00", {}),
+        (path, {"Cookie": f"snoopie-{port}={wrong}"}),
+        (path, {"Cookie": f"snoopie-{port}="}),
+        (path, {"Cookie": f"snoopie-1={app.token}"}),
+        (path, {"Cookie": "\x01;=;" * 10}),
+        (path, {"X-Token": app.token, "Authorization": f"token {app.token}"}),
+    ]
+    for address, headers in attempts:
+        answer = app.ask(address, method, headers)
+        assert (address, headers, answer.status) == (address, headers, 403)
+        assert "snoopie view" in answer.body or method == "HEAD"
+        assert "Set-Cookie" not in answer.headers
+        assert app.token not in answer.body + str(answer.headers)
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS)
+def test_everything_is_answered_with_the_cookie(app: Viewed, method: str, path: str) -> None:
+    answer = app.ask(path, method, app.cookie)
+    # Streamlit refuses some of these itself, in its own words.
+    assert "snoopie view" not in answer.body and "own pages only" not in answer.body
+    assert answer.status in ({403, 404} if method in ("PUT", "DELETE", "POST") else {200, 204, 400, 404, 405})
+
+
+def test_the_token_is_changed_for_a_cookie(app: Viewed) -> None:
+    answer = app.ask(f"/compare?with=a%26b&token={app.token}&kernels=%F0%9F%90%B6")
+    assert (answer.status, answer.headers["location"]) == (303, "/compare?with=a%26b&kernels=%F0%9F%90%B6")
+    name, _, rest = answer.headers["set-cookie"].partition("=")
+    assert {name: f"{name}={rest.split(';')[0]}"} == {name: app.cookie["Cookie"]}
+    assert {"HttpOnly", "SameSite=lax", "Path=/"} <= {part.strip() for part in rest.split(";")}
+    assert answer.headers["cache-control"] == "no-store"
+    # Nowhere else, however it is asked for.
+    for path in ("//evil.example/", "/%5Cevil.example", "///evil.example", "/\t/evil.example"):
+        place = app.ask(f"{path.replace(chr(9), '%09')}?token={app.token}").headers["location"]
+        assert place.startswith("/") and not place.startswith(("//", "/\\"))
+
+
+def test_other_sites_get_nothing_to_know_or_to_embed(app: Viewed) -> None:
+    for headers in ({}, app.cookie):
+        answer = app.ask("/", headers=headers)
+        assert answer.headers["referrer-policy"] == "same-origin"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_a_session_wants_the_token_too(app: Viewed) -> None:
+    port = app.host.rpartition(":")[2]
+    for headers in ({}, {"Cookie": f"snoopie-{port}=wrong"}, {"Cookie": f"other={app.token}"}):
+        with pytest.raises(InvalidStatus) as refused, app.session(headers):
+            pass
+        assert refused.value.response.status_code == 403
+    with app.session() as connection:
+        assert "ring_put" in shown(connection, "kernels")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        # Another user's server on this machine: the same site, to which a browser gives the same cookies.
+        {"Origin": "http://127.0.0.1:9"},
+        # A name that its owner made lead here.
+        {"Host": "evil.example", "Origin": "http://evil.example"},
+        {"Host": "evil.example"},
+    ],
+)
+def test_other_pages_cannot_use_the_cookie_of_a_browser(app: Viewed, headers: dict[str, str]) -> None:
+    cookie = {"Cookie": app.cookie["Cookie"]}
+    assert app.ask("/", headers=cookie | headers).status == 403
+    assert app.ask(f"/?token={app.token}", headers=headers).status == 403
+    own = {"Origin": f"http://{app.host}"}
+    assert app.ask("/", headers=cookie | own).status == 200
+    # The client writes the host itself.
+    if "Host" not in headers:
+        with pytest.raises(InvalidStatus), app.session(cookie | headers):
+            pass
+    with app.session(cookie | own) as connection:
+        assert "ring_put" in shown(connection, "kernels")
+
+
+def test_only_this_user_learns_the_token(app: Viewed) -> None:
+    # Everybody on the machine may read the words of a command.
+    words = Path(f"/proc/{app.process.pid}/cmdline").read_text()
+    assert "serve.py" in words and app.token not in words
+    app.ask(f"/?token={app.token}")
+    app.ask(f"/?token={app.token}x")
+    assert app.said().count(app.token) == 1
+    assert len(app.token) >= 43  # 256 bits
+
+
+def test_the_first_free_port_is_taken_and_each_server_has_its_token(app: Viewed, tmp_path: Path) -> None:
+    with viewing(ring.write_ring(tmp_path)) as other:
+        assert other.host != app.host
+        assert other.token != app.token
+        assert other.ask("/", headers=other.cookie).status == 200
+        port = other.host.rpartition(":")[2]
+        assert other.ask("/", headers={"Cookie": f"snoopie-{port}={app.token}"}).status == 403
+
+
+def test_only_this_machine_can_reach_it(app: Viewed) -> None:
+    assert app.host.startswith("127.0.0.1:")
+    for other in ("127.0.0.2", "::1"):
+        family = socket.AF_INET6 if ":" in other else socket.AF_INET
+        with socket.socket(family) as client:
+            client.settimeout(PATIENCE)
+            assert client.connect_ex((other, int(app.host.rpartition(":")[2]))) != 0
+
+
+def test_what_is_opened_to_others_is_said(tmp_path: Path) -> None:
+    with viewing("--no-token", "--address", "127.0.0.3", ring.write_ring(tmp_path)) as app:
+        assert app.address.startswith("http://127.0.0.3:") and "token" not in app.address
+        assert app.ask("/").status == 200
+        with app.session({}) as connection:
+            assert "ring_put" in shown(connection, "kernels")
+        assert app.ask("/", headers={"Origin": "http://evil.example"}).status == 403
+        said = app.said()
+        assert "snoopie: open to other machines and whoever can reach it, without a token\n" in said
+
+
+def test_a_port_that_is_taken_is_an_error_in_one_line(app: Viewed, tmp_path: Path) -> None:
+    port = app.host.rpartition(":")[2]
+    command = [sys.executable, "-m", "snoopie.cli", "view", "--port", port, str(ring.write_ring(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
+    assert (done.returncode, done.stdout) == (1, "")
+    sentence = f"127.0.0.1:{port} cannot be served (Address already in use); name another --port"
+    assert done.stderr == f"snoopie: {sentence}\n"
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_ends_when_it_is_asked_to(tmp_path: Path, ended_by: signal.Signals) -> None:
+    with viewing(ring.write_ring(tmp_path)) as app, app.session() as connection:
+        shown(connection)
+        app.process.send_signal(ended_by)
+        assert app.process.wait(PATIENCE) in (0, -ended_by)
+        assert app.said().splitlines()[1:] == ["Ctrl-C ends it."]
