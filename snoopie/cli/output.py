@@ -12,6 +12,7 @@ import pandas as pd
 
 from snoopie.analysis import losses
 from snoopie.words.columns import Kind, heading, kind, say
+from snoopie.words.text import visible
 
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
@@ -20,7 +21,7 @@ _LEAST = 12
 
 def clean(text: object) -> str:
     """Text from a trace for a terminal: one line, without the control characters that could steer it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    return visible(str(text))
 
 
 def in_shell_words(text: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.support import ring
-from tests.support.viewing import PATIENCE, ROOT, Viewed, shown, viewing
+from tests.support.viewing import PATIENCE, ROOT, Viewed, serving, shown, viewing
 
 # One of each kind that Streamlit serves.
 ENDPOINTS = [
@@ -38,6 +38,14 @@ ENDPOINTS = [
     ("GET", "/none"),
     ("GET", "//evil.example/"),
 ]
+
+# What opens a WebSocket.
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "c25vb3BpZSBzbm9vcGllIA==",
+}
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +135,8 @@ def test_other_pages_cannot_use_the_cookie_of_a_browser(app: Viewed, headers: di
     assert app.ask(f"/?token={app.token}", headers=headers).status == 403
     own = {"Origin": f"http://{app.host}"}
     assert app.ask("/", headers=cookie | own).status == 200
-    # The client writes the host itself.
-    if "Host" not in headers:
-        with pytest.raises(InvalidStatus), app.session(cookie | headers):
-            pass
+    assert app.ask("/_stcore/stream", headers=cookie | UPGRADE | headers).status == 403
+    assert app.ask("/_stcore/stream", headers=cookie | UPGRADE | own).status == 101
     with app.session(cookie | own) as connection:
         assert "ring_put" in shown(connection, "kernels")
 
@@ -190,3 +196,35 @@ def test_the_server_ends_when_it_is_asked_to(tmp_path: Path, ended_by: signal.Si
         app.process.send_signal(ended_by)
         assert app.process.wait(PATIENCE) in (0, -ended_by)
         assert app.said().splitlines()[1:] == ["Ctrl-C ends it."]
+
+
+# streamlit run visualizer/app.py
+
+
+def test_streamlit_alone_serves_this_machine_and_its_own_pages(tmp_path: Path) -> None:
+    """By the settings that lie beside the app, whatever the user's are."""
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text(
+        '[server]\naddress = "0.0.0.0"\nenableCORS = false\nallowedHosts = []\n[browser]\ngatherUsageStats = true\n'
+    )
+    script = ROOT / "visualizer" / "app.py"
+    with serving("streamlit", "run", script, ring.write_ring(tmp_path), HOME=str(tmp_path)) as app:
+        assert app.host.startswith("127.0.0.1:")
+        with socket.socket() as client:
+            client.settimeout(PATIENCE)
+            assert client.connect_ex(("127.0.0.2", int(app.host.rpartition(":")[2]))) != 0
+        for headers in (
+            {"Origin": "http://evil.example"},
+            {"Host": "evil.example", "Origin": "http://evil.example"},
+            {"Host": "evil.example"},
+        ):
+            assert app.ask("/_stcore/stream", headers=UPGRADE | headers).status == 403
+            assert "Access-Control-Allow-Origin" not in app.ask("/_stcore/health", headers=headers).headers
+        assert app.ask("/_stcore/stream", headers=UPGRADE | {"Origin": f"http://{app.host}"}).status == 101
+        # Nothing tells the browser to tell Streamlit's makers.
+        with app.session({}) as connection:
+            drawn = shown(connection, "kernels")
+        assert "ring_put" in drawn and "config {" in drawn
+        assert "gather_usage_stats: true" not in drawn
+        # It changes what it holds only for pages that read its cookie.
+        assert app.ask("/_stcore/upload_file/a/b", "PUT").status == 403

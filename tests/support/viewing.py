@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,7 +85,14 @@ class Viewed:
 @contextmanager
 def viewing(*arguments: str | Path, **environment: str) -> Iterator[Viewed]:
     """`snoopie view` with these arguments, until the block ends."""
-    command = [sys.executable, "-m", "snoopie.cli", "view", *map(str, arguments)]
+    with serving("snoopie.cli", "view", *arguments, **environment) as app:
+        yield app
+
+
+@contextmanager
+def serving(module: str, *arguments: str | Path, **environment: str) -> Iterator[Viewed]:
+    """A module that serves the app, once it has printed where, until the block ends."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "STREAMLIT_SERVER_HEADLESS": "true", **environment}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=variables)
@@ -100,9 +108,8 @@ def viewing(*arguments: str | Path, **environment: str) -> Iterator[Viewed]:
 def _printed(app: Viewed) -> str:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and app.process.poll() is None:
-        lines = app.said().split("\n")
-        if len(lines) > 1:
-            return lines[0]
+        if found := re.search(r"(http://\S+)\n", app.said()):
+            return found[1]
         time.sleep(0.05)
     raise AssertionError(f"the app did not start:\n{app.said()}")
 

@@ -49,6 +49,7 @@ def main() -> None:
     app = st.App(APP, lifespan=invite, middleware=[Middleware(Guard, token=token, hosts=hosts)])
     options = {
         "server.address": own.address,
+        "server.allowedHosts": ["*"],  # the guard knows better
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": False,
         "logger.hideWelcomeMessage": True,
