@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
 from tests.support import ring
-from tests.support.viewing import PATIENCE, ROOT, Viewed, serving, shown, viewing
+from tests.support.encoder import TraceBuilder
+from tests.support.viewing import PATIENCE, ROOT, Viewed, alive, children, serving, shown, viewing
+
+_Seen = TypeVar("_Seen")
 
 # One of each kind that Streamlit serves.
 ENDPOINTS = [
@@ -198,17 +205,106 @@ def test_the_server_ends_when_it_is_asked_to(tmp_path: Path, ended_by: signal.Si
         assert app.said().splitlines()[1:] == ["Ctrl-C ends it."]
 
 
+def until(look: Callable[[], _Seen]) -> _Seen:
+    """What is seen, once it is there."""
+    end = time.monotonic() + PATIENCE
+    while not (seen := look()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+    return seen
+
+
+def settled(look: Callable[[], _Seen]) -> _Seen:
+    """What is seen, once four looks in a row see the same."""
+    seen = [look()]
+
+    def same() -> bool:
+        time.sleep(0.5)
+        seen.append(look())
+        return len(seen) > 3 and len(set(seen[-4:])) == 1
+
+    until(same)
+    return seen[-1]
+
+
+def write_large(folder: Path) -> Path:
+    """A trace of so many records that another process goes through them."""
+    trace = TraceBuilder(2)
+    function = trace.function("many(int*)")
+    site = trace.site(function, "STG.E", "store", 4, line=trace.line("/x/many.cu", 3))
+    launch = trace.launch(function, 0)
+    made = trace.allocation("device", 1 << 20, 1, 0, address=0x7F00_0000_0000)
+    assert made == 1
+    trace.count(launch, site, 1, 30_001, 32 * 30_001, 4 * 30_001)
+    for _ in range(30_001):
+        trace.record(launch, site, 1, 0x7F00_0000_0000, 4)
+    return trace.write(folder / "many.zst")
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_its_worker_ends_with_the_server(tmp_path: Path, ended_by: signal.Signals) -> None:
+    """Also while it is asked, and whether or not it answers."""
+    with viewing(write_large(tmp_path)) as app, app.session() as connection:
+        shown(connection)
+        worker = until(lambda: children(app.process.pid))[0]
+        os.kill(worker, signal.SIGSTOP)
+        app.process.send_signal(ended_by)
+        app.process.wait(PATIENCE)
+        os.kill(worker, signal.SIGCONT)
+        until(lambda: not alive(worker))
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_sessions_leave_nothing_behind(tmp_path: Path) -> None:
+    """No process, no descriptor, no thread, and no memory but what the first ones made room for."""
+    opened, at_once = 50, 5
+    # Streamlit keeps what was closed for two minutes, for a browser that comes back.
+    with viewing(ring.write_ring(tmp_path), settings="server.disconnectedSessionTTL = 1") as app:
+
+        def open_some(count: int) -> None:
+            for _ in range(count // at_once):
+                with ExitStack() as all_of_them:
+                    pages = [all_of_them.enter_context(app.session()) for _ in range(at_once)]
+                    for page in pages:
+                        assert "ring_put" in shown(page, "kernels")
+
+        def left() -> tuple[int, int, int]:
+            """Processes, descriptors, threads. Streamlit forgets and collects when somebody else comes."""
+            open_some(at_once)
+            process = Path(f"/proc/{app.process.pid}")
+            descriptors, threads = (len(list((process / name).iterdir())) for name in ("fd", "task"))
+            return len(children(app.process.pid)), descriptors, threads
+
+        open_some(2 * at_once)
+        before, memory = left(), resident(app.process.pid)
+        open_some(opened)
+        # Those that `left` itself opened may be kept yet; a session has three descriptors and a thread.
+        after = until(lambda: (now := left())[1] <= before[1] + 3 * at_once and now)
+        grown = resident(app.process.pid) - memory
+        print(f"{opened} sessions: processes, descriptors, threads {before} → {after}, {grown >> 10:+,} KiB")
+        assert after[0] == before[0] == 0
+        assert after[2] <= before[2] + at_once
+        assert grown < opened * (200 << 10)
+
+
 # streamlit run visualizer/app.py
 
 
 def test_streamlit_alone_serves_this_machine_and_its_own_pages(tmp_path: Path) -> None:
     """By the settings that lie beside the app, whatever the user's are."""
-    (tmp_path / ".streamlit").mkdir()
-    (tmp_path / ".streamlit" / "config.toml").write_text(
-        '[server]\naddress = "0.0.0.0"\nenableCORS = false\nallowedHosts = []\n[browser]\ngatherUsageStats = true\n'
-    )
+    settings = """
+        server.address = "0.0.0.0"
+        server.enableCORS = false
+        server.enableXsrfProtection = false
+        server.allowedHosts = []
+        browser.gatherUsageStats = true
+    """
     script = ROOT / "visualizer" / "app.py"
-    with serving("streamlit", "run", script, ring.write_ring(tmp_path), HOME=str(tmp_path)) as app:
+    with serving("streamlit", "run", script, ring.write_ring(tmp_path), settings=settings) as app:
         assert app.host.startswith("127.0.0.1:")
         with socket.socket() as client:
             client.settimeout(PATIENCE)

@@ -82,19 +82,45 @@ class Viewed:
         return self.output.read().decode(errors="replace")
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that run."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # After the name, which may hold anything: state, parent.
+            state, parent = status.read_text().rpartition(")")[2].split()[:2]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == pid and state != "Z":
+            found.append(int(status.parent.name))
+    return found
+
+
 @contextmanager
-def viewing(*arguments: str | Path, **environment: str) -> Iterator[Viewed]:
-    """`snoopie view` with these arguments, until the block ends."""
-    with serving("snoopie.cli", "view", *arguments, **environment) as app:
+def viewing(*arguments: str | Path, settings: str = "") -> Iterator[Viewed]:
+    """`snoopie view` with these arguments, for a user with these settings of Streamlit, until the block ends."""
+    with serving("snoopie.cli", "view", *arguments, settings=settings) as app:
         yield app
 
 
 @contextmanager
-def serving(module: str, *arguments: str | Path, **environment: str) -> Iterator[Viewed]:
+def serving(module: str, *arguments: str | Path, settings: str = "") -> Iterator[Viewed]:
     """A module that serves the app, once it has printed where, until the block ends."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "STREAMLIT_SERVER_HEADLESS": "true", **environment}
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as home:
+        (Path(home) / ".streamlit").mkdir()
+        (Path(home) / ".streamlit" / "config.toml").write_text(f"server.headless = true\n{settings}\n")
+        # Without a display there is no browser to open, in which no test would look.
+        variables = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        variables |= {"PYTHONPATH": str(ROOT), "HOME": home}
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=variables)
         app = Viewed(process, output, "")
         try:
