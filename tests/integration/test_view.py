@@ -159,7 +159,9 @@ def test_only_this_user_learns_the_token(app: Viewed) -> None:
 
 
 def test_the_first_free_port_is_taken_and_each_server_has_its_token(app: Viewed, tmp_path: Path) -> None:
-    with viewing(ring.write_ring(tmp_path)) as other:
+    trace = ring.write_ring(tmp_path)
+    with viewing(trace, "--compare", trace) as other:
+        assert "/compare?token=" in other.address
         assert other.host != app.host
         assert other.token != app.token
         assert other.ask("/", headers=other.cookie).status == 200
