@@ -105,6 +105,11 @@ def test_the_token_is_changed_for_a_cookie(app: Viewed) -> None:
         assert place.startswith("/") and not place.startswith(("//", "/\\"))
 
 
+def test_cookies_of_other_servers_do_not_matter(app: Viewed) -> None:
+    others = 'a={"b": [1, 2]}; =; c="; \x80'
+    assert app.ask("/", headers={"Cookie": f"{others}; {app.cookie['Cookie']}; d={others}"}).status == 200
+
+
 def test_other_sites_get_nothing_to_know_or_to_embed(app: Viewed) -> None:
     for headers in ({}, app.cookie):
         answer = app.ask("/", headers=headers)

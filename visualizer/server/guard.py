@@ -7,10 +7,10 @@ the same address without it, so that it stays out of bookmarks, of what is copie
 from __future__ import annotations
 
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -82,7 +82,9 @@ class Guard:
                     return _refuse(_NO_TOKEN)
                 rest = [(name, value) for name, value in words if name != KEY]
                 return self._welcome(host, scope["path"], rest)
-        return None if self._is_token(_cookie(headers, _name(host))) else _refuse(_NO_TOKEN)
+        # Whatever else of this machine set cookies, in whatever form.
+        cookies = cookie_parser("; ".join(headers.getlist("cookie")))
+        return None if self._is_token(cookies.get(_name(host), "")) else _refuse(_NO_TOKEN)
 
     def _is_own(self, host: str) -> bool:
         """Whether the browser knows the server by a name of its own: a foreign name that leads here is an attack."""
@@ -123,14 +125,6 @@ def _is_from(host: str, origin: str | None) -> bool:
 def _name(host: str) -> str:
     """The cookie's. A browser gives cookies to all ports of a host: each app on it, by whatever tunnel, has its own."""
     return f"snoopie-{_split(host)[1] or 80}"
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie("; ".join(headers.getlist("cookie"))).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
 
 
 def _with_headers(send: Send) -> Send:
