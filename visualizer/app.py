@@ -28,7 +28,8 @@ def _spare_what_stays() -> None:
 
 
 _spare_what_stays()
-st.set_page_config(page_title="Snoopie", page_icon=":material/hub:", layout="wide")
+# The icon is a file of ours: Streamlit's own, as an icon of a page, come from their maker's server.
+st.set_page_config(page_title="Snoopie", page_icon=Path(__file__).parent / "look" / "icon.svg", layout="wide")
 theme.use_the_space()
 
 if state.is_open():

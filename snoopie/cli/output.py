@@ -15,6 +15,7 @@ from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
+from snoopie.words.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ _LEAST = 12
 
 def clean(text: object) -> str:
     """Text from a trace for a terminal: one line, without the control characters that could steer it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    return visible(str(text))
 
 
 def in_shell_words(text: str) -> str:

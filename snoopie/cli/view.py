@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import snoopie
 from snoopie.cli.arguments import add_traces, again
-from snoopie.cli.output import shell_words
 from snoopie.errors import SnoopieError
 from snoopie.extras import APP, need
 
 if TYPE_CHECKING:
     from snoopie.analysis.source.lines import Mapping
 
-DESCRIPTION = "Open traces in the app, in a web browser on this machine. Ctrl-C ends it."
-DEFAULT_PORT = 8501
-# The app answers this machine only: a trace names files and commands of its user, and a cluster's nodes are shared.
-ADDRESS = "localhost"
+DESCRIPTION = """Open traces in the app, in a web browser. Prints the app's address with a token, without which nobody
+gets in. Ctrl-C ends it."""
+# The app answers this machine only: a trace names files and commands of its user, and a cluster's nodes are shared. By
+# number: another user may listen where else "localhost" leads, to be told the token.
+ADDRESS = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", metavar="B", action="append", default=[],
         help="trace, or folder with traces, to compare with; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--port", type=_port, default=DEFAULT_PORT, help=f"port of the app (default: {DEFAULT_PORT})")
+    parser.add_argument("--port", type=_port, help="port of the app (default: the first free one from 8501 on)")
+    parser.add_argument(
+        "--address", default=ADDRESS,
+        help=f"where the app listens (default: {ADDRESS}, for this machine alone; 0.0.0.0: for every machine)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-token",
+        action="store_true",
+        help="let in everybody who can reach the address, as all users of this machine",
+    )
 
 
 def _port(text: str) -> int:
@@ -79,14 +88,16 @@ def find_app() -> Path:
 def command(arguments: argparse.Namespace) -> list[str]:
     """The command that opens the app."""
     need("app", "the app", *APP)
-    streamlit = [sys.executable, "-m", "streamlit", "run", str(find_app())]
-    streamlit += [f"--server.address={ADDRESS}", f"--server.port={arguments.port}"]
-    streamlit += ["--server.showEmailPrompt=false", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
+    server = [sys.executable, str(find_app().parent / "server" / "serve.py")]
+    server += [f"--address={ADDRESS if arguments.address == 'localhost' else arguments.address}"]
+    server += [f"--port={arguments.port}"] if arguments.port else []
+    server += ["--no-token"] if arguments.no_token else []
+    server += ["--page=compare"] if arguments.compare else []
     sources = [f"--source={folder}" for folder in arguments.source]
     maps = [f"--source-map={mapping}" for mapping in arguments.source_map]
     others = [f"--compare={other}" for other in arguments.compare]
     for_app = [*sources, *maps, *others, *again(arguments)]
-    return [*streamlit, "--", *for_app, *arguments.traces]
+    return [*server, "--", *for_app, *arguments.traces]
 
 
 def _expanded(names: Sequence[str]) -> list[str]:
@@ -103,6 +114,4 @@ def main(arguments: argparse.Namespace) -> int:
         if not Path(name).exists():
             raise SnoopieError(f"there is no {name}", "check the path")
     words = command(arguments)
-    print(f"opening http://{ADDRESS}:{arguments.port}{'/compare' if arguments.compare else ''}")
-    print(f"  {shell_words(words)}", flush=True)
     os.execv(words[0], words)

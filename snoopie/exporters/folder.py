@@ -11,6 +11,7 @@ import pyarrow.parquet
 
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError, UsageError
+from snoopie.exporters.formulas import write_csv
 from snoopie.exporters.tables import Pieces, chosen, flat
 from snoopie.files import whole_file, whole_files
 
@@ -32,7 +33,7 @@ def _write_parquet(pieces: Pieces, path: Path) -> None:
 def _write_csv(pieces: Pieces, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for number, piece in enumerate(pieces):
-            flat(piece).to_csv(file, index=False, header=number == 0, lineterminator="\n")
+            write_csv(flat(piece), file, header=number == 0)
 
 
 _WRITERS: dict[str, Callable[[Pieces, Path], None]] = {"parquet": _write_parquet, "csv": _write_csv}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from snoopie.words import units
+from snoopie.words.text import visible
 
 
 class Kind(Enum):
@@ -69,7 +70,7 @@ class Kind(Enum):
             return write(value)
         if self is Kind.OFFSET and isinstance(value, int):
             return f"{value:#x}"
-        return heading(str(value)) if self is Kind.COLUMN else str(value)
+        return heading(str(value)) if self is Kind.COLUMN else visible(str(value))
 
 
 _AMOUNTS: Mapping[Kind, Callable[[float], str]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import drawn, picture, running_app, settled
 from tests.browser.steps import (
@@ -25,6 +25,7 @@ from tests.browser.steps import (
 )
 from tests.support import ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
+from tests.support.viewing import viewing
 
 OpenPage = Callable[[str], Page]
 
@@ -172,9 +173,16 @@ def test_not_a_trace(tmp_path: Path, open_page: OpenPage) -> None:
 
 
 EVIL = "<img src=x onerror=\"document.title='taken'\"><b>b</b>**bold** $x$ :red[r] `c`"
+# After each name. What turns letters around, in a name, turns what stands beside it on the page.
+ODD = "\u202e\u2066\x00\x1b[31m\x85![i](https://evil.example/i.png)"
 
 
-def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> None:
+def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, open_page: OpenPage) -> None:
+    """And the pages, which all are looked at here, ask nobody but the app for anything."""
+    asked: list[str] = []
+    refused: list[str] = []
+    context.on("request", lambda request: asked.append(request.url))
+    context.on("console", lambda message: refused.append(message.text) if "Content Security" in message.text else None)
     trace = TraceBuilder(2, ranks={"RANK": EVIL})
     for name in ("name", "uuid", "pci"):
         trace.header["gpus"][0][name] = EVIL
@@ -190,9 +198,13 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
     trace.copy(HOST, 0, 4096, gpu=0, call=EVIL)
     trace.collective(1, EVIL, 1, gpu=0, reduction=EVIL, type=EVIL)
     trace.count(trace.launch(function, 0, group=1), site, 1, 1, 32, 4)
-    path = trace.write(tmp_path / "evil.zst")
-    with running_app(str(path)) as address:
-        page = open_page(address)
+    for row in trace.rows["strings"]:
+        row["text"] = row["text"].encode() + ODD.encode() + b"\xff\xfe"
+    with viewing(trace.write(tmp_path / "evil.zst")) as app:
+        page = open_page(app.address)
+        page.get_by_test_id("stMetric").first.wait_for()
+        # The address loses the token.
+        assert page.url == f"http://{app.host}/"
         for view in VIEWS:
             go_to(page, view)
             # Tables load in frames of their own.
@@ -215,6 +227,14 @@ def test_names_with_markup_stay_text(tmp_path: Path, open_page: OpenPage) -> Non
                 expect(rows(page.frame_locator("iframe").nth(1))).to_have_count(1)
             assert len(page.context.pages) == 1
             stayed_text(page)
+            # Not a letter that steers, neither on the page nor in the tables.
+            for frame in page.frames:
+                assert not re.search("[\u202e\u2066\x00\x1b\x85]", frame.locator("body").inner_text())
+    own = f"http://{app.host}/"
+    # What the page itself made, or holds, is no request to anybody.
+    assert [url for url in asked if not url.startswith((own, f"blob:{own}", "data:"))] == []
+    assert [url for url in asked if app.token in url] == [app.address]
+    assert refused == []
 
 
 # A file beside sources of all samples, and a folder of several processes with its own.

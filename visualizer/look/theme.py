@@ -7,6 +7,7 @@ import re
 import streamlit as st
 
 from snoopie.figures import colours
+from snoopie.words.text import visible
 
 
 def is_dark() -> bool:
@@ -33,4 +34,4 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 def plain(text: str) -> str:
     """The text as it stands, where Streamlit would read Markdown: names in a trace are not to be trusted."""
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+    return _PUNCTUATION.sub(r"\\\1", visible(" ".join(text.split())))

@@ -10,6 +10,7 @@ import pandas as pd
 
 from snoopie.figures import colours
 from snoopie.words import units
+from snoopie.words.text import visible
 from visualizer.session import state
 
 _MEANING = {
@@ -47,7 +48,7 @@ class Place:
     @property
     def hover(self) -> str:
         """The tooltip as Plotly reads it."""
-        return html.escape(self.tooltip, quote=False).replace("\n", "<br>  ")
+        return "<br>  ".join(html.escape(visible(line), quote=False) for line in self.tooltip.split("\n"))
 
     @property
     def shape(self) -> str:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from snoopie.analysis.time import activity
 from snoopie.figures import colours
 from snoopie.words import names, units
+from snoopie.words.text import visible
 from visualizer.controls.time_range import Time
 from visualizer.look import theme
 from visualizer.parts import places
@@ -126,7 +127,7 @@ def _hovers(blocks: pd.DataFrame, lanes: pd.DataFrame, share: Any, origin: int) 
 
 
 def _cut(text: str, most: int = 80) -> str:
-    return html.escape(text if len(text) <= most else text[: most - 1] + "…", quote=False)
+    return html.escape(visible(text if len(text) <= most else text[: most - 1] + "…"), quote=False)
 
 
 def _lane_names(lanes: pd.DataFrame, streams: bool) -> list[str]:
@@ -177,7 +178,7 @@ def _traffic(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, An
 def _area(name: str, colour: str, rows: pd.DataFrame, edges: range, origin: int) -> dict[str, Any]:
     sizes = rows.groupby("bin")["bytes"].sum().reindex(range(len(edges)), fill_value=0)
     rates = sizes * 1e9 / edges.step
-    name = html.escape(name, quote=False)
+    name = html.escape(visible(name), quote=False)
     return {
         "type": "scatter",
         "mode": "lines",

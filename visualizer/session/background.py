@@ -11,8 +11,10 @@ import pickle
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -79,15 +81,29 @@ def _wait(future: Future[_Answer], why: str) -> None:
 
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={FunctionType: full_name})
 def _asked(question: Question[Any]) -> Future[Any]:
-    pool, other = _one()
-    return pool.submit(other.answer, question)
+    future: Future[Any] = Future()
+    _queue().put((question, future))
+    return future
 
 
 @st.cache_resource(show_spinner=False)
-def _one() -> tuple[ThreadPoolExecutor, _Worker]:
-    """One at a time: each goes through all records, and would slow the other down."""
+def _queue() -> SimpleQueue[tuple[Question[Any], Future[Any]]]:
+    """What is to be answered, one at a time: each goes through all records, and would slow the other down."""
+    waiting: SimpleQueue[tuple[Question[Any], Future[Any]]] = SimpleQueue()
+    # A daemon: the end of the server does not wait for an answer that nobody will read.
+    Thread(target=_answer_all, args=(waiting,), name="background", daemon=True).start()
+    return waiting
+
+
+def _answer_all(waiting: SimpleQueue[tuple[Question[Any], Future[Any]]]) -> None:
     # The first page is drawn first.
-    return ThreadPoolExecutor(1, "background"), _Worker(state.AHEAD)
+    other = _Worker(state.AHEAD)
+    while True:
+        question, future = waiting.get()
+        try:
+            future.set_result(other.answer(question))
+        except Exception as error:
+            future.set_exception(error)
 
 
 class _Worker:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import sys
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import snoopie
@@ -40,9 +42,18 @@ def _give_way() -> None:
         Path("/proc/self/autogroup").write_text(str(_NICENESS))
 
 
+def _end_with_the_app() -> None:
+    """However it ends, and also while an answer is being made: then nobody holds the other end of the input."""
+    watched = select.poll()
+    watched.register(sys.stdin.fileno(), 0)  # only what is always reported: the other end is gone
+    watched.poll()
+    os._exit(0)
+
+
 def main() -> None:
     """Questions come by the standard input. By the output goes the answer, or the error."""
     _give_way()
+    Thread(target=_end_with_the_app, daemon=True).start()
     # What anything here prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -20,6 +20,8 @@ from snoopie.errors import UsageError
 MAX_SOURCE = 8 << 20
 # A named folder may be a whole home: the search for a file's name looks at no more entries than this.
 _MAX_ENTRIES = 200_000
+# Also folders that may be passed and not listed.
+_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 
 
 @dataclass(frozen=True)
@@ -91,15 +93,15 @@ def find_source(file: str, folders: Iterable[str | Path], mappings: Iterable[Map
 
 
 def read_source(path: Path) -> str:
-    """The text of a file that `find_source` found. Raises UsageError where it cannot be read or is too large."""
+    """The text of a file that `find_source` found, which has no link on its way. Raises UsageError where it cannot be
+    read, is too large, or is no longer where it was found."""
     return read_bytes(path).decode("utf-8", "replace")
 
 
 def read_bytes(path: Path) -> bytes:
     """The same, as it is stored."""
     try:
-        # Not blocking: the file may have become a pipe since it was found.
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        with open(_open(path), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise UsageError(f"{path} is not a regular file", "name another source folder")
             content = file.read(MAX_SOURCE + 1)
@@ -139,8 +141,7 @@ def _mapped(file: str, parts: Sequence[str], mappings: Iterable[Mapping]) -> lis
 def _below(parts: Sequence[str], here: Path) -> Path | None:
     try:
         root = here.resolve(strict=True)
-        path = root.joinpath(*parts)
-        return path.resolve() if _allowed(path, root) else None
+        return _inside(root.joinpath(*parts), root)
     except (OSError, RuntimeError, ValueError):
         return None
 
@@ -150,10 +151,10 @@ def _find_in(parts: Sequence[str], folder: Path) -> Path | None:
         root = folder.resolve(strict=True)
         # Right under the folder, as compiled there: the longest suffix that exists.
         direct = [(length, root.joinpath(*parts[-length:])) for length in range(len(parts), 0, -1)]
-        best = [(length, path) for length, path in direct if _allowed(path, root)][:1]
+        best = [(length, path) for length, path in direct if _inside(path, root)][:1]
         if not best or best[0][0] < len(parts):
             best = _deeper(parts, root, best)
-        return best[0][1].resolve() if len(best) == 1 else None
+        return _inside(best[0][1], root) if len(best) == 1 else None
     except (OSError, RuntimeError, ValueError):
         return None
 
@@ -168,7 +169,7 @@ def _deeper(parts: Sequence[str], root: Path, best: list[tuple[int, Path]]) -> l
         if seen > _MAX_ENTRIES:
             break
         path = Path(where, parts[-1])
-        if parts[-1] not in names or not _allowed(path, root):
+        if parts[-1] not in names or not _inside(path, root):
             continue
         common = _common_suffix(parts, path.relative_to(root).parts)
         if common > length:
@@ -190,10 +191,26 @@ def _common_suffix(one: Sequence[str], other: Sequence[str]) -> int:
     return length
 
 
-def _allowed(path: Path, root: Path) -> bool:
+def _inside(path: Path, root: Path) -> Path | None:
+    """Where the path leads, if to a small file inside the folder."""
     try:
         real = path.resolve(strict=True)
         status = real.stat()
     except (OSError, RuntimeError, ValueError):
-        return False
-    return real.is_relative_to(root) and stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SOURCE
+        return None
+    inside = real.is_relative_to(root) and stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SOURCE
+    return real if inside else None
+
+
+def _open(path: Path) -> int:
+    """Opens a path without following a link, from folder to folder by their handles: whoever replaces one of them by a
+    link after the path was found leads nowhere."""
+    folder = os.open(path.anchor, _FOLDER)
+    try:
+        for name in path.parts[1:-1]:
+            above, folder = folder, os.open(name, _FOLDER, dir_fd=folder)
+            os.close(above)
+        # Not blocking: the file may have become a pipe since it was found.
+        return os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)

@@ -512,19 +512,24 @@ def test_view_takes_patterns_as_next_names_them(
     assert run(capsys, "view", two_process_folder / "*.txt")[0] == 1
 
 
-def test_view_becomes_streamlit(
-    ring_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_view_becomes_the_server(ring_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda program, words: started.append([program, *words]))
+    cli.main(["view", str(ring_path)])
     cli.main(["view", str(ring_path), "--source", str(ring_path.parent), "--port", "9000", "--allow-truncated"])
-    (words,) = started
-    assert words[:5] == [sys.executable, sys.executable, "-m", "streamlit", "run"]
-    assert Path(words[5]) == ROOT / "visualizer" / "app.py"
-    assert "--server.address=localhost" in words
-    assert "--server.port=9000" in words
-    assert words[words.index("--") + 1 :] == [f"--source={ring_path.parent}", "--allow-truncated", str(ring_path)]
-    assert capsys.readouterr().out.startswith("opening http://localhost:9000\n")
+    cli.main(["view", str(ring_path), "--compare", str(ring_path), "--no-token", "--address", "localhost"])
+    cli.main(["view", str(ring_path), "--address", "0.0.0.0"])
+    server = [sys.executable, sys.executable, str(ROOT / "visualizer" / "server" / "serve.py")]
+    assert [words[:3] for words in started] == [server] * 4
+    plain, fixed, opened, everywhere = (
+        (words[3 : words.index("--")], words[words.index("--") + 1 :]) for words in started
+    )
+    assert plain == (["--address=127.0.0.1"], [str(ring_path)])
+    sources = [f"--source={ring_path.parent}", "--allow-truncated", str(ring_path)]
+    assert fixed == (["--address=127.0.0.1", "--port=9000"], sources)
+    compared = [f"--compare={ring_path}", str(ring_path)]
+    assert opened == (["--address=127.0.0.1", "--no-token", "--page=compare"], compared)
+    assert everywhere == (["--address=0.0.0.0"], [str(ring_path)])
 
 
 def test_the_app_of_a_wheel_is_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pandas as pd
@@ -100,6 +101,35 @@ def test_text_survives_csv(tmp_path: Path) -> None:
     builder.function(name)
     paths = export(snoopie.load(builder.write(tmp_path / "x.zst")), tmp_path / "out", "csv")
     assert read(paths["functions"])["name"].tolist() == [name]
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "'=1", "'"]
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for text in FORMULAS:
+        site = builder.site(builder.function(text, text), text, "store", 4, line=builder.line(text, 3), sass=text)
+        builder.count(builder.launch(len(builder.rows["functions"]), 0), site, 1, 10, 320, 10)
+        builder.copy(0, 1, 4096, gpu=0, call=text)
+        builder.notice(text)
+    builder.header["process"] |= {"program": "=1", "host": "@x", "command": ["+x"]}
+    trace = snoopie.load(builder.write(tmp_path / "x.zst"))
+    paths = export(trace, tmp_path / "out", "csv")
+    cells = 0
+    for path in paths.values():
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.reader(file):
+                for cell in row:
+                    assert not cell.startswith(("=", "+", "@", "\t", "\r")) and (
+                        not cell.startswith("-") or float(cell) < 0
+                    ), (path, cell)
+                    cells += cell.startswith("'")
+    assert cells > 100
+    # Nothing is lost: one "'" less is what the trace says, and other formats say it as it is.
+    assert [name.removeprefix("'") for name in read(paths["functions"])["name"]] == FORMULAS
+    raw = export(trace, tmp_path / "raw", "parquet")
+    assert read(raw["functions"])["name"].tolist() == FORMULAS
 
 
 def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -> None:

@@ -268,7 +268,7 @@ def test_wrong_usage_is_one_line(
 
 def test_names_are_drawn_as_they_stand(tmp_path: Path) -> None:
     builder = TraceBuilder(2)
-    hostile = "/x/$\\frac{<script>\x1b]0;&amp;\x01.cu"
+    hostile = "/x/$\\frac{<script>\x1b]0;&amp;\u202e.cu"
     site = builder.site(builder.function("k()"), "STG.E", "store", 4, line=builder.line(hostile, 3))
     builder.count(builder.launch(1, 0), site, 1, 1, 32, 4)
     figure = snoopie.load(builder.write(tmp_path / "t.zst")).plot_lines(title="$\\alpha<b>")

@@ -206,7 +206,22 @@ def test_names_never_become_markup(tmp_path: Path) -> None:
     assert "49" not in read.texts
     assert "\x00" not in markup
     assert "\x1b" not in markup
+    # It would turn what stands beside it, too.
+    assert "\u202e" not in markup
     assert any("<script>alert(1)</script>" in text for text in read.texts)
+
+
+def test_a_name_of_ten_megabytes_is_cut(tmp_path: Path) -> None:
+    builder = hostile_builder(2, 12)
+    for row in builder.rows["strings"]:
+        row["text"] = row["text"].encode() + b"\xff\x00\xe2\x80\xae"
+    builder.rows["strings"][0]["text"] += b"<b>" * ((10 << 20) // 3)
+    builder.header["process"]["host"] += "\u2067" * 10_000
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    markup = page.render(trace)
+    harmless(markup)
+    assert len(markup.encode()) < MOST_BYTES
+    assert not set("\x00\x1b\u202e\u2067") & set(markup)
 
 
 def test_a_report_stays_small(tmp_path: Path) -> None:

@@ -278,3 +278,26 @@ def test_text_from_a_trace_is_no_markdown() -> None:
 def test_gpu_colours() -> None:
     assert colours.of_gpus(4) == colours.of_gpus(8)[:4]
     assert len(set(colours.of_gpus(16))) == 16
+
+
+def test_sessions_see_their_own_trace_alone(monkeypatch: pytest.MonkeyPatch, ring_path: Path, tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for name, accesses in (("secret(int*)", 3), ("hidden(int*)", 4)):
+        function = builder.function(name)
+        site = builder.site(function, "STG.E", "store", 4)
+        builder.count(builder.launch(function, 0), site, 1, accesses, 32 * accesses, 4 * accesses)
+    opened = [ring_path, builder.write(tmp_path / "secret.zst")]
+    sessions = [start(monkeypatch) for _ in range(3)]
+    for app, path in zip(sessions, opened, strict=False):
+        app.text_input(key="path").set_value(str(path))
+        app.button[0].click().run()
+    # In turns, as the browser's ticks do, and by an address that names the other's.
+    sessions[2].query_params["with"] = str(opened[1])
+    for app in sessions * 2:
+        app.run()
+        assert not app.exception
+    assert [metrics(app).get("Accesses") for app in sessions] == ["224", "7", None]
+    shown = [str(list(app.main)) + str(list(app.sidebar)) for app in sessions]
+    assert ["ring_put" in text for text in shown] == [True, False, False]
+    assert ["secret" in text for text in shown] == [False, True, False]
+    assert sessions[2].title[0].value == "Snoopie"

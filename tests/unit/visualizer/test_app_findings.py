@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -15,8 +16,10 @@ from streamlit.testing.v1 import AppTest
 import snoopie
 from snoopie.analysis.findings import RULES
 from tests.support.encoder import TraceBuilder
+from tests.support.endless import endless
 from tests.support.pages import PATIENCE, ROOT, start, until
 from tests.support.program import ACCESSES, FILE, MIB, SECTORS, App, reads
+from tests.support.viewing import alive
 from visualizer import pages
 from visualizer.session import background
 from visualizer.session.filters import Filters
@@ -115,11 +118,19 @@ def test_no_process_stays_behind(tmp_path: Path) -> None:
     assert not alive(int(done.stdout))
 
 
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+def test_nor_one_that_is_busy(trace: Path, tmp_path: Path) -> None:
+    worker = background._Worker(0)
+    process, begun = worker._running(), tmp_path / "begun"
+    assert process.stdin is not None
+    process.stdin.write(pickle.dumps(loads(trace).question(endless, begun)))
+    process.stdin.flush()
+    end = time.monotonic() + PATIENCE
+    while not begun.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert begun.exists() and process.poll() is None
+    # As when this process ends.
+    process.stdin.close()
+    process.wait(PATIENCE)
 
 
 def test_findings_follow_the_filters(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:

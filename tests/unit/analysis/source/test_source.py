@@ -112,6 +112,49 @@ def test_files_that_changed_after_they_were_found(folder: Path) -> None:
             read_source(folder / name)
 
 
+@pytest.mark.parametrize("swapped", ["src/ring.cu", "src", "."])
+def test_a_link_that_comes_after_it_was_found_leads_nowhere(folder: Path, swapped: str) -> None:
+    outside = folder.parent / "outside"
+    (outside / "src").mkdir(parents=True)
+    for secret in (outside / "src/ring.cu", outside / "ring.cu"):
+        secret.write_text("secret")
+    path = find_source(ring.RING_CU, [folder])
+    assert path is not None and "ring_put" in read_source(path)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    place = folder / swapped
+    place.rename(folder.parent / "moved")
+    place.symlink_to({"src": outside / "src", ".": outside}.get(swapped, outside / "ring.cu"))
+    assert path.read_text() == "secret"
+    with pytest.raises(UsageError, match=r"ring\.cu cannot be read"):
+        read_source(path)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+@pytest.mark.parametrize("after", range(1, 8))
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_link_that_comes_while_it_is_looked_for_leads_nowhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, after: int, mapped: bool
+) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    (outside / "ring.cu").write_text("secret")
+    resolve, looked = Path.resolve, 0
+
+    def then_swapped(path: Path, strict: bool = False) -> Path:
+        nonlocal looked
+        real = resolve(path, strict)
+        looked += path.name == "ring.cu"
+        if looked == after and not (folder / "src").is_symlink():
+            (folder / "src").rename(folder.parent / "moved")
+            (folder / "src").symlink_to(outside)
+        return real
+
+    monkeypatch.setattr(Path, "resolve", then_swapped)
+    found = find_source(ring.RING_CU, [] if mapped else [folder], [mapping("/home/u/ring", folder)] if mapped else [])
+    assert looked > 0
+    assert found is None or found.is_relative_to(folder)
+
+
 def test_chain_of_an_inlined_line(ring_path: Path) -> None:
     trace = snoopie.load(ring_path)
     assert trace.line_chain(4) == [(ring.SHIFT_H, 4, "shifted(float const *, int)"), (ring.RING_CU, 12, "")]

@@ -1,0 +1,1 @@
+"""The app behind a token, as `snoopie view` starts it."""
