@@ -10,6 +10,7 @@ from snoopie.api import Comparison, Trace, compare, load
 from snoopie.errors import (
     CorruptError,
     EmptyError,
+    LimitError,
     MissingColumnError,
     NotATraceError,
     SnoopieError,
@@ -24,6 +25,7 @@ __all__ = [
     "Comparison",
     "CorruptError",
     "EmptyError",
+    "LimitError",
     "MissingColumnError",
     "NotATraceError",
     "SnoopieError",

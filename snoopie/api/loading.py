@@ -12,35 +12,57 @@ from snoopie.api.trace import Trace
 from snoopie.cluster import Cluster, Scheduler
 from snoopie.errors import CorruptError, NotATraceError
 from snoopie.joined.tables import Tables
+from snoopie.trace.limits import Limits, allowed, check_number
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
+
+# Each file that stays mapped keeps a descriptor, of which a process has a thousand or so.
+_MAPPED = 256
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-def load(source: Source, *, allow_truncated: bool = False, scheduler: Scheduler | None = None) -> Trace:
+def load(
+    source: Source, *, allow_truncated: bool = False, trust: bool = False, scheduler: Scheduler | None = None
+) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
 
     Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
-    ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
+    ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False. One that holds more than
+    any real run needs raises `LimitError`, unless you ``trust`` who made it.
 
     With a ``scheduler`` the workers of a Dask cluster read the files, under the same (absolute) paths, and do the work
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
     its file, or a `distributed.Client`. Tables that are asked for as a whole still have to fit here.
     """
     paths = _distinct(_paths(source))
+    limits = allowed(trust)
+    check_number("the selection", "has {} files", len(paths), limits.files)
     if scheduler is None:
-        opened = ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths)
-        trace = Trace(Tables(_once(list(opened))))
+        opened = ordered(lambda path: _open(path, allow_truncated, trust, keep=len(paths) <= _MAPPED), paths)
+        trace = Trace(_joined(list(opened), limits))
     else:
         cluster = Cluster(scheduler)
-        tables = Tables(_once(cluster.open(paths, allow_truncated=allow_truncated)))
+        tables = _joined(cluster.open(paths, allow_truncated=allow_truncated, trust=trust), limits)
         cluster.hold(tables)
         trace = Trace(tables, cluster=cluster)
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
     trace._tables.check_counts(trace._sums(*PAIR))
     _ = trace.copies, trace.collectives
     return trace
+
+
+def _open(path: Path, allow_truncated: bool, trust: bool, *, keep: bool) -> Process:
+    process = Process.open(path, allow_truncated=allow_truncated, trust=trust)
+    if not keep:
+        process.container.unmap()
+    return process
+
+
+def _joined(processes: list[Process], limits: Limits) -> Tables:
+    tables = Tables(_once(processes))
+    check_number("the selection", "has {} GPUs", len(tables.columns.gpus.merged), limits.all_gpus)
+    return tables
 
 
 def _paths(source: Source) -> list[Path]:
@@ -82,9 +104,10 @@ def _distinct(paths: Iterable[Path]) -> list[Path]:
 def _once(processes: list[Process]) -> list[Process]:
     """Each process once: a copy of a trace must not count twice."""
     kept: list[Process] = []
+    places: dict[bytes, int] = {}
     for process in processes:
-        twin = next((place for place, other in enumerate(kept) if other.identity == process.identity), None)
-        if twin is None:
+        twin = places.setdefault(process.identity, len(kept))
+        if twin == len(kept):
             kept.append(process)
             continue
         own, other = process.checksums, kept[twin].checksums

@@ -22,6 +22,7 @@ from snoopie.cli.traffic import print_losses
 from snoopie.errors import TruncatedError, UsageError
 from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
+from snoopie.trace.limits import LIMITS, Limits, allowed
 from snoopie.words import units
 
 DESCRIPTION = (
@@ -147,8 +148,9 @@ def print_calls(sums: Sums, by: str | None, stream: TextIO) -> None:
 class Live:
     """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
 
-    def __init__(self, sources: Iterable[Path]) -> None:
+    def __init__(self, sources: Iterable[Path], limits: Limits = LIMITS) -> None:
         self._sources = list(sources)
+        self._limits = limits
         self._processes: dict[Path, Growing] = {}
         self.sums: Sums | None = None
 
@@ -190,7 +192,7 @@ class Live:
                     continue
                 # A file whose header is still being written is for the next time.
                 with contextlib.suppress(TruncatedError):
-                    self._processes[real] = Growing(path, _TABLES)
+                    self._processes[real] = Growing(path, _TABLES, limits=self._limits)
 
 
 class _Screen(StringIO):
@@ -201,7 +203,7 @@ class _Screen(StringIO):
 
 
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
-    live = Live(sources)
+    live = Live(sources, allowed(arguments.trust))
     try:
         while True:
             more = live.look()

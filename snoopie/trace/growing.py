@@ -12,20 +12,21 @@ import numpy as np
 from snoopie.trace.columns import Columns
 from snoopie.trace.container import FOOTER, GrowingContainer
 from snoopie.trace.declaration import known_columns
+from snoopie.trace.limits import LIMITS, Limits
 from snoopie.trace.tables import Process
 
 
 class Growing(Process):
     """A file that may still be written. `column` has the rows of ``tables`` that the last `advance` found.
 
-    Nothing of any other table is decoded, or even read. Raises what `Process.open` raises, but not because the end is
+    Nothing of any other table is decoded, or even read. ``limits``: see there. Raises what `Process.open` raises, but not because the end is
     missing; a file whose header is not whole yet is a TruncatedError, an EmptyError or a NotATraceError as there.
     """
 
-    def __init__(self, path: Path, tables: Collection[str]) -> None:
+    def __init__(self, path: Path, tables: Collection[str], *, limits: Limits = LIMITS) -> None:
         self._growing = GrowingContainer(path)
         try:
-            super().__init__(self._growing, allow_truncated=True)
+            super().__init__(self._growing, allow_truncated=True, limits=limits)
         except BaseException:
             self._growing.close()
             raise
@@ -42,6 +43,8 @@ class Growing(Process):
         """Reads what has been appended since the last time. CorruptError where that is no trace."""
         parts: dict[str, list[Columns]] = {}
         for block in self._growing.appended():
+            self._count(block)
+            self._index.check(block.offset + block.size)
             if block.table in self._wanted or block.table not in self.header.tables:
                 self._take(block, parts, try_records=False)
         if "strings" in self._tables:

@@ -6,6 +6,7 @@ the same one. Ids stay those of the process; `snoopie.joined` makes them unique 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
-from snoopie.trace.columns import Column, Columns, TableSchema
+from snoopie.trace import amounts
+from snoopie.trace.columns import Column, Columns, LongStringError, TableSchema
 from snoopie.trace.container import FOOTER, Block, Container
 from snoopie.trace.declaration import known_columns, known_tables
+from snoopie.trace.limits import LIMITS, Index, Limits, allowed, check_number
 from snoopie.trace.roles import REFERENCES
 from snoopie.trace.schema import Header, parse_header, parse_json
 
@@ -40,7 +43,8 @@ class _Ids:
 
     def __init__(self) -> None:
         self._dense = 0
-        self._others: Ints = np.empty(0, np.int64)
+        # Sorted, each at most half as long as the one before: each id is merged only a few times.
+        self._others: list[Ints] = []
 
     def add(self, ids: Ints) -> bool:
         """Adds ids; False if one is out of range or was there before."""
@@ -48,12 +52,15 @@ class _Ids:
             return True
         if int(ids.min()) < 1 or int(ids.max()) >= 1 << 32:
             return False
-        if len(self._others) == 0 and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
+        if not self._others and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
             self._dense += len(ids)
             return True
-        merged = np.union1d(self._others, ids)
-        fresh = len(merged) == len(self._others) + len(ids) and int(ids.min()) > self._dense
-        self._others = merged
+        own = np.unique(ids)
+        fresh = len(own) == len(ids) and int(own[0]) > self._dense
+        fresh = fresh and not any(_within(own, others).any() for others in self._others)
+        while self._others and len(self._others[-1]) <= 2 * len(own):
+            own = np.union1d(self._others.pop(), own)
+        self._others.append(own)
         return fresh
 
     def contain(self, values: Ints, *, zero: bool) -> bool:
@@ -65,7 +72,17 @@ class _Ids:
             return False
         if int(values.max()) <= self._dense:
             return True
-        return bool(np.isin(values[values > self._dense], self._others).all())
+        wanted = values[values > self._dense]
+        for others in self._others:
+            wanted = wanted[~_within(wanted, others)]
+        return len(wanted) == 0
+
+
+def _within(values: Ints, among: Ints) -> NDArray[np.bool_]:
+    """Which of some values are among others, sorted."""
+    places = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    found: NDArray[np.bool_] = among[places] == values
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +100,25 @@ class Footer:
 class Process:
     """One trace file, checked. Small tables are decoded at once, records when asked for.
 
-    ``identity`` is the header as written: equal only for copies of one trace. ``count_owners`` (codes, each once) and
+    ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each once) and
     ``count_accesses`` (their sum) are of the table counts.
 
     It can go to another process that finds the file under the same path. The counts, which can be many, are decoded
     again where they are asked for.
     """
 
-    def __init__(self, container: Container, *, allow_truncated: bool) -> None:
+    def __init__(self, container: Container, *, allow_truncated: bool, limits: Limits = LIMITS) -> None:
         self.path = Path(container.name)
         self.container = container
         self.problem: SnoopieError | None = container.problem
         if self.problem is not None and not container.blocks:
             raise self.problem
         # The header first: that a file is of another version says more than what looks wrong in it because of that.
-        self.identity = container.decode(container.blocks[0])
-        self.header: Header = parse_header(container.name, self.identity)
+        content = container.decode(container.blocks[0])
+        self.header: Header = parse_header(container.name, content)
+        self.identity = hashlib.sha256(content).digest()
+        self._limits = limits
+        check_number(container.name, "has {} GPUs", len(self.header.gpus), limits.gpus)
         if self.problem is not None and not allow_truncated:
             raise self.problem
         self.footer: Footer | None = None
@@ -108,6 +128,11 @@ class Process:
         self._pattern_blocks: list[Block] = []
         self._pattern_ids = [0]
         self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
+        # What the index claims, before any of it is decoded.
+        self._index = Index(container.name, limits)
+        for block in container.blocks[1:]:
+            self._count(block)
+        self._index.check(container.size)
         parts: dict[str, list[Columns]] = {}
         for block in container.blocks[1:]:
             try:
@@ -124,6 +149,7 @@ class Process:
             table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
             for table, blocks in parts.items()
         }
+        amounts.check(container.name, container.size, self.column, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
 
@@ -136,9 +162,10 @@ class Process:
         self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
 
     @classmethod
-    def open(cls, path: Path, *, allow_truncated: bool = False) -> Process:
-        """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole."""
-        return cls(Container.open(path), allow_truncated=allow_truncated)
+    def open(cls, path: Path, *, allow_truncated: bool = False, trust: bool = False) -> Process:
+        """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole, with
+        ``trust`` also what is beyond the limits."""
+        return cls(Container.open(path), allow_truncated=allow_truncated, limits=allowed(trust))
 
     def rename(self, path: Path) -> None:
         """Has the file go by another spelling of its path."""
@@ -208,6 +235,12 @@ class Process:
             if table is not None and table.name in RECORD_TABLES:
                 yield block, table
 
+    def _count(self, block: Block) -> None:
+        """Adds a block to what the index claims, unless it is never decoded: `_take` refuses what claims too much."""
+        table = self.header.tables.get(block.table)
+        if table is not None and table.name in known_tables() and table.least(block.rows) <= block.raw_size:
+            self._index.add(table.name, block.rows, block.raw_size, record=table.name in RECORD_TABLES)
+
     def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
         if block.table == FOOTER:
             self.footer = _parse_footer(self.container.name, self.container.decode(block))
@@ -217,6 +250,8 @@ class Process:
             raise self.container.corrupt(block, "belongs to no table that the header declares")
         if table.name not in known_tables():
             return
+        if table.least(block.rows) > block.raw_size:
+            raise self.container.corrupt(block, f"is too short for {block.rows} rows of {table.name}")
         if table.name not in _LATER:
             columns = self._checked(block, table)
             parts.setdefault(table.name, []).append(columns)
@@ -236,12 +271,15 @@ class Process:
     def _checked(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
-            decoded = table.decode(self.container.decode(block), block.rows, only)
+            decoded = table.decode(self.container.decode(block), block.rows, only, self._limits.string)
             columns = {
                 name: _kept(table.name, column, decoded[name]) if name in decoded else np.zeros(block.rows, column.kept)
                 for name, column in known_columns(table.name).items()
                 if only is None or name in only
             }
+        except LongStringError as error:
+            check_number(self.container.name, "has a string of {} bytes", error.length, self._limits.string)
+            raise
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
         self._check_ids(block, table, columns)

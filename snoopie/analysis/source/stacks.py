@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import UsageError
+from snoopie.trace import chains
 from snoopie.trace.tables import Ints
 from snoopie.words.names import short_name
 
@@ -87,7 +88,7 @@ def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = 
     text, rank = _frame_labels(places, set(kernels))
     at = text.index.get_indexer(pd.Index(stacks["frame"]))
     # Ids begin at 1: a caller of 0 is not found, and is -1.
-    best = _innermost(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
+    best = chains.first_highest(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
     return pd.Series(text.to_numpy(dtype=object)[at[best]], index=stacks.index, dtype="str")
 
 
@@ -125,18 +126,3 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
 
 def _short(function: str, python: bool) -> str:
     return function if python else short_name(function)
-
-
-def _innermost(rank: Ints, caller: Ints) -> Ints:
-    """For each stack the place, among itself and its callers, of the first of the highest rank there is."""
-    best, best_rank, above = np.arange(len(rank)), rank.copy(), caller.copy()
-    # All stacks go outward together: as many steps as the deepest has frames.
-    going = np.flatnonzero((above >= 0) & (best_rank < 2))
-    while len(going):
-        at = above[going]
-        better = rank[at] > best_rank[going]
-        best[going[better]] = at[better]
-        best_rank[going[better]] = rank[at[better]]
-        above[going] = caller[at]
-        going = going[(above[going] >= 0) & (best_rank[going] < 2)]
-    return best

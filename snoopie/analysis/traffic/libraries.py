@@ -16,6 +16,7 @@ import pandas as pd
 
 from snoopie.errors import UsageError
 from snoopie.joined.tables import Tables
+from snoopie.trace import chains
 from snoopie.trace.tables import Ints
 from snoopie.words.names import bare_name
 
@@ -87,13 +88,7 @@ def _of_sites(tables: Tables) -> Ints:
 
 def _of_chains(own: Ints, outward: Ints) -> Ints:
     """For each link of chains the first library among itself and the links outward; -1 ends a chain."""
-    codes, above = own.copy(), outward.copy()
-    going = np.flatnonzero(above >= 0)
-    while len(going):
-        codes[going] = np.minimum(codes[going], own[above[going]])
-        above[going] = outward[above[going]]
-        going = going[above[going] >= 0]
-    return codes
+    return chains.lowest(own, outward)
 
 
 def _matching(names: pd.Series[str], patterns: dict[str, re.Pattern[str]], spelled: Callable[[str], str] = str) -> Ints:
