@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.support import hostile, ranks  # noqa: E402
+from tests.support.every_command import commands  # noqa: E402
 
 MIB = 1 << 20
 MOST_MEMORY = 8 << 30
@@ -57,20 +58,6 @@ def measure(words: Sequence[str], limit: int) -> Outcome:
     if process.returncode in (-9, -24):
         said = f"stopped after {limit} s"
     return Outcome(usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, said)
-
-
-def commands(trace: Path, out: Path) -> dict[str, list[str]]:
-    """Every command that reads a trace, by name."""
-    at = str(trace)
-    some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary")}
-    some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object", "tensor")}
-    some |= {"diff": ["diff", at, at], "report": ["report", at, "-o", str(out / "x.html")]}
-    for figure in ("matrix", "timeline", "lines", "memory"):
-        some[f"plot {figure}"] = ["plot", "--figure", figure, "-o", str(out / f"{figure}.svg"), at]
-    some |= {f"export {kind}": ["export", "--format", kind, "-o", str(out / kind), at] for kind in ("csv", "parquet")}
-    some["export sqlite"] = ["export", "--format", "sqlite", "-o", str(out / "x.sqlite"), at]
-    some["export chrome"] = ["export", "--format", "chrome", "-o", str(out / "x.json"), at]
-    return some
 
 
 def row(name: str, size: int, command: str, outcome: Outcome) -> str:

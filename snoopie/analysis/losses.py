@@ -27,6 +27,7 @@ _OTHER = "unknown instructions"
 # Remedies that sentences name in Python, for someone at a shell.
 _REMEDIES = {
     "load(…, allow_truncated=True)": "--allow-truncated",
+    "load(…, trust=True)": "--trust",
     "not_measured() names them": "snoopie info names them",
 }
 

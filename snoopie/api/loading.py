@@ -35,7 +35,7 @@ def load(
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
     its file, or a `distributed.Client`. Tables that are asked for as a whole still have to fit here.
     """
-    paths = _distinct(_paths(source))
+    paths = paths_of(source)
     limits = allowed(trust)
     check_number("the selection", "has {} files", len(paths), limits.files)
     if scheduler is None:
@@ -50,6 +50,11 @@ def load(
     trace._tables.check_counts(trace._sums(*PAIR))
     _ = trace.copies, trace.collectives
     return trace
+
+
+def paths_of(source: Source) -> list[Path]:
+    """The files that `load` reads, each once."""
+    return _distinct(_paths(source))
 
 
 def _open(path: Path, allow_truncated: bool, trust: bool, *, keep: bool) -> Process:

@@ -18,6 +18,7 @@ from snoopie.errors import SnoopieError, UsageError
 COMMANDS = {
     "run": "run a program under the collector and summarise what crossed between GPUs",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
+    "check": "whether a trace is whole and says nothing impossible",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
     "findings": "which traffic is expensive, by source line, pair, allocation or rank, and how to fix it",
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
@@ -34,7 +35,7 @@ COMMANDS = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, 1 after a known error, 2 after wrong usage; `run` returns the program's status,
-    `diff` 3 where a limit is exceeded."""
+    `check` 1 for a trace that is not valid, `diff` 3 where a limit is exceeded."""
     arguments = _parse(sys.argv[1:] if words is None else words)
     try:
         status: int = arguments.main(arguments)

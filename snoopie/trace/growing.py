@@ -19,7 +19,7 @@ from snoopie.trace.tables import Process
 class Growing(Process):
     """A file that may still be written. `column` has the rows of ``tables`` that the last `advance` found.
 
-    Nothing of any other table is decoded, or even read. ``limits``: see there. Raises what `Process.open` raises, but not because the end is
+    Nothing of any other table is decoded, or even read. Raises what `Process.open` raises, but not because the end is
     missing; a file whose header is not whole yet is a TruncatedError, an EmptyError or a NotATraceError as there.
     """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from snoopie.errors import LimitError
 from snoopie.words import units
 
-LIFT = "load(…, trust=True) or --trust"
+LIFT = "load(…, trust=True)"
 MIB = 1 << 20
 
 

@@ -177,6 +177,16 @@ class Process:
         return self.problem is None
 
     @property
+    def rows(self) -> dict[str, int]:
+        """How many rows of each table the blocks that were read hold."""
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            table = self.header.tables.get(block.table)
+            if table is not None:
+                found[table.name] = found.get(table.name, 0) + block.rows
+        return found
+
+    @property
     def checksums(self) -> list[int]:
         """The checksum of each block that was read, the header's first."""
         return [block.crc for block in self.container.blocks[: len(self.blocks) + 1]]

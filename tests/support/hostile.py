@@ -72,15 +72,16 @@ def path_for_backtracking() -> bytes:
 def code_for_backtracking() -> bytes:
     """Code of calls that allocate, in which a search for the variable tries all ways to cut it."""
     codes = [
-        "a " * 40 + ";", "a* " * 60 + "!", "a<" * 200, "a::" * 400 + "(", "alloc" * 200_000, "x" + "[a]" * 20_000 + "!",
-        "cudaMalloc(" + "(" * 100_000, "cudaMalloc(" + "(a)" * 30_000, "a" + ", a" * 30_000, "alloc<" * 50_000, " " * 900_000 + "=",
-    ]  # fmt: skip
+        *("a " * 40 + ";", "a* " * 60 + "!", "a<> " * 60, "a<" * 200, "a::" * 400 + "(", "alloc" * 200_000),
+        *("x" + "[a]" * 20_000 + "!", "cudaMalloc(" + "(" * 100_000, "cudaMalloc(" + "(a)" * 30_000),
+        *("a" + ", a" * 30_000, "alloc<" * 50_000, " " * 900_000 + "="),
+    ]
     return _with_source(["/src/x.cu"], codes, "STG.E [R2], R4")
 
 
 def sass_for_backtracking() -> bytes:
     """An instruction as long as a book."""
-    return _with_source(["/src/x.cu"], ["x = y"], "STG.E " + "[R2+" * 200_000 + "@!P0 " * 100_000)
+    return _with_source(["/src/x.cu"], ["x = y"], "STG.E " + "[R2+" * 100_000 + "@!P0 " * 100_000)
 
 
 def names_for_backtracking() -> bytes:
@@ -230,14 +231,17 @@ def addresses_that_wrap() -> bytes:
     launch = trace.launch(function, 0)
     store, copy = trace.site(function, "STG.E.128", "store", 16), trace.site(function, "UBLKCP", "store", 1)
     top = 1 << 64
-    for base, stride in [(top - 1, 16), (top - 16, 16), (top - 256, 16), ((top >> 1) - 8, 16), (0, 16), (512, -16), (1, -(1 << 62)),
-                         (0, (1 << 63) - 1), (top - 1, -(1 << 63)), (top >> 1, 0), (4096, 16)]:  # fmt: skip
+    places = [
+        *((top - 1, 16), (top - 16, 16), (top - 256, 16), ((top >> 1) - 8, 16), (0, 16), (512, -16)),
+        *((1, -(1 << 62)), (0, (1 << 63) - 1), (top - 1, -(1 << 63)), (top >> 1, 0), (4096, 16)),
+    ]
+    for base, stride in places:
         trace.record(launch, store, 1, base, stride)
     for base, size in [(top - 1, 1 << 40), (4096, (1 << 61) - 1), ((top >> 1) - 1, 1 << 20), (0, 1)]:
         trace.bulk(launch, copy, 1, base, size)
     trace.scattered(launch, store, 1, {0: 0, 1: top - 1, 2: top >> 1, 3: (top >> 1) - 1, 4: 77})
     trace.count(launch, store, 1, 12, 384, 48)
-    for base, size in [(top - 4096, 1 << 40), (4096, (1 << 61) - 1)]:
+    for base, size in [(top - 4096, 1 << 40), (4096, 1 << 50)]:
         trace.allocation("device", size, 1, 0, address=base)
     return trace.encode()
 
@@ -356,9 +360,10 @@ def _with_source(paths: list[str], codes: list[str], sass: str) -> bytes:
         inner = trace.line("/usr/local/cuda/include/x.h", 1, "f", trace.line(path, place + 1, "g"))
         site = trace.site(function, "STG.E", "store", 4, line=inner, sass=f"{sass} {place}")
         trace.count(launch, site, 1, 1, 32, 4)
-    trace.add("modules", path=trace.string("/home/u/app"))
+    for path in ("/home/u/app", "/lib/ld-linux" + "-.so." * 100_000 + "!", "/lib/libc-" + ".so." * 100_000 + "!"):
+        trace.add("modules", path=trace.string(path))
     for place, code in enumerate(codes):
-        frame = trace.add("frames", module=1, address=4096 + place)
+        frame = trace.add("frames", module=1 + place % 3, address=4096 + place)
         named = {"function": trace.string("main"), "file": trace.string(paths[place % len(paths)])}
         trace.add("symbols", frame=frame, line=1, code=trace.string(code), **named)
         stack = trace.add("stacks", frame=frame)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.errors import UsageError
 from snoopie.trace import chains
@@ -19,10 +20,12 @@ _LIBRARIES = re.compile(
     r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
 )
 # Modules that calls pass through on their way to the driver.
-_MODULES = re.compile(
-    r"^(?:libcuda|libcudart|libnccl|libtorch|libc10|libc|libpthread|ld-linux.*|libstdc\+\+|libgcc_s|libffi|libpython.*)"
-    r"(?:[-_.].*)?\.so(?:\..*)?$"
-)
+_MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "libpthread", "libstdc++", "libgcc_s",
+            "libffi")  # fmt: skip
+# Of these, whatever the names go on with.
+_ALL_MODULES = ("ld-linux", "libpython")
+# A label is cut at so many letters, as the collector cuts names.
+_LONGEST = 1000
 # Functions of the runtime and of the driver, also where they are linked into the program.
 _RUNTIME = re.compile(r"^_*(?:cuda[A-Z]|cu[A-Z]|libcudart_static|cudart::|nccl[A-Z])")
 
@@ -108,7 +111,7 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
         | function.str.match(_RUNTIME).to_numpy(bool)
         | name.str.match(r"libcuda|libnccl").to_numpy(bool)
     )
-    library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
+    library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
     own = (file != "").to_numpy() & ~runtime & ~library
     rank = np.where(own, 2, np.where(runtime, 0, 1))
     # The innermost of the best levels of each frame.
@@ -121,7 +124,31 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
             chosen["file"], chosen["line"], chosen["function"], chosen["python"], strict=True
         )
     ]
-    return pd.Series(text, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+    shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in text]
+    return pd.Series(shown, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+
+
+def _is_passed(names: pd.Series) -> NDArray[np.bool_]:
+    """Which files are modules that calls pass through; each different name is looked at once."""
+    codes, present = pd.factorize(names)
+    return np.array([passes_calls_on(str(name)) for name in present], np.bool_)[codes]
+
+
+def passes_calls_on(name: str) -> bool:
+    """Whether a file is a module that calls pass through on their way to the driver: "libc.so.6", "libtorch_cpu.so"."""
+    if name.startswith(_ALL_MODULES):
+        return _is_shared(name)
+    for module in _MODULES:
+        rest = name.removeprefix(module)
+        if rest != name and (
+            rest == ".so" or rest.startswith(".so.") or (rest[:1] in tuple("-_.") and _is_shared(rest[1:]))
+        ):
+            return True
+    return False
+
+
+def _is_shared(name: str) -> bool:
+    return name.endswith(".so") or ".so." in name
 
 
 def _short(function: str, python: bool) -> str:
