@@ -28,15 +28,23 @@ _CHAINS = {
 }
 
 
-def check(name: str, size: int, column: Column, limits: Limits) -> None:
-    """Refuses chains and texts beyond the limits; ``size``: bytes of the file. Raises LimitError."""
+# No row names more texts than this.
+_MOST_TEXTS = 8
+
+
+def check(name: str, size: int, rows: int, column: Column, limits: Limits) -> None:
+    """Refuses chains and texts beyond the limits; ``size``: bytes of the file, ``rows``: of all tables. Raises
+    LimitError."""
     for (table, link), (holds, limit) in _CHAINS.items():
         ids, next_ = column(table, "id"), column(table, link)
         if len(ids):
             outward = pd.Index(ids).get_indexer(pd.Index(next_))
             deepest = int(chains.depths(outward).max()) + 1
             check_number(name, holds, deepest, getattr(limits, limit))
-    text = written_out(column)
+    longest = max(map(len, column("strings", "text")), default=0)
+    text = _MOST_TEXTS * longest * rows
+    if text > limits.small_text:
+        text = written_out(column)
     check_ratio(name, "has tables of {} of text", text, size, limits.small_text, limits.text_ratio)
 
 

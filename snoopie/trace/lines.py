@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ def is_toolkit(file: str) -> bool:
     above = folders[:last]
     if any(part.startswith(("cuda", "nvidia")) or _is_nvshmem(part) for part in above):
         return True
-    below = zip(folders, folders[1:], strict=False)
+    below = pairwise(folders)
     if any(part == "include" and _is_nvshmem(next_) for part, next_ in below):
         return True
     # targets/x86_64-linux/include

@@ -100,8 +100,8 @@ class Footer:
 class Process:
     """One trace file, checked. Small tables are decoded at once, records when asked for.
 
-    ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each once) and
-    ``count_accesses`` (their sum) are of the table counts.
+    ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each
+    once) and ``count_accesses`` (their sum) are of the table counts.
 
     It can go to another process that finds the file under the same path. The counts, which can be many, are decoded
     again where they are asked for.
@@ -149,7 +149,7 @@ class Process:
             table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
             for table, blocks in parts.items()
         }
-        amounts.check(container.name, container.size, self.column, limits)
+        amounts.check(container.name, container.size, sum(self._index.rows.values()), self.column, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
 
@@ -248,7 +248,7 @@ class Process:
     def _count(self, block: Block) -> None:
         """Adds a block to what the index claims, unless it is never decoded: `_take` refuses what claims too much."""
         table = self.header.tables.get(block.table)
-        if table is not None and table.name in known_tables() and table.least(block.rows) <= block.raw_size:
+        if table is not None and table.name in known_tables() and block.rows <= block.raw_size:
             self._index.add(table.name, block.rows, block.raw_size, record=table.name in RECORD_TABLES)
 
     def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
@@ -260,12 +260,12 @@ class Process:
             raise self.container.corrupt(block, "belongs to no table that the header declares")
         if table.name not in known_tables():
             return
-        if table.least(block.rows) > block.raw_size:
-            raise self.container.corrupt(block, f"is too short for {block.rows} rows of {table.name}")
         if table.name not in _LATER:
             columns = self._checked(block, table)
             parts.setdefault(table.name, []).append(columns)
             return
+        if table.least(block.rows) > block.raw_size:
+            raise self.container.corrupt(block, f"is too short for {block.rows} rows of {table.name}")
         self.container.check(block)
         size = table.size(block.rows)
         if size is not None and size != block.raw_size:
@@ -364,16 +364,23 @@ def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
     kind = column.kept
     if kind is object or column.stored.dtype is None:
         return values
-    kept, declared, stored = np.iinfo(kind), np.iinfo(column.stored.dtype), np.iinfo(values.dtype)
-    low, high = max(int(kept.min), int(declared.min)), min(int(kept.max), int(declared.max))
-    if high < int(stored.max) and values.size and int(values.max()) > high:
+    low, high = _range(kind, column.stored.dtype, values.dtype)
+    if high is not None and values.size and int(values.max()) > high:
         raise ValueError(f"has a value in {table}.{column.name} of 2^{high.bit_length()} or more")
-    if low > int(stored.min) and values.size and int(values.min()) < low:
+    if low is not None and values.size and int(values.min()) < low:
         raise ValueError(f"has a value in {table}.{column.name} below {low}")
     if column.name in _AS_WRITTEN:
         return values
     # Of the same size, they are the same bits.
     return values.view(kind) if values.dtype.itemsize == 8 else values.astype(kind)
+
+
+@lru_cache(256)
+def _range(kind: type[Any], declared: np.dtype[Any], stored: np.dtype[Any]) -> tuple[int | None, int | None]:
+    """The lowest and the highest number that a column can keep, None where it cannot be stored beyond that."""
+    limits = [np.iinfo(type_) for type_ in (kind, declared, stored)]
+    low, high = max(int(limit.min) for limit in limits[:2]), min(int(limit.max) for limit in limits[:2])
+    return low if low > int(limits[2].min) else None, high if high < int(limits[2].max) else None
 
 
 def _acyclic(ids: Ints, parents: Ints) -> bool:
