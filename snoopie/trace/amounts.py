@@ -36,11 +36,11 @@ def check(name: str, size: int, rows: int, column: Column, limits: Limits) -> No
     """Refuses chains and texts beyond the limits; ``size``: bytes of the file, ``rows``: of all tables. Raises
     LimitError."""
     for (table, link), (holds, limit) in _CHAINS.items():
-        ids, next_ = column(table, "id"), column(table, link)
-        if len(ids):
-            outward = pd.Index(ids).get_indexer(pd.Index(next_))
-            deepest = int(chains.depths(outward).max()) + 1
-            check_number(name, holds, deepest, getattr(limits, limit))
+        ids, most = column(table, "id"), getattr(limits, limit)
+        # No chain is longer than its table.
+        if len(ids) > most:
+            outward = pd.Index(ids).get_indexer(pd.Index(column(table, link)))
+            check_number(name, holds, int(chains.depths(outward).max()) + 1, most)
     longest = max(map(len, column("strings", "text")), default=0)
     text = _MOST_TEXTS * longest * rows
     if text > limits.small_text:

@@ -152,7 +152,7 @@ _SCHEMA = b'"schema":'
 
 def _split(content: bytes) -> tuple[bytes, bytes]:
     """A header without its declaration, and the declaration, where that is its last member; else all, and nothing."""
-    place = content.rfind(_SCHEMA)
+    place = content.find(_SCHEMA)
     if place < 0 or not content.endswith(b"}"):
         return content, b""
     return content[:place] + b'"schema":null}', content[place + len(_SCHEMA) : -1]

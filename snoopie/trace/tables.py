@@ -119,6 +119,7 @@ class Process:
         self.identity = hashlib.sha256(content).digest()
         self._limits = limits
         check_number(container.name, "has {} GPUs", len(self.header.gpus), limits.gpus)
+        check_number(container.name, "has {} settings", len(self.header.settings), limits.settings)
         if self.problem is not None and not allow_truncated:
             raise self.problem
         self.footer: Footer | None = None

@@ -41,7 +41,7 @@ REFUSED = {
     "3000-gpus": "3,000 GPUs",
     "20000-gpus": "20,000 GPUs",
     "250-gpus": "",
-    "endless-header": "",
+    "endless-header": "100,000 settings",
     "nested-header": "is not JSON",
     "claimed-rows": "is too short for 4294967295 rows",
     "tiny-frames": "",

@@ -59,6 +59,7 @@ def deep() -> bytes:
     ("limit", "said"),
     [
         ({"gpus": 1}, "t.zst has 2 GPUs, and the limit is 1"),
+        ({"settings": 3}, "t.zst has 4 settings, and the limit is 3"),
         ({"inlined": 2}, "t.zst has 3 functions inlined into one another, and the limit is 2"),
         ({"callers": 2}, "t.zst has call stacks of 3 frames, and the limit is 2"),
         ({"nested": 2}, "t.zst has allocations 3 deep inside one another, and the limit is 2"),
