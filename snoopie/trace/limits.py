@@ -21,7 +21,7 @@ class Limits:
 
     # The collector numbers 64, importers 254: a column of owners is one byte.
     gpus: int = 256
-    # The collector has 24.
+    # The collector has 20.
     settings: int = 1_000
     # One a table and second: a run of eight days.
     blocks: int = 8_000_000

@@ -36,7 +36,7 @@ SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 @dataclass(frozen=True)
 class Arguments:
     """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
-    Dask scheduler (or its file), traces to compare with."""
+    Dask scheduler (or its file), traces to compare with, whether the makers of all are trusted."""
 
     traces: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -44,6 +44,7 @@ class Arguments:
     allow_truncated: bool = False
     scheduler: str | Path | None = None
     compare: tuple[str, ...] = ()
+    trust: bool = False
 
 
 def arguments() -> Arguments:
@@ -54,6 +55,7 @@ def arguments() -> Arguments:
     parser.add_argument("--source-map", action="append", default=[])
     parser.add_argument("--compare", action="append", default=[])
     parser.add_argument("--allow-truncated", action="store_true")
+    parser.add_argument("--trust", action="store_true")
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
     try:
@@ -62,7 +64,7 @@ def arguments() -> Arguments:
         return Arguments()
     scheduler = known.scheduler or known.scheduler_file
     sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
-    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others)
+    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.trust)
 
 
 # --- which trace ---
@@ -138,7 +140,8 @@ def _identity(names: Sequence[str]) -> Identity:
 @st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
 def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
     paths = [path for path, _, _ in identity]
-    return snoopie.load(paths, allow_truncated=allow_truncated, scheduler=arguments().scheduler)
+    known = arguments()
+    return snoopie.load(paths, allow_truncated=allow_truncated, trust=known.trust, scheduler=known.scheduler)
 
 
 def trace() -> snoopie.Trace:
