@@ -28,8 +28,10 @@ class Limits:
     # Of a table, and of all tables.
     rows: int = 1 << 31
     all_rows: int = 1 << 33
+    # The collector says each thing once.
+    notices: int = 10_000
     # Uncompressed, so much of a small file, and so many times the size of any. Records are read piece by piece.
-    small: int = 32 * MIB
+    small: int = 16 * MIB
     table_ratio: int = 64
     small_records: int = 64 * MIB
     record_ratio: int = 256
@@ -92,6 +94,7 @@ class Index:
         for table, rows in self.rows.items():
             if rows > limits.rows:
                 raise refuse(self.name, f"claims {rows:,} rows of {table}", f"{limits.rows:,}")
+        check_number(self.name, "claims {} notices", self.rows.get("notices", 0), limits.notices)
         if (rows := sum(self.rows.values())) > limits.all_rows:
             raise refuse(self.name, f"claims {rows:,} rows in all", f"{limits.all_rows:,}")
         for what, amount, small, ratio in (

@@ -365,7 +365,7 @@ def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
     kind = column.kept
     if kind is object or column.stored.dtype is None:
         return values
-    low, high = _range(kind, column.stored.dtype, values.dtype)
+    low, high = _range(np.dtype(kind), column.stored.dtype, values.dtype)
     if high is not None and values.size and int(values.max()) > high:
         raise ValueError(f"has a value in {table}.{column.name} of 2^{high.bit_length()} or more")
     if low is not None and values.size and int(values.min()) < low:
@@ -377,7 +377,7 @@ def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
 
 
 @lru_cache(256)
-def _range(kind: type[Any], declared: np.dtype[Any], stored: np.dtype[Any]) -> tuple[int | None, int | None]:
+def _range(kind: np.dtype[Any], declared: np.dtype[Any], stored: np.dtype[Any]) -> tuple[int | None, int | None]:
     """The lowest and the highest number that a column can keep, None where it cannot be stored beyond that."""
     limits = [np.iinfo(type_) for type_ in (kind, declared, stored)]
     low, high = max(int(limit.min) for limit in limits[:2]), min(int(limit.max) for limit in limits[:2])

@@ -1,15 +1,16 @@
 """Every command that reads a trace, and a process that runs them all:  python -m tests.support.every_command TRACE OUT
 
-It prints a line of JSON for each: the command, its exit status, the CPU time in s, and its error. What is no error of
-Snoopie's family ends the process.
+It prints a line of JSON for each, see `run_each`.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import sys
-import time
+import traceback
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -33,15 +34,41 @@ class _Nowhere(io.TextIOBase):
         return len(text)
 
 
-def main() -> None:
+def run_each(trace: Path, out: Path) -> Iterator[dict[str, object]]:
+    """What each command came to: its exit status (-N for a signal), CPU time in s, peak memory in bytes, and its error.
+
+    Each runs in a copy of this process, which has imported what all of them need.
+    """
     from snoopie import cli
 
-    for name, words in commands(Path(sys.argv[1]), Path(sys.argv[2])).items():
-        errors, started = io.StringIO(), time.process_time()
-        with redirect_stdout(_Nowhere()), redirect_stderr(errors):
-            status = cli.main(words)
-        said = next((line for line in errors.getvalue().splitlines() if ": note:" not in line), "")
-        row = {"command": name, "status": status, "seconds": time.process_time() - started, "said": said}
+    for name, words in commands(trace, out).items():
+        errors = out / "errors"
+        child = os.fork()
+        if child == 0:
+            status = 70
+            try:
+                with open(errors, "w") as file, redirect_stdout(_Nowhere()), redirect_stderr(file):
+                    try:
+                        status = cli.main(words)
+                    except BaseException:
+                        traceback.print_exc()
+            finally:
+                os._exit(status)
+        _, ended, usage = os.wait4(child, 0)
+        said = [
+            line for line in errors.read_text().splitlines() if ": note:" not in line and not line.startswith("Next")
+        ]
+        yield {
+            "command": name,
+            "status": os.waitstatus_to_exitcode(ended),
+            "seconds": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss << 10,
+            "said": "\n".join(said[-20:]),
+        }
+
+
+def main() -> None:
+    for row in run_each(Path(sys.argv[1]), Path(sys.argv[2])):
         print(json.dumps(row), flush=True)
 
 

@@ -33,6 +33,14 @@ def absurd_counts(blocks: int = 24) -> bytes:
     return whole(trace, [block] * blocks)
 
 
+def as_many_counts_as_allowed() -> bytes:
+    """As many rows as the limits let a file of nearly a megabyte have."""
+    noise = np.random.default_rng(1).integers(0, 256, 900_000, np.uint8).tobytes()
+    width = sum(np.dtype(column["type"]).itemsize for column in _TABLES["counts"]["columns"])
+    block = rows("counts", _FULL // width, launch=1, site=1, owner=1, accesses=1, lanes=32, wire_units=4)
+    return whole(_one_launch(), [texts(1000, [noise]), block])
+
+
 def strings_that_blow_up(blocks: int = 16) -> bytes:
     """Bytes that are no UTF-8, each of which would be shown as four letters."""
     return whole(_one_launch(), [texts(first, [b"\xff" * (60 << 20)]) for first in range(1000, 1000 + blocks)])
@@ -248,6 +256,7 @@ def addresses_that_wrap() -> bytes:
 
 FILES: dict[str, Callable[[], bytes]] = {
     "absurd-counts": absurd_counts,
+    "counts-allowed": as_many_counts_as_allowed,
     "strings": strings_that_blow_up,
     "notices": empty_notices,
     "names-everywhere": long_names_everywhere,
