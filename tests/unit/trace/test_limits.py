@@ -21,9 +21,8 @@ LIFTED = r"; if you trust who made it, lift all limits with load\(…, trust=Tru
     [
         ({"blocks": 2}, 3 * [("counts", 1, 8, False)], "t has 3 blocks, and the limit is 2"),
         ({"rows": 9}, 2 * [("counts", 5, 8, False)], "t claims 10 rows of counts, and the limit is 9"),
-        ({"all_rows": 9}, [("counts", 6, 8, False), ("lines", 4, 8, False)], "t claims 10 rows in"),
-        ({"small": 10, "table_ratio": 2}, [("counts", 1, 31, False)], "t holds 31 B of tables in a file of 10 B, and the"
-                                                                     " limit is 10 B and 2 times the file's size"),
+        ({"all_rows": 9}, [("counts", 6, 8, False), ("lines", 4, 8, False)], "t claims 10 "),
+        ({"small": 10, "table_ratio": 2}, [("counts", 1, 31, False)], "t holds 31 B of tables in a file of 10 B, "),
         ({"small_records": 10, "record_ratio": 2}, [("records", 1, 31, True)], "t holds 31 B of recorded accesses"),
     ],
 )  # fmt: skip
