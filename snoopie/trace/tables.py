@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from snoopie.errors import CorruptError, SnoopieError
 from snoopie.trace import amounts
 from snoopie.trace.columns import Column, Columns, LongStringError, TableSchema
-from snoopie.trace.container import FOOTER, Block, Container
+from snoopie.trace.container import FOOTER, MAX_BLOCK, Block, Container
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.limits import LIMITS, Index, Limits, allowed, check_number
 from snoopie.trace.roles import REFERENCES
@@ -249,7 +249,8 @@ class Process:
     def _count(self, block: Block) -> None:
         """Adds a block to what the index claims, unless it is never decoded: `_take` refuses what claims too much."""
         table = self.header.tables.get(block.table)
-        if table is not None and table.name in known_tables() and block.rows <= block.raw_size:
+        possible = block.rows <= block.raw_size <= MAX_BLOCK
+        if table is not None and table.name in known_tables() and possible:
             self._index.add(table.name, block.rows, block.raw_size, record=table.name in RECORD_TABLES)
 
     def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
