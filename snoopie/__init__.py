@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from snoopie.errors import (
     CorruptError,
     EmptyError,
+    LimitError,
     MissingColumnError,
     MissingPackageError,
     NotATraceError,
@@ -30,6 +31,7 @@ __all__ = [
     "Comparison",
     "CorruptError",
     "EmptyError",
+    "LimitError",
     "MissingColumnError",
     "MissingPackageError",
     "NotATraceError",

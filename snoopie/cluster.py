@@ -63,9 +63,9 @@ class Cluster:
         self._client = _connect(scheduler)
         self._parts: list[Future] = []
 
-    def open(self, paths: Sequence[Path], *, allow_truncated: bool) -> list[Process]:
+    def open(self, paths: Sequence[Path], *, allow_truncated: bool, trust: bool = False) -> list[Process]:
         """Each file opened by a worker. Raises what `Process.open` does, and NotATraceError where a worker cannot."""
-        futures = [self._submit(_open, os.path.abspath(path), allow_truncated) for path in paths]
+        futures = [self._submit(_open, os.path.abspath(path), allow_truncated, trust) for path in paths]
         processes: list[Process] = [self._result(future) for future in futures]
         for process, path in zip(processes, paths, strict=True):
             process.rename(path)
@@ -183,9 +183,9 @@ def _reachable(path: str) -> None:
         )
 
 
-def _open(path: str, allow_truncated: bool) -> Process:
+def _open(path: str, allow_truncated: bool, trust: bool) -> Process:
     _reachable(path)
-    return Process.open(Path(path), allow_truncated=allow_truncated)
+    return Process.open(Path(path), allow_truncated=allow_truncated, trust=trust)
 
 
 def _sums(part: _Part, selected: Selection | None, keys: list[str]) -> pd.DataFrame:

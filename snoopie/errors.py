@@ -54,6 +54,10 @@ class CorruptError(SnoopieError):
     """The trace contradicts itself: a checksum, a sequence number or a reference is wrong."""
 
 
+class LimitError(SnoopieError):
+    """The trace holds more than any real run needs; see `snoopie.trace.limits`."""
+
+
 class EmptyError(SnoopieError):
     """The file has no bytes."""
 

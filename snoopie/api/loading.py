@@ -14,8 +14,12 @@ from snoopie.cluster import Cluster, Scheduler
 from snoopie.errors import CorruptError, NotATraceError
 from snoopie.joined import runs
 from snoopie.joined.tables import Tables
+from snoopie.trace.limits import Limits, allowed, check_number
 from snoopie.trace.parallel import ordered
 from snoopie.trace.tables import Process
+
+# Each file that stays mapped keeps a descriptor, of which a process has a thousand or so.
+_MAPPED = 256
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -27,12 +31,14 @@ def load(
     allow_truncated: bool = False,
     run: str | int | None = None,
     all_runs: bool = False,
+    trust: bool = False,
     scheduler: Scheduler | None = None,
 ) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
 
     Raises an error of the family of `SnoopieError`. A trace whose end is missing raises `TruncatedError`, or, with
-    ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False.
+    ``allow_truncated``, is read up to its last whole block; `Trace.complete` is then False. One that holds more than
+    any real run needs raises `LimitError`, unless you ``trust`` who made it.
 
     Traces of several runs of programs are a `SeveralRunsError`, unless ``run`` says which is meant (a number, in the
     order in which they began, or the beginning of an id), or ``all_runs`` that they are to be added up.
@@ -41,20 +47,40 @@ def load(
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
     its file, or a `distributed.Client`. Tables that are asked for as a whole still have to fit here.
     """
-    paths = _distinct(_paths(source))
+    paths = paths_of(source)
+    limits = allowed(trust)
+    check_number("the selection", "has {} files", len(paths), limits.files)
     if scheduler is None:
-        opened = list(ordered(lambda path: Process.open(path, allow_truncated=allow_truncated), paths))
-        trace = Trace(Tables(runs.chosen(_once(opened), run, all_runs=all_runs)))
+        opened = list(ordered(lambda path: _open(path, allow_truncated, trust, keep=len(paths) <= _MAPPED), paths))
+        trace = Trace(_joined(runs.chosen(_once(opened), run, all_runs=all_runs), limits))
     else:
         cluster = Cluster(scheduler)
-        opened = cluster.open(paths, allow_truncated=allow_truncated)
-        tables = Tables(runs.chosen(_once(opened), run, all_runs=all_runs))
+        opened = cluster.open(paths, allow_truncated=allow_truncated, trust=trust)
+        tables = _joined(runs.chosen(_once(opened), run, all_runs=all_runs), limits)
         cluster.hold(tables)
         trace = Trace(tables, cluster=cluster)
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
     trace._tables.check_counts(trace._sums(*PAIR))
     _ = trace.copies, trace.collectives
     return trace
+
+
+def paths_of(source: Source) -> list[Path]:
+    """The files that `load` reads, each once."""
+    return _distinct(_paths(source))
+
+
+def _open(path: Path, allow_truncated: bool, trust: bool, *, keep: bool) -> Process:
+    process = Process.open(path, allow_truncated=allow_truncated, trust=trust)
+    if not keep:
+        process.container.unmap()
+    return process
+
+
+def _joined(processes: list[Process], limits: Limits) -> Tables:
+    tables = Tables(processes)
+    check_number("the selection", "has {} GPUs", len(tables.columns.gpus.merged), limits.all_gpus)
+    return tables
 
 
 def _paths(source: Source) -> list[Path]:
@@ -98,9 +124,10 @@ def _distinct(paths: Iterable[Path]) -> list[Path]:
 def _once(processes: list[Process]) -> list[Process]:
     """Each process once: a copy of a trace must not count twice."""
     kept: list[Process] = []
+    places: dict[bytes, int] = {}
     for process in processes:
-        twin = next((place for place, other in enumerate(kept) if other.identity == process.identity), None)
-        if twin is None:
+        twin = places.setdefault(process.identity, len(kept))
+        if twin == len(kept):
             kept.append(process)
             continue
         own, other = process.checksums, kept[twin].checksums

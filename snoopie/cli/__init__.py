@@ -17,6 +17,7 @@ COMMANDS = {
     "doctor": "what a run needs and this machine has, with a remedy for what it lacks",
     "run": "run a program under the collector and summarise what crossed between GPUs",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
+    "check": "whether a trace is whole and says nothing impossible",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",
     "findings": "which traffic is expensive, by source line, pair, allocation or rank, and how to fix it",
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
@@ -36,7 +37,8 @@ COMMANDS = {
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0, 1 after a known error, 2 after wrong usage; `run` returns the program's status,
-    `diff` 3 where a limit is exceeded, `expect` 3 where an expectation does not hold."""
+    `check` 1 for a trace that is not valid, `diff` 3 where a limit is exceeded, `expect` 3 where an expectation does
+    not hold."""
     streams.prepare()
     try:
         return _main(sys.argv[1:] if words is None else words)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_traces(parser: argparse.ArgumentParser) -> None:
-    """TRACE…, --run or --all-runs, --allow-truncated, and --scheduler or --scheduler-file."""
+    """TRACE…, --run or --all-runs, and how they are read."""
     parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace file, or folder with traces")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--run", metavar="RUN", help="of several runs this one: its number, or the beginning of its ID")
@@ -24,9 +24,12 @@ def add_traces(parser: argparse.ArgumentParser) -> None:
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How traces are read: --allow-truncated, and --scheduler or --scheduler-file."""
+    """How traces are read: --allow-truncated, --trust, and --scheduler or --scheduler-file."""
     parser.add_argument(
         "--allow-truncated", action="store_true", help="read the intact part of a trace whose end is missing"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="lift the limits on what a trace may hold: you trust who made it"
     )
     cluster = parser.add_mutually_exclusive_group()
     cluster.add_argument(
@@ -58,8 +61,10 @@ def load(
 ) -> snoopie.Trace:
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
-    truncated = arguments.allow_truncated
-    return snoopie.load(source, allow_truncated=truncated, run=run, all_runs=all_runs, scheduler=scheduler)
+    return snoopie.load(
+        source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
+        scheduler=scheduler,
+    )  # fmt: skip
 
 
 def again(arguments: argparse.Namespace) -> list[str]:
@@ -68,6 +73,7 @@ def again(arguments: argparse.Namespace) -> list[str]:
         *([f"--run={arguments.run}"] if getattr(arguments, "run", None) else []),
         *(["--all-runs"] if getattr(arguments, "all_runs", False) else []),
         *(["--allow-truncated"] if arguments.allow_truncated else []),
+        *(["--trust"] if arguments.trust else []),
         *([f"--scheduler={arguments.scheduler}"] if arguments.scheduler else []),
         *([f"--scheduler-file={arguments.scheduler_file}"] if arguments.scheduler_file else []),
     ]

@@ -14,6 +14,7 @@ from snoopie.errors import TruncatedError
 from snoopie.joined import runs
 from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
+from snoopie.trace.limits import LIMITS, Limits
 
 # The sums behind all tables, and what distinguishes their rows.
 _TABLES = ("call_totals", "call_times", "call_errors")
@@ -53,9 +54,11 @@ class Sums:
 class Live:
     """The calls of processes that still run, as far as their traces go: files, and all that come into folders."""
 
-    def __init__(self, sources: Iterable[Path], run: str | None = None, *, all_runs: bool = False) -> None:
+    def __init__(
+        self, sources: Iterable[Path], run: str | None = None, *, all_runs: bool = False, limits: Limits = LIMITS
+    ) -> None:
         self._sources = list(sources)
-        self._run, self._all_runs = run, all_runs
+        self._run, self._all_runs, self._limits = run, all_runs, limits
         self._processes: dict[Path, Growing] = {}
         self.sums: Sums | None = None
 
@@ -97,4 +100,4 @@ class Live:
                     continue
                 # A file whose header is still being written is for the next time.
                 with contextlib.suppress(TruncatedError):
-                    self._processes[real] = Growing(path, _TABLES)
+                    self._processes[real] = Growing(path, _TABLES, limits=self._limits)

@@ -143,8 +143,9 @@ class _Screen(StringIO):
 
 def _follow(sources: list[Path], arguments: argparse.Namespace) -> int:
     from snoopie.cli.call_sums import Live
+    from snoopie.trace.limits import allowed
 
-    live = Live(sources, arguments.run, all_runs=arguments.all_runs)
+    live = Live(sources, arguments.run, all_runs=arguments.all_runs, limits=allowed(arguments.trust))
     try:
         while True:
             more = live.look()

@@ -66,7 +66,9 @@ class JoinedColumns:
         return raw != 0 if role.name == "flag" else raw
 
     def _each(self, table: str, column: str) -> list[tuple[int, NDArray[Any]]]:
-        return [(number, source.column(table, column)) for number, source in enumerate(self.sources)]
+        every = [(number, source.column(table, column)) for number, source in enumerate(self.sources)]
+        # Of ten thousand processes most have no rows in most tables.
+        return [(number, values) for number, values in every if len(values)] or every[:1]
 
     def _ids(self, table: str, column: str, target: str) -> Ints:
         return np.concatenate([self.ids.moved(target, number, ids) for number, ids in self._each(table, column)])

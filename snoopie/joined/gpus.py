@@ -72,8 +72,9 @@ class Gpus:
         result = np.where(codes == own.codes.host, HOST, UNKNOWN)
         is_gpu = codes < len(own.places)
         result[is_gpu] = own.places[codes[is_gpu]]
-        is_set = np.isin(codes, own.sets)
-        result[is_set] = FIRST_SET - own.sets_before - np.searchsorted(own.sets, codes[is_set])
+        if len(own.sets):
+            is_set = np.isin(codes, own.sets)
+            result[is_set] = FIRST_SET - own.sets_before - np.searchsorted(own.sets, codes[is_set])
         return result
 
     def table(self) -> pd.DataFrame:

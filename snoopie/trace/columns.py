@@ -20,6 +20,14 @@ _TYPE = re.compile(r"([uif]|delta)([1248])(?:\[([1-9][0-9]{0,3})\])?")
 _SIZES = {"u": "1248", "i": "1248", "f": "48", "delta": "48"}
 
 
+class LongStringError(Exception):
+    """A string is longer than allowed, ``length`` bytes."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
     """How values are stored. ``dtype`` is None for strings; ``width`` values a row.
@@ -91,15 +99,23 @@ class TableSchema:
         sizes = [size for column in self.columns.values() if (size := column.stored.size(rows)) is not None]
         return sum(sizes) if len(sizes) == len(self.columns) else None
 
-    def decode(self, content: bytes, rows: int, only: Collection[str] | None = None) -> Columns:
-        """The columns of a block, or ``only`` some. ValueError where the content is not exactly ``rows`` rows."""
+    def least(self, rows: int) -> int:
+        """Bytes that so many rows have at least: strings may be empty, but not their lengths."""
+        sizes = (column.stored.size(rows) for column in self.columns.values())
+        return sum(4 * rows if size is None else size for size in sizes)
+
+    def decode(
+        self, content: bytes, rows: int, only: Collection[str] | None = None, longest: int | None = None
+    ) -> Columns:
+        """The columns of a block, or ``only`` some. ValueError where the content is not exactly ``rows`` rows,
+        LongStringError where a string is longer than allowed."""
         columns: Columns = {}
         position = 0
         for name, column in self.columns.items():
             stored = column.stored
             size = stored.size(rows)
             if size is None or stored.dtype is None:
-                values, position = _decode_text(content, position, rows)
+                values, position = _decode_text(content, position, rows, longest)
             else:
                 if position + size > len(content):
                     raise ValueError(f"is too short for {rows} rows of {self.name}")
@@ -124,7 +140,7 @@ def decode(text: bytes) -> str:
     return text.decode("utf-8", "backslashreplace")
 
 
-def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any], int]:
+def _decode_text(content: bytes, position: int, rows: int, longest: int | None) -> tuple[NDArray[Any], int]:
     if position + 4 * rows > len(content):
         raise ValueError(f"is too short for the lengths of {rows} strings")
     lengths = np.frombuffer(content, "<u4", rows, position)
@@ -133,6 +149,8 @@ def _decode_text(content: bytes, position: int, rows: int) -> tuple[NDArray[Any]
     stop = int(ends[-1]) if rows else position
     if stop > len(content):
         raise ValueError(f"is too short for {rows} strings")
+    if longest is not None and rows and int(lengths.max()) > longest:
+        raise LongStringError(int(lengths.max()))
     values = np.empty(rows, dtype=object)
     begin = position
     for row, end in enumerate(ends.tolist()):

@@ -62,6 +62,7 @@ class Container:
         self.name = name
         self.size = len(data)
         self.path = ""
+        self._keep = True
         self._mapped: memoryview | None = memoryview(data)
         self.blocks, self.problem = _walk(name, self._mapped)
 
@@ -71,6 +72,10 @@ class Container:
         container = cls(str(path), _map(path))
         container.path = os.path.abspath(path)
         return container
+
+    def unmap(self) -> None:
+        """Lets go of the file of a container that was opened: from now on it is mapped only while a block is read."""
+        self._mapped, self._keep = None, False
 
     # One that was opened can go to another process: the index goes with it, the file is mapped again where it is read.
     def __getstate__(self) -> dict[str, object]:
@@ -83,6 +88,8 @@ class Container:
             first = self.blocks[0]
             if len(data) != self.size or zlib.crc32(data[first.offset : first.offset + first.size]) != first.crc:
                 raise CorruptError(f"{self.path} is not the file that was opened", "open it again")
+            if not self._keep:
+                return data
             self._mapped = data
         return self._mapped
 

@@ -13,6 +13,7 @@ import numpy as np
 from snoopie.trace.columns import Columns
 from snoopie.trace.container import FOOTER, GrowingContainer
 from snoopie.trace.declaration import known_columns
+from snoopie.trace.limits import LIMITS, Limits
 from snoopie.trace.tables import Process
 
 
@@ -23,10 +24,10 @@ class Growing(Process):
     missing; a file whose header is not whole yet is a TruncatedError, an EmptyError or a NotATraceError as there.
     """
 
-    def __init__(self, path: Path, tables: Collection[str]) -> None:
+    def __init__(self, path: Path, tables: Collection[str], *, limits: Limits = LIMITS) -> None:
         self._growing = GrowingContainer(path)
         try:
-            super().__init__(self._growing, allow_truncated=True)
+            super().__init__(self._growing, allow_truncated=True, limits=limits)
         except BaseException:
             self._growing.close()
             raise
@@ -48,6 +49,8 @@ class Growing(Process):
         """Reads what has been appended since the last time. CorruptError where that is no trace."""
         parts: dict[str, list[Columns]] = {}
         for block in self._growing.appended():
+            self._count(block)
+            self._index.check(block.offset + block.size)
             if block.table in self._wanted or block.table not in self.header.tables:
                 self._take(block, parts, try_records=False)
         if "strings" in self._tables:

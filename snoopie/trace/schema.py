@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -77,12 +78,18 @@ class Header:
 def parse_json(name: str, what: str, content: bytes) -> dict[str, Any]:
     """A JSON object of a trace. CorruptError for anything else."""
     try:
-        value = _clean(json.loads(content.decode("utf-8", "replace"), parse_constant=_refuse_constant))
+        value = _parse(content)
     except (ValueError, RecursionError):
         raise CorruptError(f"{name}: the {what} is not JSON", "record it again") from None
     if not isinstance(value, dict):
         raise CorruptError(f"{name}: the {what} is not a JSON object", "record it again")
     return value
+
+
+def _parse(content: bytes) -> Any:
+    value = json.loads(content.decode("utf-8", "replace"), parse_constant=_refuse_constant)
+    # Half surrogate pairs can only come from such an escape: those in UTF-8 are replaced above.
+    return _clean(value) if b"\\u" in content else value
 
 
 def _refuse_constant(constant: str) -> None:
@@ -135,9 +142,46 @@ class _Reader:
         return tuple(make(value) for value in values)
 
 
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What a header declares: the tables by their numbers, checked, and as written by their names."""
+
+    tables: dict[int, TableSchema]
+    schema: dict[str, dict[str, Any]]
+
+
+# The declarations of the traces read so far, by the bytes and the version: all processes of a job have the same, and it
+# is nearly all of their headers.
+_declared: dict[tuple[bytes, int], _Declared] = {}
+_MOST_DECLARED = 16
+_SCHEMA = b'"schema":'
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    """A header without its declaration, and the declaration, where that is its last member; else all, and nothing."""
+    place = content.find(_SCHEMA)
+    if place < 0 or not content.endswith(b"}"):
+        return content, b""
+    return content[:place] + b'"schema":null}', content[place + len(_SCHEMA) : -1]
+
+
+def _members(name: str, content: bytes) -> tuple[dict[str, Any], bytes]:
+    """The members of a header, and its declaration if that is known from another; it is then not among the members."""
+    # Quotes in strings are escaped, so what is found is a key; if it is one of another object, the rest is no JSON.
+    rest, declaration = _split(content)
+    if any(declaration == known for known, _ in list(_declared)):
+        try:
+            members = parse_json(name, "header", rest)
+        except CorruptError:
+            members = {}
+        if "schema" in members and members["schema"] is None:
+            return members, declaration
+    return parse_json(name, "header", content), b""
+
+
 def parse_header(name: str, content: bytes) -> Header:
     """The header of a trace. Raises NotATraceError, VersionError, MissingColumnError or CorruptError."""
-    members = parse_json(name, "header", content)
+    members, declaration = _members(name, content)
     if members.get("format") != "snoopie":
         raise NotATraceError(f"{name} is not a Snoopie trace (it has another format)", "give a Snoopie trace")
     version = members.get("version")
@@ -154,8 +198,7 @@ def parse_header(name: str, content: bytes) -> Header:
     run_id, run_of = _run(read, process)
     gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
     links = read.objects(members, "links", lambda link: _link(read, link, len(gpus)))
-    tables = _tables(read, members)
-    _check_required(name, {table.name: table for table in tables.values()})
+    declared = _declared.get((declaration, version)) or _declare(read, members, content, version)
     return Header(
         tool=read.get(members, "tool", dict, {}),
         settings=read.get(members, "settings", dict, {}),
@@ -171,8 +214,8 @@ def parse_header(name: str, content: bytes) -> Header:
         gpus=gpus,
         links=links,
         codes=_codes(read, members, len(gpus)),
-        tables=tables,
-        schema={table["name"]: table for table in members["schema"]},
+        tables=declared.tables,
+        schema=declared.schema,
     )
 
 
@@ -183,6 +226,21 @@ def _run(read: _Reader, process: Mapping[str, Any]) -> tuple[str, str]:
     if run_of not in _RUN_OF or (run_of != "process" and not run_id):
         raise read.fail("'run' is none")
     return run_id, run_of
+
+
+def _declare(read: _Reader, members: Mapping[str, Any], content: bytes, version: int) -> _Declared:
+    """What a header declares, checked, and kept for the next one."""
+    if members.get("schema") is None:
+        members = {**members, "schema": parse_json(read.name, "header", content).get("schema")}
+    tables = _tables(read, members)
+    _check_required(read.name, {table.name: table for table in tables.values()})
+    declared = _Declared(tables, {table["name"]: table for table in members["schema"]})
+    declaration = _split(content)[1]
+    # It may not be the last member, or not the header's own.
+    with suppress(ValueError, RecursionError):
+        if len(_declared) < _MOST_DECLARED and _parse(declaration) == members["schema"]:
+            _declared[declaration, version] = declared
+    return declared
 
 
 def _gpu(read: _Reader, gpu: dict[str, Any]) -> Gpu:

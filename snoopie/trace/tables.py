@@ -6,6 +6,7 @@ the same one. Ids stay those of the process; `snoopie.joined` makes them unique 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snoopie.errors import CorruptError, SnoopieError
-from snoopie.trace.columns import Column, Columns, TableSchema
-from snoopie.trace.container import FOOTER, Block, Container
+from snoopie.trace import amounts
+from snoopie.trace.columns import Column, Columns, LongStringError, TableSchema
+from snoopie.trace.container import FOOTER, MAX_BLOCK, Block, Container
 from snoopie.trace.declaration import known_columns, known_tables
+from snoopie.trace.limits import LIMITS, Index, Limits, allowed, check_number
 from snoopie.trace.roles import REFERENCES
 from snoopie.trace.schema import Header, parse_header, parse_json
 
@@ -52,7 +55,8 @@ class _Ids:
 
     def __init__(self) -> None:
         self._dense = 0
-        self._others: Ints = np.empty(0, np.int64)
+        # Sorted, each at most half as long as the one before: each id is merged only a few times.
+        self._others: list[Ints] = []
 
     def add(self, ids: Ints) -> bool:
         """Adds ids; False if one is out of range or was there before."""
@@ -60,12 +64,15 @@ class _Ids:
             return True
         if int(ids.min()) < 1 or int(ids.max()) >= 1 << 32:
             return False
-        if len(self._others) == 0 and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
+        if not self._others and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
             self._dense += len(ids)
             return True
-        merged = np.union1d(self._others, ids)
-        fresh = len(merged) == len(self._others) + len(ids) and int(ids.min()) > self._dense
-        self._others = merged
+        own = np.unique(ids)
+        fresh = len(own) == len(ids) and int(own[0]) > self._dense
+        fresh = fresh and not any(_within(own, others).any() for others in self._others)
+        while self._others and len(self._others[-1]) <= 2 * len(own):
+            own = np.union1d(self._others.pop(), own)
+        self._others.append(own)
         return fresh
 
     def contain(self, values: Ints, *, zero: bool) -> bool:
@@ -77,7 +84,17 @@ class _Ids:
             return False
         if int(values.max()) <= self._dense:
             return True
-        return bool(np.isin(values[values > self._dense], self._others).all())
+        wanted = values[values > self._dense]
+        for others in self._others:
+            wanted = wanted[~_within(wanted, others)]
+        return len(wanted) == 0
+
+
+def _within(values: Ints, among: Ints) -> NDArray[np.bool_]:
+    """Which of some values are among others, sorted."""
+    places = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    found: NDArray[np.bool_] = among[places] == values
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +112,26 @@ class Footer:
 class Process:
     """One trace file, checked. Small tables are decoded at once, records when asked for.
 
-    ``identity`` is the header as written: equal only for copies of one trace. ``count_owners`` (codes, each once) and
-    ``count_accesses`` (their sum) are of the table counts.
+    ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each
+    once) and ``count_accesses`` (their sum) are of the table counts.
 
     It can go to another process that finds the file under the same path. The counts, which can be many, are decoded
     again where they are asked for.
     """
 
-    def __init__(self, container: Container, *, allow_truncated: bool) -> None:
+    def __init__(self, container: Container, *, allow_truncated: bool, limits: Limits = LIMITS) -> None:
         self.path = Path(container.name)
         self.container = container
         self.problem: SnoopieError | None = container.problem
         if self.problem is not None and not container.blocks:
             raise self.problem
         # The header first: that a file is of another version says more than what looks wrong in it because of that.
-        self.identity = container.decode(container.blocks[0])
-        self.header: Header = parse_header(container.name, self.identity)
+        content = container.decode(container.blocks[0])
+        self.header: Header = parse_header(container.name, content)
+        self.identity = hashlib.sha256(content).digest()
+        self._limits = limits
+        check_number(container.name, "has {} GPUs", len(self.header.gpus), limits.gpus)
+        check_number(container.name, "has {} settings", len(self.header.settings), limits.settings)
         if self.problem is not None and not allow_truncated:
             raise self.problem
         self.footer: Footer | None = None
@@ -120,6 +141,11 @@ class Process:
         self._pattern_blocks: list[Block] = []
         self._pattern_ids = [0]
         self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
+        # What the index claims, before any of it is decoded.
+        self._index = Index(container.name, limits)
+        for block in container.blocks[1:]:
+            self._count(block)
+        self._index.check(container.size)
         parts: dict[str, list[Columns]] = {}
         for block in container.blocks[1:]:
             try:
@@ -136,6 +162,7 @@ class Process:
             table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
             for table, blocks in parts.items()
         }
+        amounts.check(container.name, container.size, sum(self._index.rows.values()), self.column, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
 
@@ -148,9 +175,10 @@ class Process:
         self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
 
     @classmethod
-    def open(cls, path: Path, *, allow_truncated: bool = False) -> Process:
-        """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole."""
-        return cls(Container.open(path), allow_truncated=allow_truncated)
+    def open(cls, path: Path, *, allow_truncated: bool = False, trust: bool = False) -> Process:
+        """Reads and checks a file. Raises an error of the family; with ``allow_truncated`` reads what is whole, with
+        ``trust`` also what is beyond the limits."""
+        return cls(Container.open(path), allow_truncated=allow_truncated, limits=allowed(trust))
 
     def rename(self, path: Path) -> None:
         """Has the file go by another spelling of its path."""
@@ -160,6 +188,16 @@ class Process:
     def complete(self) -> bool:
         """True if the whole file, from header to footer, was read."""
         return self.problem is None
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows of each table the blocks that were read hold."""
+        found: dict[str, int] = {}
+        for block in self.blocks:
+            table = self.header.tables.get(block.table)
+            if table is not None:
+                found[table.name] = found.get(table.name, 0) + block.rows
+        return found
 
     @property
     def checksums(self) -> list[int]:
@@ -228,6 +266,13 @@ class Process:
             if table is not None and table.name in RECORD_TABLES:
                 yield block, table
 
+    def _count(self, block: Block) -> None:
+        """Adds a block to what the index claims, unless it is never decoded: `_take` refuses what claims too much."""
+        table = self.header.tables.get(block.table)
+        possible = block.rows <= block.raw_size <= MAX_BLOCK
+        if table is not None and table.name in known_tables() and possible:
+            self._index.add(table.name, block.rows, block.raw_size, record=table.name in RECORD_TABLES)
+
     def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
         if block.table == FOOTER:
             self.footer = _parse_footer(self.container.name, self.container.decode(block))
@@ -241,6 +286,8 @@ class Process:
             columns = self._checked(block, table)
             parts.setdefault(table.name, []).append(columns)
             return
+        if table.least(block.rows) > block.raw_size:
+            raise self.container.corrupt(block, f"is too short for {block.rows} rows of {table.name}")
         self.container.check(block)
         size = table.size(block.rows)
         if size is not None and size != block.raw_size:
@@ -256,12 +303,15 @@ class Process:
     def _checked(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
         try:
-            decoded = table.decode(self.container.decode(block), block.rows, only)
+            decoded = table.decode(self.container.decode(block), block.rows, only, self._limits.string)
             columns = {
                 name: _kept(table.name, column, decoded[name]) if name in decoded else np.zeros(block.rows, column.kept)
                 for name, column in known_columns(table.name).items()
                 if only is None or name in only
             }
+        except LongStringError as error:
+            check_number(self.container.name, "has a string of {} bytes", error.length, self._limits.string)
+            raise
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
         self._check_ids(block, table, columns)
@@ -336,16 +386,23 @@ def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
     kind = column.kept
     if kind is object or column.stored.dtype is None:
         return values
-    kept, declared, stored = np.iinfo(kind), np.iinfo(column.stored.dtype), np.iinfo(values.dtype)
-    low, high = max(int(kept.min), int(declared.min)), min(int(kept.max), int(declared.max))
-    if high < int(stored.max) and values.size and int(values.max()) > high:
+    low, high = _range(np.dtype(kind), column.stored.dtype, values.dtype)
+    if high is not None and values.size and int(values.max()) > high:
         raise ValueError(f"has a value in {table}.{column.name} of 2^{high.bit_length()} or more")
-    if low > int(stored.min) and values.size and int(values.min()) < low:
+    if low is not None and values.size and int(values.min()) < low:
         raise ValueError(f"has a value in {table}.{column.name} below {low}")
     if column.name in _AS_WRITTEN:
         return values
     # Of the same size, they are the same bits.
     return values.view(kind) if values.dtype.itemsize == 8 else values.astype(kind)
+
+
+@lru_cache(256)
+def _range(kind: np.dtype[Any], declared: np.dtype[Any], stored: np.dtype[Any]) -> tuple[int | None, int | None]:
+    """The lowest and the highest number that a column can keep, None where it cannot be stored beyond that."""
+    limits = [np.iinfo(type_) for type_ in (kind, declared, stored)]
+    low, high = max(int(limit.min) for limit in limits[:2]), min(int(limit.max) for limit in limits[:2])
+    return low if low > int(limits[2].min) else None, high if high < int(limits[2].max) else None
 
 
 def _acyclic(ids: Ints, parents: Ints) -> bool:

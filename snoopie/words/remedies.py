@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _REMEDIES = {
     "load(…, allow_truncated=True)": "--allow-truncated",
+    "load(…, trust=True)": "--trust",
     "load(…, run=0)": "--run 0",
     "load(…, all_runs=True)": "--all-runs",
     "not_measured() names them": "snoopie info names them",

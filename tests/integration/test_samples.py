@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import snoopie
 from snoopie.words.names import short_name
+from tests.support.command import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_traces"
@@ -40,6 +42,15 @@ def test_whole_and_recorded_from_this_source(sample: str, program: str) -> None:
     assert trace.gpus["name"].tolist() == ["NVIDIA H200"] * (2 if "-2gpu" in sample else GPUS)
     assert (trace.gpus["nvlinks"] == 18).all()
     assert trace.totals["records_dropped"] == 0
+
+
+def test_check_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    samples = sorted(SAMPLES.glob("**/*.zst"))
+    status, out, _ = run(capsys, "check", *samples, "--json")
+    files = json.loads(out)["files"]
+    assert [file["path"] for file in files] == [str(sample) for sample in samples]
+    assert all(file["complete"] and not file["suspicious"] and not file["wrong"] for file in files)
+    assert status == 0
 
 
 @pytest.mark.parametrize("name", ["ring", "jacobi"])

@@ -51,6 +51,16 @@ def schema() -> Schema:
             a={"$ref": "#/$defs/side"}, b={"$ref": "#/$defs/side"}, different=BOOLEAN, summary=ROWS,
             by=_one_of(diff.TABLES), value=_one_of(diff.VALUES), rows=ROWS, remarks=SENTENCES, exceeded=SENTENCES,
         ),
+        "check": _object(
+            "snoopie check",
+            files={
+                "type": "array",
+                "items": _part(
+                    path=TEXT, valid=BOOLEAN, complete=BOOLEAN, rows=SUMS, right=SENTENCES, lost=SENTENCES,
+                    suspicious=SENTENCES, wrong=SENTENCES,
+                ),
+            },
+        ),
         "doctor": _object(
             "snoopie doctor", snoopie=TEXT, works=BOOLEAN,
             rows={"type": "array", "items": _part(name=TEXT, state=_one_of(State), found=TEXT, remedy=TEXT)},

@@ -36,7 +36,8 @@ SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 @dataclass(frozen=True)
 class Arguments:
     """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
-    Dask scheduler (or its file), traces to compare with, the run to look at ("" for all, None where none is named)."""
+    Dask scheduler (or its file), traces to compare with, the run to look at ("" for all, None where none is named),
+    whether the makers of all are trusted."""
 
     traces: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class Arguments:
     scheduler: str | Path | None = None
     compare: tuple[str, ...] = ()
     run: str | None = None
+    trust: bool = False
 
 
 def arguments() -> Arguments:
@@ -57,6 +59,7 @@ def arguments() -> Arguments:
     parser.add_argument("--allow-truncated", action="store_true")
     parser.add_argument("--run")
     parser.add_argument("--all-runs", action="store_const", const=runs.ALL, dest="run")
+    parser.add_argument("--trust", action="store_true")
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
     try:
@@ -65,7 +68,9 @@ def arguments() -> Arguments:
         return Arguments()
     scheduler = known.scheduler or known.scheduler_file
     sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
-    return Arguments(tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.run)
+    return Arguments(
+        tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.run, known.trust
+    )
 
 
 # --- which trace ---
@@ -168,7 +173,10 @@ def has_several_runs() -> bool:
 @st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
 def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
     paths = [path for path, _, _ in identity]
-    return snoopie.load(paths, allow_truncated=allow_truncated, all_runs=True, scheduler=arguments().scheduler)
+    known = arguments()
+    return snoopie.load(
+        paths, allow_truncated=allow_truncated, all_runs=True, trust=known.trust, scheduler=known.scheduler
+    )
 
 
 def trace() -> snoopie.Trace:

@@ -23,8 +23,10 @@ _NICENESS = 19
 
 @lru_cache(maxsize=2)
 def _whole(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
-    # Which runs these are was decided where they were opened.
-    return snoopie.load([path for path, _, _ in identity], allow_truncated=allow_truncated, all_runs=True)
+    # Which runs these are was decided where they were opened. The app has read them, within the limits or because their
+    # maker is trusted.
+    paths = [path for path, _, _ in identity]
+    return snoopie.load(paths, allow_truncated=allow_truncated, all_runs=True, trust=True)
 
 
 @lru_cache(maxsize=4)

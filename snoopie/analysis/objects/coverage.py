@@ -33,10 +33,14 @@ def joined(pieces: Sequence[Pieces]) -> Pieces:
 
 
 def added(pieces: Pieces) -> Pieces:
-    """The sum: disjoint, in the order of groups and starts, neighbours that differ, none of 0 times."""
-    groups, starts, ends, times = pieces
+    """The sum: disjoint, in the order of groups and starts, neighbours that differ, none of 0 times.
+
+    What goes beyond the highest signed number is left out: no memory is there, and it may go round to 0.
+    """
+    real = (pieces.starts >= 0) & (pieces.ends > pieces.starts)
+    groups, starts, ends, times = pieces if real.all() else Pieces(*(column[real] for column in pieces))
     if not len(groups):
-        return pieces
+        return Pieces(groups, starts, ends, times)
     number = int(groups.max()) + 1
     low, high = np.full(number, np.iinfo(np.int64).max), np.zeros(number, np.int64)
     np.minimum.at(low, groups, starts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from weakref import WeakKeyDictionary
 
@@ -13,6 +14,8 @@ from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
 Addresses = NDArray[np.uint64]
+# From so many moments on, and so many objects looked at for each access and object, `Lookup` goes through both in time.
+_EPOCHS, _STEP = 64, 500
 
 
 class Lookup:
@@ -48,6 +51,10 @@ class Lookup:
                 self._find(addresses, slice(None), self._moments[early - 1], found)
             return found
         epochs = np.searchsorted(self._moments, times, "right")
+        distinct = len(np.unique(epochs))
+        if distinct > _EPOCHS and distinct * len(self._ids) > _STEP * (len(self._ids) + len(addresses)):
+            self._sweep(addresses, times, found)
+            return found
         for rows, epoch in _groups(epochs):
             if epoch:
                 self._find(addresses, rows, self._moments[epoch - 1], found)
@@ -64,6 +71,36 @@ class Lookup:
             holds = (places >= 0) & (wanted - self._starts[nearest] < self._bytes[nearest])
             own[holds] = self._ids[nearest[holds]]
         found[rows] = own
+
+    def _sweep(self, addresses: Addresses, times: Ints, found: Ints) -> None:
+        """The same, going through accesses, allocations and frees in the order of time: where there are about as many
+        of each, looking at all objects for each access would take the product."""
+        begun, ended = np.argsort(self._allocated, kind="stable"), np.argsort(self._freed, kind="stable")
+        starts, ends = self._allocated[begun].tolist(), self._freed[ended].tolist()
+        # Of each depth the places of those alive, in the order of their addresses.
+        alive: list[list[int]] = [[] for _ in range(int(self._depths.max(initial=0)) + 1)]
+        depths = self._depths.tolist()
+        below = np.searchsorted(self._starts, addresses, "right").tolist()
+        made = freed = 0
+        for row in np.argsort(times, kind="stable").tolist():
+            while made < len(starts) and starts[made] <= times[row]:
+                place = int(begun[made])
+                if self._freed[place] > self._allocated[place]:
+                    insort(alive[depths[place]], place)
+                made += 1
+            while freed < len(ends) and ends[freed] <= times[row]:
+                place = int(ended[freed])
+                layer = alive[depths[place]]
+                # One that is freed before it is allocated never was alive.
+                at = bisect_left(layer, place)
+                if at < len(layer) and layer[at] == place:
+                    del layer[at]
+                freed += 1
+            for layer in alive:
+                # From the outside inward: a part takes the place of the whole.
+                at = bisect_left(layer, below[row]) - 1
+                if at >= 0 and addresses[row] - self._starts[layer[at]] < self._bytes[layer[at]]:
+                    found[row] = self._ids[layer[at]]
 
 
 _lookups: WeakKeyDictionary[Tables, dict[int, Lookup]] = WeakKeyDictionary()

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.errors import UsageError
+from snoopie.trace import chains
 from snoopie.trace.tables import Ints
 from snoopie.words.names import short_name
 
@@ -19,10 +20,12 @@ _LIBRARIES = re.compile(
     r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
 )
 # Modules that calls pass through on their way to the driver.
-_MODULES = re.compile(
-    r"^(?:libcuda|libcudart|libnccl|libtorch|libc10|libc|libpthread|ld-linux.*|libstdc\+\+|libgcc_s|libffi|libpython.*)"
-    r"(?:[-_.].*)?\.so(?:\..*)?$"
-)
+_MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "libpthread", "libstdc++", "libgcc_s",
+            "libffi")  # fmt: skip
+# Of these, whatever the names go on with.
+_ALL_MODULES = ("ld-linux", "libpython")
+# A label is cut at so many letters, as the collector cuts names.
+_LONGEST = 1000
 # Functions of the runtime and of the driver, also where they are linked into the program, and nvcc's own for a launch.
 _RUNTIME = re.compile(r"^_*(?:cuda[A-Z]|cu[A-Z]|libcudart_static|cudart::|nccl[A-Z]|device_stub__)")
 
@@ -88,7 +91,7 @@ def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = 
     text, rank = _frame_labels(places, set(kernels))
     at = text.index.get_indexer(pd.Index(stacks["frame"]))
     # Ids begin at 1: a caller of 0 is not found, and is -1.
-    best = _innermost(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
+    best = chains.first_highest(rank[at], stacks.index.get_indexer(pd.Index(stacks["caller"])))
     return pd.Series(text.to_numpy(dtype=object)[at[best]], index=stacks.index, dtype="str")
 
 
@@ -119,7 +122,7 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
     """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
     file, name = places["file"], places["module"].str.split("/").str[-1]
     runtime = is_runtime(places, kernels)
-    library = file.str.contains(_LIBRARIES).to_numpy(bool) | name.str.match(_MODULES).to_numpy(bool)
+    library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
     own = (file != "").to_numpy() & ~runtime & ~library
     rank = np.where(own, 2, np.where(runtime, 0, 1))
     # The innermost of the best levels of each frame.
@@ -132,23 +135,32 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
             chosen["file"], chosen["line"], chosen["function"], chosen["python"], strict=True
         )
     ]
-    return pd.Series(text, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+    shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in text]
+    return pd.Series(shown, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+
+
+def _is_passed(names: pd.Series) -> NDArray[np.bool_]:
+    """Which files are modules that calls pass through; each different name is looked at once."""
+    codes, present = pd.factorize(names)
+    return np.array([passes_calls_on(str(name)) for name in present], np.bool_)[codes]
+
+
+def passes_calls_on(name: str) -> bool:
+    """Whether a file is a module that calls pass through on their way to the driver: "libc.so.6", "libtorch_cpu.so"."""
+    if name.startswith(_ALL_MODULES):
+        return _is_shared(name)
+    for module in _MODULES:
+        rest = name.removeprefix(module)
+        if rest != name and (
+            rest == ".so" or rest.startswith(".so.") or (rest[:1] in tuple("-_.") and _is_shared(rest[1:]))
+        ):
+            return True
+    return False
+
+
+def _is_shared(name: str) -> bool:
+    return name.endswith(".so") or ".so." in name
 
 
 def _short(function: str, python: bool) -> str:
     return function if python else short_name(function)
-
-
-def _innermost(rank: Ints, caller: Ints) -> Ints:
-    """For each stack the place, among itself and its callers, of the first of the highest rank there is."""
-    best, best_rank, above = np.arange(len(rank)), rank.copy(), caller.copy()
-    # All stacks go outward together: as many steps as the deepest has frames.
-    going = np.flatnonzero((above >= 0) & (best_rank < 2))
-    while len(going):
-        at = above[going]
-        better = rank[at] > best_rank[going]
-        best[going[better]] = at[better]
-        best_rank[going[better]] = rank[at[better]]
-        above[going] = caller[at]
-        going = going[(above[going] >= 0) & (best_rank[going] < 2)]
-    return best

@@ -16,6 +16,7 @@ import pandas as pd
 
 from snoopie.errors import UsageError
 from snoopie.joined.tables import Tables
+from snoopie.trace import chains
 from snoopie.trace.tables import Ints
 from snoopie.words.names import bare_name
 
@@ -27,10 +28,17 @@ _PROGRAM = LIBRARIES.index("program")
 _FUNCTIONS = {"NCCL": re.compile(r"(?:^|:)_*nccl"), "NVSHMEM": re.compile(r"(?:^|:)_*nvshmem")}
 # Kernels of NVSHMEM's host library have names such as barrier_on_stream_kernel too.
 _KERNELS = _FUNCTIONS | {"NVSHMEM": re.compile(_FUNCTIONS["NVSHMEM"].pattern + "|_on_stream_kernel")}
-# As they are installed: a program's own file may have the library in its name.
-_HEADER = "/{0}[^/]*/(?:.*/)?include/|/include/(?:.*/)?{0}"
-_HEADERS = {"NCCL": re.compile(_HEADER.format("nccl")), "NVSHMEM": re.compile(_HEADER.format("nvshmem"))}
 _MODULES = {"NCCL": re.compile("(?:^|/)libnccl[^/]*$"), "NVSHMEM": re.compile("(?:^|/)(?:lib)?nvshmem[^/]*$")}
+
+
+def is_header(library: str, path: str) -> bool:
+    """Whether a file is one of a library's headers, as they are installed: below a folder of its name or, below
+    include, of such a name. A program's own file may have the library in its name."""
+    # Not by a pattern: a path that means harm could make the search for one take as long as it likes.
+    name = f"/{library.lower()}"
+    folder, include = path.find(name), path.find("/include/")
+    below = path.find("/", folder + 1) if folder >= 0 else -1
+    return (below >= 0 and "/include/" in path[below:]) or (include >= 0 and name in path[include + len("/include") :])
 
 
 def of_traffic(tables: Tables, traffic: pd.DataFrame) -> pd.Series[str]:
@@ -78,7 +86,7 @@ def _of_launches(tables: Tables) -> Ints:
 
 def _of_sites(tables: Tables) -> Ints:
     lines = tables.lines
-    own = np.minimum(_matching(lines["function"], _FUNCTIONS, bare_name), _matching(lines["file"], _HEADERS))
+    own = np.minimum(_matching(lines["function"], _FUNCTIONS, bare_name), _first_library(lines["file"], is_header))
     chains = _of_chains(own, lines.index.get_indexer(pd.Index(lines["inlined_at"])))
     inlined = pd.Series(chains, lines.index).reindex(tables.sites["line_id"].to_numpy()).fillna(_PROGRAM)
     codes: Ints = np.minimum(_matching(tables.sites["kernel"], _FUNCTIONS, bare_name), inlined.to_numpy(np.int64))
@@ -87,21 +95,22 @@ def _of_sites(tables: Tables) -> Ints:
 
 def _of_chains(own: Ints, outward: Ints) -> Ints:
     """For each link of chains the first library among itself and the links outward; -1 ends a chain."""
-    codes, above = own.copy(), outward.copy()
-    going = np.flatnonzero(above >= 0)
-    while len(going):
-        codes[going] = np.minimum(codes[going], own[above[going]])
-        above[going] = outward[above[going]]
-        going = going[above[going] >= 0]
-    return codes
+    return chains.lowest(own, outward)
 
 
 def _matching(names: pd.Series[str], patterns: dict[str, re.Pattern[str]], spelled: Callable[[str], str] = str) -> Ints:
     """The library whose pattern a name has, as a place in LIBRARIES; each different name is looked at once."""
+    return _first_library(names, lambda library, name: patterns[library].search(name) is not None, spelled)
+
+
+def _first_library(
+    names: pd.Series[str], fits: Callable[[str, str], bool], spelled: Callable[[str], str] = str
+) -> Ints:
+    """The first library that a name fits, as a place in LIBRARIES; each different name is looked at once."""
     codes, present = pd.factorize(names)
     found = [_PROGRAM] * (len(present) + 1)
     for place, name in enumerate(map(spelled, present)):
-        fitting = (LIBRARIES.index(library) for library in LIBRARIES[:_PROGRAM] if patterns[library].search(name))
+        fitting = (LIBRARIES.index(library) for library in LIBRARIES[:_PROGRAM] if fits(library, name))
         found[place] = next(fitting, _PROGRAM)
     return np.array(found, np.int64)[codes]
 

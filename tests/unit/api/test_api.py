@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import snoopie
+from snoopie.api import loading
 from snoopie.errors import NotATraceError, TruncatedError
 from tests.support import ring
 from tests.support.encoder import OPERATIONS, START_NS, TraceBuilder
@@ -261,3 +262,11 @@ def test_errors_are_one_line() -> None:
     assert str(snoopie.EmptyError("\x1b[31mred\0")) == "\N{REPLACEMENT CHARACTER}[31mred\N{REPLACEMENT CHARACTER}"
     for name in snoopie.__all__:
         assert hasattr(snoopie, name)
+
+
+def test_files_that_do_not_stay_mapped(two_process_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = snoopie.load(two_process_folder)
+    monkeypatch.setattr(loading, "_MAPPED", 1)
+    trace = snoopie.load(two_process_folder)
+    assert trace.records.equals(kept.records)
+    assert [process.container._mapped for process in trace._tables.sources] == [None, None]

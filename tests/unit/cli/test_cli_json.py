@@ -30,6 +30,7 @@ COMMANDS = {
     "memory": [["memory"], ["memory", "--watermark", "--total"], ["memory", "--leaks"]],
     "summary": [["summary"]],
     "expect": [["expect"]],
+    "check": [["check"]],
     "diff": [["diff"], *(["diff", "--by", by] for by in ("pair", "kernel", "line", "object"))],
 }
 SAMPLES = [path for path in sorted((ROOT / "sample_traces").iterdir()) if path.suffix == ".zst" or path.is_dir()]

@@ -23,6 +23,7 @@ WORDS = {
     "doctor": ["doctor", "--help"],
     "run": ["run", "--help"],
     "info": ["info", "t.zst"],
+    "check": ["check", "t.zst"],
     "stats": ["stats", "t.zst"],
     "findings": ["findings", "t.zst"],
     "calls": ["calls", "t.zst"],

@@ -47,7 +47,7 @@ def test_every_view_of_imported_texts(monkeypatch: pytest.MonkeyPatch, tmp_path:
     for kind, text in texts.items():
         source = tmp_path / f"{kind}.txt"
         source.write_text(text)
-        imported = KINDS[kind].importer(source, tmp_path / f"{kind}.zst", force=False, progress=lambda *_: None)
+        imported = KINDS[kind].convert(source, tmp_path / f"{kind}.zst", force=False, progress=lambda *_: None)
         assert not view(monkeypatch, name, *imported.paths).exception
 
 

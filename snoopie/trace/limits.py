@@ -1,0 +1,120 @@
+"""What a trace may hold: far more than any real run needs, and so little that no file can hang or fill a machine.
+
+All is checked before anything is made of it: first what the index of a file claims, then each string as it is decoded,
+then how deep chains are. docs/trust.md says where the numbers come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from snoopie.errors import LimitError
+from snoopie.words import units
+
+LIFT = "load(…, trust=True)"
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one trace, and of all that are read together. Sizes in bytes."""
+
+    # The collector numbers 64, importers 254: a column of owners is one byte.
+    gpus: int = 256
+    # The collector has 20.
+    settings: int = 1_000
+    # One a table and second: a run of eight days.
+    blocks: int = 8_000_000
+    # Of a table, and of all tables.
+    rows: int = 1 << 31
+    all_rows: int = 1 << 33
+    # The collector says each thing once.
+    notices: int = 10_000
+    # Uncompressed, so much of a small file, and so many times the size of any. Records are read piece by piece.
+    small: int = 16 * MIB
+    table_ratio: int = 64
+    small_records: int = 64 * MIB
+    record_ratio: int = 256
+    # Letters of tables with their strings written out: a name can stand in a million rows.
+    small_text: int = 256 * MIB
+    text_ratio: int = 256
+    # Of one string; the collector cuts the names of functions at a thousand letters.
+    string: int = MIB
+    # The collector follows 64 inlined functions and 512 callers.
+    inlined: int = 1_000
+    callers: int = 10_000
+    nested: int = 1_000
+    # Of a folder, and the GPUs of all together.
+    files: int = 100_000
+    all_gpus: int = 100_000
+
+
+LIMITS = Limits()
+# For a trace whose maker is trusted.
+NONE = Limits(**{limit.name: 1 << 62 for limit in fields(Limits)})
+
+
+def allowed(trust: bool) -> Limits:
+    """The limits, or none."""
+    return NONE if trust else LIMITS
+
+
+def refuse(name: str, holds: str, limit: str) -> LimitError:
+    """The error that says which limit a trace exceeds and how to lift it."""
+    return LimitError(
+        f"{name} {holds}, and the limit is {limit}", f"if you trust who made it, lift all limits with {LIFT}"
+    )
+
+
+@dataclass(slots=True)
+class Index:
+    """What the index of one file claims, added up block by block."""
+
+    name: str
+    limits: Limits
+    blocks: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    tables: int = 0
+    records: int = 0
+
+    def add(self, table: str, rows: int, raw_size: int, *, record: bool) -> None:
+        """Takes a block into account."""
+        self.blocks += 1
+        self.rows[table] = self.rows.get(table, 0) + rows
+        if record:
+            self.records += raw_size
+        else:
+            self.tables += raw_size
+
+    def check(self, size: int) -> None:
+        """Refuses more than a file of this size may hold. Raises LimitError."""
+        limits = self.limits
+        if self.blocks > limits.blocks:
+            raise refuse(self.name, f"has {self.blocks:,} blocks", f"{limits.blocks:,}")
+        for table, rows in self.rows.items():
+            if rows > limits.rows:
+                raise refuse(self.name, f"claims {rows:,} rows of {table}", f"{limits.rows:,}")
+        check_number(self.name, "claims {} notices", self.rows.get("notices", 0), limits.notices)
+        if (rows := sum(self.rows.values())) > limits.all_rows:
+            raise refuse(self.name, f"claims {rows:,} rows in all", f"{limits.all_rows:,}")
+        for what, amount, small, ratio in (
+            ("tables", self.tables, limits.small, limits.table_ratio),
+            ("recorded accesses", self.records, limits.small_records, limits.record_ratio),
+        ):
+            check_ratio(self.name, f"holds {{}} of {what}", amount, size, small, ratio)
+
+
+def check_ratio(name: str, holds: str, amount: int, size: int, small: int, ratio: int) -> None:
+    """Refuses an amount beyond ``small`` and so many times the file's size; ``holds`` says of what with {}."""
+    if amount > small + ratio * size:
+        raise refuse(
+            name,
+            f"{holds.format(units.bytes(amount))} in a file of {units.bytes(size)}",
+            f"{units.bytes(small)} and {ratio} times the file's size",
+        )
+
+
+def check_number(name: str, holds: str, number: int, limit: int) -> None:
+    """Refuses more than a limit; ``holds`` says of what, with {} for the number."""
+    if number > limit:
+        raise refuse(name, holds.format(f"{number:,}"), f"{limit:,}")

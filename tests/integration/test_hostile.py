@@ -1,0 +1,103 @@
+"""No trace can hang a command, fill the memory or end it with a traceback: every command on every hostile file."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from snoopie.trace.limits import LIMITS
+from tests.support import every_command, hostile
+
+ROOT = Path(__file__).resolve().parents[2]
+GIB = 1 << 30
+# On a quiet machine no command takes 5 s: this is for a busy one, whose CPU time is longer too.
+SECONDS = 30
+# Beyond this no process gets: one that wants it is stopped before the machine suffers.
+MOST_MEMORY = 8 * GIB
+
+# What each file is refused for, or "" where it is read.
+REFUSED = {
+    "absurd-counts": "of tables in a file of",
+    "counts-allowed": "",
+    "strings": "of tables in a file of",
+    "notices": "notices, and the limit is 10,000",
+    "names-everywhere": "of text in a file of",
+    "path": "",
+    "code": "",
+    "sass": "",
+    "names": "",
+    "inline-chain": "functions inlined into one another",
+    "inline-chain-allowed": "",
+    "deep-stacks": "call stacks of",
+    "stacks-of-objects": "",
+    "nested-objects": "deep inside one another",
+    "lives": "",
+    "3000-gpus": "3,000 GPUs",
+    "20000-gpus": "20,000 GPUs",
+    "250-gpus": "",
+    "endless-header": "100,000 settings",
+    "nested-header": "is not JSON",
+    "claimed-rows": "is too short for 4294967295 rows",
+    "tiny-frames": "",
+    "not-utf8": "",
+    "wrapping": "",
+}
+
+
+def restrict() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def test_every_file_is_here() -> None:
+    assert REFUSED.keys() == hostile.FILES.keys()
+
+
+@pytest.mark.parametrize("name", hostile.FILES)
+def test_every_command(name: str, tmp_path: Path) -> None:
+    path = hostile.write(tmp_path, [name])[name]
+    assert path.stat().st_size < 1_000_000
+    words = [sys.executable, "-m", "tests.support.every_command", str(path), str(tmp_path)]
+    with open(tmp_path / "errors", "wb") as errors, open(tmp_path / "rows", "wb") as rows:
+        process = subprocess.Popen(words, cwd=ROOT, stdout=rows, stderr=errors, preexec_fn=restrict)
+        assert process.wait() == 0, (tmp_path / "errors").read_text()[-2000:]
+    done = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    assert len(done) == len(every_command.commands(path, tmp_path))
+    # No file can hold more, uncompressed, and be read.
+    raw = LIMITS.small + LIMITS.table_ratio * path.stat().st_size
+    for row in done:
+        assert row["status"] in (0, 1), row
+        assert row["peak"] < GIB + 3 * raw, row
+        if REFUSED[name]:
+            assert row["status"] == 1, row
+            assert row["command"] == "check" or REFUSED[name] in row["said"], row
+    if not REFUSED[name]:
+        assert next(row for row in done if row["command"] == "stats")["status"] == 0
+
+
+@pytest.mark.parametrize("name", ["inline-chain", "deep-stacks", "nested-objects", "names-everywhere", "3000-gpus"])
+def test_trust_lifts_the_limits(name: str, tmp_path: Path) -> None:
+    path = hostile.write(tmp_path, [name])[name]
+    with pytest.raises(snoopie.LimitError, match=r"the limit is .*; if you trust who made it, .*trust=True"):
+        snoopie.load(path)
+    assert snoopie.load(path, trust=True).by_line()["accesses"].sum() > 0
+
+
+def test_addresses_that_wrap(tmp_path: Path) -> None:
+    trace = snoopie.load(hostile.write(tmp_path, ["wrapping"])["wrapping"])
+    for by in ("site", "object"):
+        table = trace.reuse(by)
+        assert (table["distinct"] >= 0).all()
+        assert table["accesses"].sum() >= 16
+
+
+def test_million_of_tiny_frames_in_time_that_grows_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "frames.zst"
+    path.write_bytes(hostile.tiny_frames(50_000))
+    assert len(snoopie.load(path).counts) == 1

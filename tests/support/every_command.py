@@ -1,0 +1,76 @@
+"""Every command that reads a trace, and a process that runs them all:  python -m tests.support.every_command TRACE OUT
+
+It prints a line of JSON for each, see `run_each`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+
+def commands(trace: Path, out: Path) -> dict[str, list[str]]:
+    """The words of each command, by name. Files are written below ``out``."""
+    at = str(trace)
+    some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary")}
+    some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object")}
+    some |= {"diff": ["diff", at, at], "report": ["report", at, "-o", str(out / "x.html")]}
+    for figure in ("matrix", "timeline", "lines", "memory"):
+        some[f"plot {figure}"] = ["plot", "--figure", figure, "-o", str(out / f"{figure}.svg"), at]
+    some |= {f"export {kind}": ["export", "--format", kind, "-o", str(out / kind), at] for kind in ("csv", "parquet")}
+    some["export sqlite"] = ["export", "--format", "sqlite", "-o", str(out / "x.sqlite"), at]
+    some["export chrome"] = ["export", "--format", "chrome", "-o", str(out / "x.json"), at]
+    return some
+
+
+class _Nowhere(io.TextIOBase):
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def run_each(trace: Path, out: Path) -> Iterator[dict[str, object]]:
+    """What each command came to: its exit status (-N for a signal), CPU time in s, peak memory in bytes, and its error.
+
+    Each runs in a copy of this process, which has imported what all of them need.
+    """
+    from snoopie import cli
+
+    for name, words in commands(trace, out).items():
+        errors = out / "errors"
+        child = os.fork()
+        if child == 0:
+            status = 70
+            try:
+                with open(errors, "w") as file, redirect_stdout(_Nowhere()), redirect_stderr(file):
+                    try:
+                        status = cli.main(words)
+                    except BaseException:
+                        traceback.print_exc()
+            finally:
+                os._exit(status)
+        _, ended, usage = os.wait4(child, 0)
+        said = [
+            line for line in errors.read_text().splitlines() if ": note:" not in line and not line.startswith("Next")
+        ]
+        yield {
+            "command": name,
+            "status": os.waitstatus_to_exitcode(ended),
+            "seconds": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss << 10,
+            "said": "\n".join(said[-20:]),
+        }
+
+
+def main() -> None:
+    for row in run_each(Path(sys.argv[1]), Path(sys.argv[2])):
+        print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
