@@ -114,4 +114,6 @@ def main(arguments: argparse.Namespace) -> int:
         if not Path(name).exists():
             raise SnoopieError(f"there is no {name}", "check the path")
     words = command(arguments)
+    # Who cannot read this could not read the address.
+    print("starting the app; its address follows", flush=True)
     os.execv(words[0], words)

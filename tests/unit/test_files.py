@@ -184,7 +184,7 @@ def test_a_table_on_standard_output(trace: Path, capfd: pytest.CaptureFixture[st
     assert f'read_csv("{path}")' in capfd.readouterr().err
     for words, sentence in (
         (["--format", "csv", "-o", "-"], "a stream can hold only one table; choose one with --table"),
-        (["--format", "csv", "-o", "-", "--table", "pairs"], "there is no table pairs; choose one of processes, "),
+        (["--format", "csv", "-o", "-", "--table", "pairs"], "there is no table pairs; choose one of runs, "),
         (["--format", "chrome", "-o", "-", "--table", "sites"], "a timeline has no tables"),
     ):
         assert cli.main(["export", str(trace), *words]) == 2

@@ -284,9 +284,9 @@ def test_a_growing_trace_is_followed(tmp_path: Path) -> None:
     whole = snoopie.load(recording.path)
     assert live.sums.totals["errors"].sum() == 4
     found = calls.by_call(live.sums.totals, live.sums.times, live.sums.label, ["call"])
-    pd.testing.assert_frame_equal(found, whole.by_call())
+    pd.testing.assert_frame_equal(whole.by_call(), found)
     found = calls.by_error(live.sums.errors, live.sums.label)
-    pd.testing.assert_frame_equal(found, whole.by_error())
+    pd.testing.assert_frame_equal(whole.by_error(), found)
     live.close()
 
 
