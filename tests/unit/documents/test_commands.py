@@ -251,5 +251,6 @@ def test_names_of_commands_and_options_exist() -> None:
 
 
 def test_what_is_a_command() -> None:
-    text = "Say `snoopie stats`, or `snoopie stats x`.\n\n    make x  # y\n\nIn Python:\n\n    import z\n    z.f()\n\n```sh\nls #\n```\n"
+    shell, python, fenced = "    make x  # y", "    import z\n    z.f()", "```sh\nls #\n```"
+    text = f"Say `snoopie stats`, or `snoopie stats x`.\n\n{shell}\n\nIn Python:\n\n{python}\n\n{fenced}\n"
     assert list(commands(text)) == ["ls", "make x", "snoopie stats x"]
