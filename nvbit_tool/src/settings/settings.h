@@ -1,5 +1,5 @@
 // The settings, declared once: what each is called, means, allows, and is by default. The collector reads and records them by this table;
-// `make settings` writes it to snoopie/cli/settings.json, from which `snoopie run` has its options and README its table.
+// `make settings` writes it to snoopie/cli/settings.json, from which `snoopie run` has its options and docs/settings.md its table.
 //
 // A new setting is a member of Options, with its default, and a row of kSettings.
 #pragma once

@@ -1,6 +1,6 @@
-"""The settings' table: README shows it, --help tells it, values are held against it.
+"""The settings' table: docs/settings.md shows it, --help tells it, values are held against it.
 
-SNOOPIE_UPDATE_DOCS=1 writes README's table anew.
+SNOOPIE_UPDATE_DOCS=1 writes the document's table anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from snoopie.cli import settings
 from snoopie.cli.settings import Setting
 from snoopie.errors import UsageError
 
-README = Path(__file__).resolve().parents[3] / "README.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
 MARKS = re.compile("(?<=<!-- settings -->\n).*?(?=<!-- /settings -->)", re.DOTALL)
 
 
@@ -49,13 +49,13 @@ def table() -> str:
     return "".join([row(headings), "|" + "---|" * len(headings) + "\n", *map(row, rows)])
 
 
-def test_readme_has_the_table() -> None:
-    text = README.read_text("utf-8")
+def test_the_document_has_the_table() -> None:
+    text = DOCUMENT.read_text("utf-8")
     if os.environ.get("SNOOPIE_UPDATE_DOCS"):
         text = MARKS.sub(lambda match: table(), text)
-        README.write_text(text, "utf-8")
+        DOCUMENT.write_text(text, "utf-8")
     assert MARKS.findall(text) == [table()], (
-        "README's table of settings is old: SNOOPIE_UPDATE_DOCS=1 pytest tests/unit/cli/test_cli_settings.py"
+        "docs/settings.md is old: SNOOPIE_UPDATE_DOCS=1 pytest tests/unit/cli/test_cli_settings.py"
     )
 
 

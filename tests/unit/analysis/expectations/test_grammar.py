@@ -137,7 +137,7 @@ def test_names() -> None:
             let([text])
 
 
-@pytest.mark.parametrize("document", ["docs/expect.md", "README.md"])
+@pytest.mark.parametrize("document", ["docs/expect.md", "docs/commands.md"])
 def test_what_the_documents_show_can_be_read(document: str) -> None:
     text = (Path(__file__).parents[4] / document).read_text("utf-8")
     commands = re.findall(r"^ {4}snoopie expect .*|`snoopie expect [^`]*`", text, re.MULTILINE)
