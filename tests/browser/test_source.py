@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from snoopie.words.text import visible
 from tests.browser.conftest import picture, running_app, settled
 from tests.browser.steps import cells, go_to, in_address, rows, set_to, stayed_text
 from tests.support import ring
@@ -173,7 +174,7 @@ def test_hostile_source_stays_text_and_a_large_file_is_scrolled(tmp_path: Path, 
     (tmp_path / name.rpartition("/")[2]).write_text("\n".join(written))
     with running_app(str(path)) as address:
         page = open_page(f"{address}/source")
-        opened(page, f"{name.rpartition('/')[2]}:4000")
+        opened(page, visible(f"{name.rpartition('/')[2]}:4000"))
         expect(line(page, 4000)).to_contain_text("int a4000; // 4000")
         # What was not sent comes when it is scrolled to; the line that is chosen stays.
         lines(page).evaluate("listing => { listing.scrollTop = 0; }")
