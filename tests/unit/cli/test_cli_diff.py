@@ -226,6 +226,7 @@ def test_the_view_of_two_traces(
     (words,) = started
     assert words[words.index("--") + 1 :] == [f"--compare={later_path}", str(ring_path)]
     assert "--page=compare" in words
+    capsys.readouterr()
     assert run(capsys, "view", ring_path, "--compare", "nowhere.zst") == (
         1,
         "",

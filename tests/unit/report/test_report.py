@@ -217,7 +217,7 @@ def test_a_name_of_ten_megabytes_is_cut(tmp_path: Path) -> None:
         row["text"] = row["text"].encode() + b"\xff\x00\xe2\x80\xae"
     builder.rows["strings"][0]["text"] += b"<b>" * ((10 << 20) // 3)
     builder.header["process"]["host"] += "\u2067" * 10_000
-    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"), trust=True)
     markup = page.render(trace)
     harmless(markup)
     assert len(markup.encode()) < MOST_BYTES
