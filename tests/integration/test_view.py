@@ -198,7 +198,7 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(app: Viewed, tmp_path: Pat
     port = app.host.rpartition(":")[2]
     command = [sys.executable, "-m", "snoopie.cli", "view", "--port", port, str(ring.write_ring(tmp_path))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (1, "starting the app; its address follows\n")
     sentence = f"127.0.0.1:{port} cannot be served (Address already in use); name another --port"
     assert done.stderr == f"snoopie: {sentence}\n"
 
@@ -209,7 +209,7 @@ def test_the_server_ends_when_it_is_asked_to(tmp_path: Path, ended_by: signal.Si
         shown(connection)
         app.process.send_signal(ended_by)
         assert app.process.wait(PATIENCE) in (0, -ended_by)
-        assert app.said().splitlines()[1:] == ["Ctrl-C ends it."]
+        assert app.said().splitlines()[2:] == ["Ctrl-C ends it."]
 
 
 def until(look: Callable[[], _Seen]) -> _Seen:

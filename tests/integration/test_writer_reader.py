@@ -324,4 +324,4 @@ def test_source_files(write: Write) -> None:
 
 
 def test_the_run(write: Write) -> None:
-    assert snoopie.load(write("small")).runs["id"].tolist() == ["slurm-77.0"]
+    assert snoopie.load(write("small")).runs["run_id"].tolist() == ["slurm-77.0"]
