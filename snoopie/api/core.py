@@ -52,6 +52,11 @@ class TraceCore:
             self._known[keys] = self._cluster.sums(keys, self._selected)
         return self._known[keys]
 
+    def _with_launches(self, sums: pd.DataFrame, column: str) -> pd.DataFrame:
+        """Traffic by launch, with a column of the launches."""
+        own = self._tables.launches[column].reindex(sums["launch"].to_numpy()).to_numpy()
+        return sums.assign(**{column: own})
+
     @cached_property
     def _known(self) -> dict[tuple[str, ...], pd.DataFrame]:
         return {}

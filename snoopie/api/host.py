@@ -50,21 +50,20 @@ class HostMethods(TimeMethods, StackMethods):
         if value not in _counts.VALUES:
             raise UsageError(f"there is no value {value}", f"choose {', '.join(_counts.VALUES)}")
         keys = ("kernel", "file", "line", "owner")
-        own = self._sums(*keys, "launch")
-        stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
-        sums = _counts.plain(_counts.settled(own.assign(stack=stack), ["stack", *keys], [value]))
+        own = self._with_launches(self._sums(*keys, "launch"), "stack")
+        sums = _counts.plain(_counts.settled(own, ["stack", *keys], [value]))
         kernels = self.functions.loc[self.functions["kernel"], "name"]
         return flame.tree(sums, value, self.stacks, self._frame_places, kernels, self.label)
 
     def by_process(self) -> pd.DataFrame:
         """process, launches (with traffic), measured (of these), values"""
-        return Rows(_counts.by_process(self._with_launches("process")))
+        return Rows(_counts.by_process(self._with_launches(self._sums("launch", "kernel"), "process")))
 
     def by_stack(self) -> pd.DataFrame:
         """stack source kernel launches (with traffic) measured (of these), values: by the calls that launched the
         kernels. ``source`` is the `stack_label` of the stack, 0 and "" where it is not known.
         """
-        table = _counts.by_stack(self._with_launches("stack"))
+        table = _counts.by_stack(self._with_launches(self._sums("launch", "kernel"), "stack"))
         table.insert(1, "source", self.stack_label(table["stack"]))
         return Rows(table)
 
@@ -143,9 +142,3 @@ class HostMethods(TimeMethods, StackMethods):
         which a view divides as `by_call`
         """
         return calls.by_error(self.call_errors, self.label, calls.checked_keys(keys))
-
-    def _with_launches(self, column: str) -> pd.DataFrame:
-        """The traffic by launch and kernel, with a column of its launches."""
-        sums = self._sums("launch", "kernel")
-        own = self._tables.launches[column].reindex(sums["launch"].to_numpy()).to_numpy()
-        return sums.assign(**{column: own})

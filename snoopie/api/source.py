@@ -84,8 +84,7 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
         """
         self._warn_of(file)
         own = _lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line)
-        stack = self._tables.launches["stack"].reindex(own["launch"].to_numpy()).to_numpy()
-        table = _counts.by_stack(own.assign(stack=stack))
+        table = _counts.by_stack(self._with_launches(own, "stack"))
         table.insert(1, "source", self.stack_label(table["stack"]))
         return table
 
