@@ -29,8 +29,7 @@ _WIDEST = 2000
 
 def clean(text: object) -> str:
     """Text from a trace for a terminal: one line, without the control characters that could steer it."""
-    shown = str(text)
-    return shown if shown.isprintable() else visible(shown)
+    return visible(str(text))
 
 
 def in_shell_words(text: str) -> str:
