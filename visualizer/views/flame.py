@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -42,7 +43,8 @@ def show() -> None:
     _picture(tree, value)
     with st.container(horizontal=True):
         for name, (label, ending) in FILES.items():
-            text = exporter.FORMATS[name](tree, value)
+            # Made when it is asked for.
+            text = partial(exporter.FORMATS[name], tree, value)
             st.download_button(label, text, f"flame.{ending}", icon=":material/download:", key=f"flame_{name}")
     paths = _paths(tree, value)
     if len(paths) > _PATHS:
