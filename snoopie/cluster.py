@@ -6,7 +6,9 @@ machines. Each file is verified once, by one worker; its index and small tables 
 
 from __future__ import annotations
 
+import json
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,11 @@ Scheduler: TypeAlias = "str | os.PathLike[str] | Client"
 _Result = TypeVar("_Result")
 # What is done with a block of records: a function of a module, which workers can import. None is left out.
 Work: TypeAlias = Callable[[Tables, Selection | None, int, Block], _Result | None]
+
+# One connection for each scheduler, kept until the process ends: a client that is merely forgotten closes in whatever
+# thread collects it, and waits there, be it the thread in which the next client is about to start.
+_clients: dict[str, Client] = {}
+_connecting = threading.Lock()
 
 # Blocks of a task: enough to be worth the way, few enough to spread.
 _BLOCKS = 8
@@ -143,17 +150,11 @@ def _connect(scheduler: Any) -> Client:
         ) from None
     client = scheduler
     if isinstance(scheduler, (str, os.PathLike)):
-        name = str(scheduler)
         try:
-            if isinstance(scheduler, str):
-                client = distributed.Client(name, set_as_default=False)
-            elif Path(scheduler).is_file():
-                client = distributed.Client(scheduler_file=name, set_as_default=False)
-            else:
-                raise UsageError(f"there is no scheduler's file {name}", "name the file that dask-scheduler wrote")
-        except (OSError, ValueError, KeyError) as error:
+            client = _client(scheduler if isinstance(scheduler, str) else _address(Path(scheduler)))
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(
-                f"no Dask scheduler answers at {name} ({error})", "check its address, as tcp://host:8786"
+                f"no Dask scheduler answers at {scheduler} ({error})", "check its address, as tcp://host:8786"
             ) from None
     elif not isinstance(scheduler, distributed.Client):
         raise UsageError(
@@ -168,6 +169,28 @@ def _connect(scheduler: Any) -> Client:
             f"the Dask scheduler at {client.scheduler.address} has no workers", "start some: dask worker ADDRESS"
         ) from None
     return client
+
+
+def _client(address: str) -> Client:
+    """The connection to the scheduler at ``address``: the one that stands, or a new one. Raises what Dask does."""
+    import distributed
+
+    with _connecting:
+        client = _clients.get(address)
+        if client is not None and client.status != "running":
+            client.close()
+            client = None
+        if client is None:
+            client = _clients[address] = distributed.Client(address, set_as_default=False)
+        return client
+
+
+def _address(file: Path) -> str:
+    """The address in a scheduler's file, as dask-scheduler writes it."""
+    if not file.is_file():
+        raise UsageError(f"there is no scheduler's file {file}", "name the file that dask-scheduler wrote")
+    address: str = json.loads(file.read_text())["address"]
+    return address
 
 
 # --- what workers do ---

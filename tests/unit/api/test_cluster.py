@@ -247,6 +247,26 @@ def test_a_cluster_without_workers(ring_path: Path) -> None:
         snoopie.load(ring_path, scheduler=str(local.scheduler_address))
 
 
+def test_all_loads_share_one_connection(cluster: Any, address: str, ring_path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": address}))
+    snoopie.load(ring_path, scheduler=address)
+    clients = set(cluster.scheduler.clients)
+    snoopie.load(ring_path, scheduler=address)
+    snoopie.load(ring_path, scheduler=file)
+    assert set(cluster.scheduler.clients) == clients
+
+
+def test_a_connection_that_ended_is_made_anew(ring_path: Path) -> None:
+    port = 0
+    for _ in range(2):
+        options = {"n_workers": 1, "processes": False, "host": "127.0.0.1", "dashboard_address": None}
+        with distributed.LocalCluster(**options, protocol="tcp://", scheduler_port=port) as local:
+            address = str(local.scheduler_address)
+            assert snoopie.load(ring_path, scheduler=address).complete
+            port = int(address.rpartition(":")[2])
+
+
 def test_without_distributed(ring_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(snoopie.UsageError, match=r"not installed; pip install 'snoopie\[dask\]'"):
