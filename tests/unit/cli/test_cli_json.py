@@ -75,7 +75,8 @@ def test_what_is_printed_is_what_the_schema_says(
     check = validator(name)
     filled = set()
     for trace in traces:
-        for words in COMMANDS[name]:
+        # A recording says nothing of the ways to ask that those made for tests do not.
+        for words in COMMANDS[name][:1] if trace in SAMPLES else COMMANDS[name]:
             beside = {"diff": [traces[2]], "expect": ["bytes >= 0", "pairs <= all", "--allow-gaps"]}
             status, out, _ = run(capsys, *words, "--json", trace, *beside.get(name, []))
             told: dict[str, Any] = json.loads(out)

@@ -11,7 +11,7 @@ import pytest
 
 import snoopie
 from snoopie import cli
-from snoopie.report import page
+from snoopie.report import page, parts
 from snoopie.report.parts import MOST_ROWS
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
@@ -63,6 +63,12 @@ def mixed_folder(tmp_path: Path) -> Path:
     return mixed.write_mixed(tmp_path / "mixed")
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of text: pictures take longer than all else, and others look at them."""
+    monkeypatch.setattr(parts, "inline_svg", lambda figure, caption: "<svg></svg>")
+
+
 def test_a_report_of_kernels(ring_path: Path, tmp_path: Path) -> None:
     trace = snoopie.load(ring_path)
     read = harmless(page.render(trace, [ring.write_sources(tmp_path / "src")]))
@@ -108,6 +114,7 @@ def test_a_report_of_copies_and_collectives(mixed_folder: Path) -> None:
     assert any("snoopie info names them" in text for text in read.texts)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_source_is_quoted_from_the_trace_and_else_only_from_named_folders(ring_path: Path, tmp_path: Path) -> None:
     trace = snoopie.load(ring_path)
     ring.write_sources(ring_path.parent)
@@ -132,6 +139,7 @@ def test_source_is_quoted_from_the_trace_and_else_only_from_named_folders(ring_p
     assert "// recorded" not in page.render(trace, None)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_memory_and_calls(tmp_path: Path) -> None:
     builder = TraceBuilder(1)
     builder.allocation("device", 3 << 20, 0, 10, call="cuMemAlloc_v2")
@@ -146,6 +154,7 @@ def test_memory_and_calls(tmp_path: Path) -> None:
     assert {"pairs", "lines", "kernels"}.isdisjoint(sections(read))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_findings_have_their_line_and_remedy(tmp_path: Path) -> None:
     builder = TraceBuilder(2)
     line = builder.line(f"/x/{HOSTILE}.cu", 7)
