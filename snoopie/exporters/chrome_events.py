@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -293,16 +293,24 @@ class Story:
         sides: tuple[tuple[Initiated, str], ...] = (("device", "kernels"), ("host", "copies"))
         for initiated, what in sides:
             table = self._trace.traffic_over_time(_BINS, "flow", initiated)
-            for (source, destination), rows in _groups(table, ["from", "to"]):
+            # One name a pair: there can be tens of thousands of pairs, with a bin each.
+            pairs, present = pd.factorize(table["from"] + " → " + table["to"])
+            _, firsts = np.unique(pairs, return_index=True)
+            counters = []
+            for name, source, destination in zip(
+                present.tolist(), table["from"].iloc[firsts], table["to"].iloc[firsts], strict=True
+            ):
                 ends = places[source], places[destination]
                 pid = self._place(next((place for place in ends if place >= 0), ends[0]))
-                start, end = self._since(rows["start"]), self._since(rows["end"])
-                rate = rows["bytes"].to_numpy() * 1e9 / (end - start)
-                # Back to nothing, unless the next bin goes on.
-                stops = end[~np.isin(end, start)]
-                times, values = np.concatenate([start, stops]), np.concatenate([rate, np.zeros(len(stops))])
-                name = f"{source} → {destination} by {what}"
-                yield from _counter(pid, name, "bytes/s", times, values.round().astype(np.int64))
+                counters.append(_Counter(pid, f"{name} by {what}", "bytes/s"))
+            rate = table["bytes"].to_numpy() * 1e9 / (table["end"] - table["start"]).to_numpy()
+            start, end = self._since(table["start"]), self._since(table["end"])
+            # Back to nothing, unless the next bin goes on.
+            stops = (np.diff(pairs, append=-1) != 0) | (np.append(start[1:], -1) != end)
+            rows = np.repeat(np.arange(len(table)), 1 + stops)
+            back = np.diff(rows, prepend=-1) == 0
+            values = np.where(back, 0, rate.round().astype(np.int64)[rows])
+            yield from _counters(counters, pairs[rows], np.where(back, end[rows], start[rows]), values)
 
     def _memory_events(self) -> Iterator[list[str]]:
         """Memory in use: by the allocations that were seen, and as the driver reported it."""
@@ -380,17 +388,30 @@ def _flows(phase: str, bound: str, ids: Ints, pid: Ints, tid: Ints, time: Ints, 
         ]
 
 
+class _Counter(NamedTuple):
+    """A value over time, as a process shows it."""
+
+    pid: int
+    name: str
+    unit: str
+
+
 def _counter(pid: int, name: str, unit: str, times: Ints, values: Ints) -> Iterator[list[str]]:
     """At each time the last of its values."""
     order = np.argsort(times, kind="stable")
-    order = order[np.diff(times[order], append=np.iinfo(np.int64).max) > 0]
-    text = json_text(name)
-    for piece in _pieces(order):
-        rows = zip(times[piece].tolist(), values[piece].tolist(), strict=True)
-        yield [
-            f'{{"ph":"C","name":{text},"pid":{pid},"tid":0,"ts":{_us(time)},"args":{{"{unit}":{value}}}}}'
-            for time, value in rows
-        ]
+    return _counters([_Counter(pid, name, unit)], np.zeros(len(times), np.intp), times[order], values[order])
+
+
+def _counters(counters: Sequence[_Counter], which: NDArray[np.intp], times: Ints, values: Ints) -> Iterator[list[str]]:
+    """``which`` of the counters had each of the values: together those of one, by time. Of one time the last counts."""
+    parts = [
+        (f'{{"ph":"C","name":{json_text(name)},"pid":{pid},"tid":0,"ts":', f',"args":{{"{unit}":')
+        for pid, name, unit in counters
+    ]
+    last = (np.diff(which, append=-1) != 0) | (np.diff(times, append=-1) != 0)
+    for piece in _pieces(np.flatnonzero(last)):
+        rows = zip(which[piece].tolist(), times[piece].tolist(), values[piece].tolist(), strict=True)
+        yield [f"{parts[counter][0]}{_us(time)}{parts[counter][1]}{value}}}}}" for counter, time, value in rows]
 
 
 def _groups(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[Any, pd.DataFrame]]:

@@ -60,7 +60,7 @@ def serve() -> list[str]:
             redirect(2, "err", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             if stdout == CLOSED:
                 os.close(1)
-                sys.stdout = None  # type: ignore[assignment]
+                sys.stdout = None
             return list(words)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
     os._exit(0)

@@ -28,6 +28,8 @@ _NARROWEST = 1000
 _LATEST = 1 << 62
 # So many shares of amounts are held at once.
 _AT_ONCE = 1 << 21
+# So many bins of pairs, of eight bytes.
+_CELLS_AT_ONCE = 1 << 23
 
 
 def timeline(launches: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
@@ -107,12 +109,20 @@ def over_time(moves: pd.DataFrame, bins: int, first: int | None = None, last: in
     near, far = (moves[end].to_numpy() for end in pair)
     base, count = int(far.min()), int(far.max()) - int(far.min()) + 1
     groups, present = pd.factorize(near * count + (far - base))
-    cells = _spread(start - first, end - first, amounts, width, bins, groups, len(present))
-    group, place = np.nonzero(cells)
-    begin = first + place * width
-    table = pd.DataFrame(dict(zip(pair, np.divmod(present[group], count), strict=True)), dtype=np.int64)
+    parts = []
+    # Some pairs at a time: there can be 65,536, most of them with one bin or two.
+    at_once = max(_CELLS_AT_ONCE // bins, 1)
+    for lowest in range(0, len(present), at_once):
+        some = (groups >= lowest) & (groups < lowest + at_once)
+        of_time = (start[some] - first, end[some] - first, amounts[some])
+        cells = _spread(*of_time, width, bins, groups[some] - lowest, min(at_once, len(present) - lowest))
+        group, place = np.nonzero(cells)
+        begin = first + place * width
+        ends_of_pair = np.divmod(present[lowest + group], count)
+        part = pd.DataFrame(dict(zip(pair, ends_of_pair, strict=True)), dtype=np.int64)
+        parts.append(part.assign(start=begin, end=begin + width, bytes=cells[group, place]))
+    table = pd.concat(parts, ignore_index=True)
     table[pair[1]] += base
-    table = table.assign(start=begin, end=begin + width, bytes=cells[group, place])
     return table.sort_values([*pair, "start"], ignore_index=True)
 
 

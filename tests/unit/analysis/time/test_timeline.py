@@ -14,6 +14,7 @@ import snoopie
 from snoopie.analysis.time import timeline
 from snoopie.errors import UsageError
 from tests.support.encoder import HOST, START_NS, TraceBuilder
+from tests.support.many import write_many
 from tests.support.ring import ring_builder
 
 AT = START_NS + 1_000_000
@@ -159,6 +160,15 @@ def test_shares_are_whole_and_add_up(rows: list[tuple[int, int, int, int]], bins
         # Evenly, to the rounding of both ends of a bin and the precision of a float.
         inner = alone[begin // width + 1 : max(stop - 1, begin) // width]
         assert len(inner) == 0 or inner.max() - inner.min() <= 2 + amount[row] * 2.0**-50
+
+
+@pytest.mark.parametrize("cells", [1, 50, 1000])
+def test_pairs_may_be_taken_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    trace = snoopie.load(write_many(tmp_path))
+    whole = trace.traffic_over_time(20, "flow")
+    assert len(whole[["from", "to"]].drop_duplicates()) > 100
+    monkeypatch.setattr(timeline, "_CELLS_AT_ONCE", cells)
+    pd.testing.assert_frame_equal(snoopie.load(tmp_path).traffic_over_time(20, "flow"), whole)
 
 
 def test_memory_over_time(tmp_path: Path) -> None:
