@@ -26,6 +26,7 @@ class JoinedColumns:
         self.ids = ids
         self.gpus = gpus
         self.first = first
+        self._known_lengths: dict[str, dict[int, int]] = {}
 
     @classmethod
     def of(cls, sources: Sequence[Process]) -> JoinedColumns:
@@ -38,13 +39,11 @@ class JoinedColumns:
 
     def process(self, table: str) -> Ints:
         """The number of the process of each row."""
-        some = next(iter(known_columns(table)))
-        lengths = [len(source.column(table, some)) for source in self.sources]
-        return np.repeat(np.arange(self.first, self.first + len(lengths)), lengths)
+        return self.first + self._numbers(table)
 
     def raw(self, table: str, column: str) -> NDArray[Any]:
         """A column as it was written."""
-        return np.concatenate([source.column(table, column) for source in self.sources])
+        return np.concatenate([values for _, values in self._each(table, column)])
 
     def joined(self, table: str, column: str) -> NDArray[Any]:
         """A column: ids are unique, owners are places, and strings, names and flags are themselves."""
@@ -66,12 +65,24 @@ class JoinedColumns:
         return raw != 0 if role.name == "flag" else raw
 
     def _each(self, table: str, column: str) -> list[tuple[int, NDArray[Any]]]:
-        every = [(number, source.column(table, column)) for number, source in enumerate(self.sources)]
-        # Of ten thousand processes most have no rows in most tables.
-        return [(number, values) for number, values in every if len(values)] or every[:1]
+        return [(number, self.sources[number].column(table, column)) for number in self._lengths(table)]
+
+    def _lengths(self, table: str) -> dict[int, int]:
+        """How many rows the processes have that have some, or else the first of all."""
+        if table not in self._known_lengths:
+            # Of ten thousand processes most have no rows in most tables.
+            some = next(iter(known_columns(table)))
+            lengths = ((number, len(source.column(table, some))) for number, source in enumerate(self.sources))
+            self._known_lengths[table] = {number: rows for number, rows in lengths if rows} or {0: 0}
+        return self._known_lengths[table]
+
+    def _numbers(self, table: str) -> Ints:
+        """The place in `sources` of each row's process."""
+        lengths = self._lengths(table)
+        return np.repeat(np.array(list(lengths), np.int64), list(lengths.values()))
 
     def _ids(self, table: str, column: str, target: str) -> Ints:
-        return np.concatenate([self.ids.moved(target, number, ids) for number, ids in self._each(table, column)])
+        return self.ids.moved(target, self._numbers(table), self.raw(table, column))
 
     def _names(self, table: str, column: str, list_: str) -> NDArray[Any]:
         names = [np.array([*source.header.codes.lists[list_], ""], dtype=object) for source in self.sources]

@@ -53,10 +53,10 @@ class Ids:
         """Those of one process, as they are among all."""
         return Ids({name: numbers[process : process + 1] for name, numbers in self.added.items()}, self.last)
 
-    def moved(self, name: str, process: int, ids: Ints) -> Ints:
-        """Ids of a process as they are among all."""
-        added = self.added[name][process]
-        return np.where(ids > 0, ids + added, 0) if added else ids
+    def moved(self, name: str, processes: Ints, ids: Ints) -> Ints:
+        """Ids, each of one of the ``processes``, as they are among all."""
+        added = np.asarray(self.added[name], np.int64)
+        return np.where(ids > 0, ids + added[processes], 0) if added.any() else ids
 
 
 def _numbered() -> dict[str, list[tuple[str, str]]]:
