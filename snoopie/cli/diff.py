@@ -12,8 +12,9 @@ import snoopie
 from snoopie.analysis.comparison import limits
 from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.traffic.values import VALUES
-from snoopie.cli.arguments import add_reading, again, load, natural
-from snoopie.cli.formats import print_json
+from snoopie.cli.arguments import add_reading, again, load
+from snoopie.cli.filters import add_filters, select
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_json, print_markdown, top
 from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import sources
 from snoopie.errors import SeveralRunsError, UsageError
@@ -22,6 +23,7 @@ from snoopie.words.columns import heading
 if TYPE_CHECKING:
     import pandas as pd
 
+    from snoopie.analysis.traffic.values import Value
     from snoopie.api.comparison import Comparison
     from snoopie.api.trace import Trace
 
@@ -31,7 +33,7 @@ DESCRIPTION = (
 )
 EXCEEDED = 3
 # What --by compares beside the summary: keyword → the table of a value, and its columns.
-TABLES: dict[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
+TABLES: dict[str, tuple[Callable[[Comparison, Value], pd.DataFrame], list[str]]] = {
     "pair": (lambda both, value: both.by_pair(value), ["issuer", "owner"]),
     "kernel": (lambda both, value: both.by_kernel(value), ["kernel"]),
     "line": (lambda both, value: both.by_line(value), ["source", "kernel"]),
@@ -65,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-if-decrease", metavar="METRIC:AMOUNT", action="append", default=[],
         help="likewise, if METRIC shrank by more: traffic that should be there is missing",
     )  # fmt: skip
-    parser.add_argument("--top", metavar="N", type=natural, default=20, help="rows to print, 0 for all (default: 20)")
-    parser.add_argument("--json", action="store_true", help="exact numbers for programs, all rows")
+    add_top(parser, 20)
+    add_formats(parser)
+    add_filters(parser)
     add_reading(parser)
 
 
@@ -76,17 +79,12 @@ def main(arguments: argparse.Namespace) -> int:
     # What is no limit is said before the traces are read.
     for text in (*arguments.fail_if_increase, *arguments.fail_if_decrease):
         Limit.parse(text)
-    value = arguments.value or "bytes"
+    value: Value = arguments.value or "bytes"
     comparison = snoopie.compare(*(_load(side, arguments) for side in ("a", "b")))
     exceeded = comparison.exceeded(arguments.fail_if_increase, arguments.fail_if_decrease)
-    if arguments.json:
-        result = as_json(comparison, arguments.by, value) | {"exceeded": exceeded}
-        print_json(result)
-    elif arguments.by == "summary":
-        print_table(comparison.summary_in_words().reset_index())
-    else:
-        _print_changes(comparison, arguments.by, value, arguments.top)
+    _print(comparison, value, arguments, exceeded)
     sys.stdout.flush()
+    for_people = not (arguments.json or arguments.csv or arguments.markdown)
     if not arguments.json:
         for sentence in comparison.remarks():
             print(f"snoopie: note: {in_shell_words(sentence)}", file=sys.stderr)
@@ -96,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
     if (
         arguments.run_a is None
         and arguments.run_b is None
-        and not arguments.json
+        and for_people
         and not exceeded
         and all(Path(name).exists() for name in (arguments.a, arguments.b))
     ):
@@ -107,43 +105,70 @@ def main(arguments: argparse.Namespace) -> int:
 def _load(side: str, arguments: argparse.Namespace) -> Trace:
     name, run = getattr(arguments, side), getattr(arguments, f"run_{side}")
     try:
-        return load(name, arguments, run=run, all_runs=arguments.all_runs and run is None)
+        return select(load(name, arguments, run=run, all_runs=arguments.all_runs and run is None), arguments)
     except SeveralRunsError as error:
         remedy = f"choose one with --run-{side} 0, or add them up with --all-runs"
         raise UsageError(f"{side.upper()}: {error.problem}", remedy) from None
+    except UsageError as error:
+        raise UsageError(f"{side.upper()}: {error.problem}", error.remedy) from None
 
 
-def _print_changes(comparison: Comparison, by: str, value: str, top: int) -> None:
+def _print(comparison: Comparison, value: Value, arguments: argparse.Namespace, exceeded: list[str]) -> None:
+    by = arguments.by
+    if arguments.json:
+        rows = None if by == "summary" else top(TABLES[by][0](comparison, value), arguments)
+        print_json(as_json(comparison, by, value, rows) | {"exceeded": exceeded})
+    elif arguments.csv:
+        table = comparison.summary().reset_index() if by == "summary" else TABLES[by][0](comparison, value)
+        print_csv(top(table, arguments))
+    elif by == "summary":
+        summary = comparison.summary_in_words().reset_index()
+        (print_markdown if arguments.markdown else print_table)(top(summary, arguments))
+    elif arguments.markdown:
+        print_markdown(top(_changes(comparison, by, value), arguments))
+    else:
+        _print_changes(comparison, value, arguments)
+
+
+def _changes(comparison: Comparison, by: str, value: Value) -> pd.DataFrame:
+    """What changed, as people read it."""
     import pandas as pd
 
     from snoopie.analysis.comparison import side_by_side
 
     of_value, columns = TABLES[by]
-    named = heading(value).lower()
     table = of_value(comparison, value)
     changed = table[table["change"] != 0]
+    if "file" in changed:
+        changed = changed.assign(source=sources(changed))
+    words = side_by_side.in_words(changed, [value] * len(changed), comparison.about)
+    return pd.concat([changed[columns], words], axis=1)
+
+
+def _print_changes(comparison: Comparison, value: Value, arguments: argparse.Namespace) -> None:
+    by, named = arguments.by, heading(value).lower()
+    compared = len(TABLES[by][0](comparison, value))
+    changed = _changes(comparison, by, value)
     if changed.empty:
-        print(f"no difference in {named} by {by}: {_rows(table)} compared")
+        print(f"no difference in {named} by {by}: {_rows(compared)} compared")
         return
-    shown = changed.head(top) if top else changed
-    if "file" in shown:
-        shown = shown.assign(source=sources(shown))
-    words = side_by_side.in_words(shown, [value] * len(shown), comparison.about)
-    print_table(pd.concat([shown[columns], words], axis=1))
-    print(f"{len(shown)} of {_rows(changed)} that changed in {named}, of {len(table)} compared")
+    shown = top(changed, arguments, for_people=True)
+    print_table(shown)
+    print(f"{len(shown)} of {_rows(len(changed))} that changed in {named}, of {compared} compared")
 
 
-def _rows(table: pd.DataFrame) -> str:
-    return f"{len(table)} row{'' if len(table) == 1 else 's'}"
+def _rows(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"
 
 
-def as_json(comparison: Comparison, by: str, value: str) -> dict[str, Any]:
-    """What --json prints, but for `exceeded`: amounts as they are, `null` where there is no number."""
+def as_json(comparison: Comparison, by: str, value: Value, rows: pd.DataFrame | None) -> dict[str, Any]:
+    """What --json prints, but for `exceeded`: amounts as they are, `null` where there is no number. ``rows`` of the
+    table of `by`, unless that is the summary."""
     result: dict[str, Any] = {
         side: {"files": [str(path) for path in trace.paths], "complete": trace.complete, "estimated": trace.estimated}
         for side, trace in (("a", comparison.a), ("b", comparison.b))
     }
     result |= {"different": comparison.different, "summary": json_rows(comparison.summary().reset_index())}
-    if by != "summary":
-        result |= {"by": by, "value": value, "rows": json_rows(TABLES[by][0](comparison, value))}
+    if rows is not None:
+        result |= {"by": by, "value": value, "rows": json_rows(rows)}
     return result | {"remarks": comparison.remarks()}

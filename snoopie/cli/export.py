@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_traces, load_traces
+from snoopie.cli.filters import add_filters, in_words, select
 from snoopie.cli.output import is_terminal, say_written, shell_words, size_of
 from snoopie.errors import UsageError
 from snoopie.files import check_free, to_standard_output
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="overwrite files that exist; a pipe or a device is written to"
     )
+    add_filters(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -62,7 +64,9 @@ def main(arguments: argparse.Namespace) -> int:
         check_free(path, force=arguments.force)
     elif to_standard_output(path):
         raise UsageError("a stream can hold only one table", "choose one with --table, or name a folder")
-    trace = load_traces(arguments)
+    trace = select(load_traces(arguments), arguments)
+    if part := in_words(arguments):
+        print(f"snoopie: note: {part} Tables that these filters do not divide are whole.", file=sys.stderr)
     if arguments.format in _FLAMES:
         return _flame(trace, path, arguments)
     if arguments.format == "chrome":

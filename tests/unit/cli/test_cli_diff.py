@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import snoopie
 from snoopie import cli
 from tests.support import compared, ring
 from tests.support.command import run
@@ -170,6 +171,32 @@ def test_json(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[s
         "rows"
     ]
     assert len(told["remarks"]) == 3
+
+
+def test_csv_and_markdown(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "diff", "--csv", "--by", "pair", ring_path, later_path)
+    header, *rows = out.splitlines()
+    assert (status, header) == (0, "issuer,owner,a,b,change,ratio,only")
+    assert "GPU 0,GPU 2,0,1024,1024,,B" in rows
+    assert "Next:" not in err
+    _, out, _ = run(capsys, "diff", "--csv", ring_path, later_path)
+    assert next(row for row in out.splitlines() if row.startswith("bytes,")).split(",")[3] == "9216"
+    # What did not change is no row of a document, as on a terminal.
+    _, out, _ = run(capsys, "diff", "--markdown", "--by", "pair", ring_path, later_path)
+    header, _, *rows = out.splitlines()
+    assert header == "| Issuer | Owner | A | B | Change | B / A |"
+    assert "| GPU 0 | GPU 2 | 0 B | 1 KiB | +1 KiB | only in B |" in rows
+    assert len(rows) < len(snoopie.compare(snoopie.load(ring_path), snoopie.load(later_path)).by_pair())
+    _, out, _ = run(capsys, "diff", "--csv", "--by", "pair", "--top", 1, ring_path, later_path)
+    assert len(out.splitlines()) == 2
+
+
+def test_a_part_of_both(ring_path: Path, later_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "diff", "--csv", "--by", "pair", "--issuer", 0, ring_path, later_path)
+    assert {row.split(",")[0] for row in out.splitlines()[1:]} == {"GPU 0"}
+    status, _, err = run(capsys, "diff", "--issuer", 77, ring_path, later_path)
+    assert status == 2
+    assert err.startswith("snoopie: A: there is no place 77; ")
 
 
 def test_folders_and_patterns(ring_path: Path, two_process_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

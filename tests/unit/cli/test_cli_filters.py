@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+import snoopie
 from snoopie import cli
 from snoopie.cli.described import described
 from tests.support import mixed
@@ -96,7 +98,7 @@ def test_every_command_that_reads_has_the_same_filters() -> None:
     _, commands = described(cli.COMMANDS)
     names = {"--kernel", "--process", "--issuer", "--owner", "--operation", "--between", "--launches"}
     having = {each.name for each in commands if names <= {name for option in each.options for name in option.names}}
-    assert having >= {"stats", "findings", "calls", "memory", "summary", "plot", "report"}
+    assert having >= {"stats", "findings", "calls", "memory", "summary", "plot", "report", "export", "diff"}
 
 
 def test_other_commands_of_a_part(mixed_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +121,21 @@ def test_other_commands_of_a_part(mixed_folder: Path, tmp_path: Path, capsys: py
     assert said in page.read_text("utf-8")
     assert run(capsys, "report", mixed_folder, "-o", page, "--force")[0] == 0
     assert "Only a part" not in page.read_text("utf-8")
+
+
+def test_exports_of_a_part(mixed_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = snoopie.load(mixed_folder).select(issuers="GPU 1")
+    words = ["export", mixed_folder, "--issuer", 1, "--format"]
+    status, _, err = run(capsys, *words, "csv", "-o", tmp_path / "tables")
+    assert status == 0
+    assert (
+        "snoopie: note: Only a part of the trace: issuer 1. Tables that these filters do not divide are whole." in err
+    )
+    counts = pd.read_csv(tmp_path / "tables" / "counts.csv")
+    assert 0 < counts["bytes"].sum() == part.counts["bytes"].sum() < snoopie.load(mixed_folder).counts["bytes"].sum()
+    assert run(capsys, *words, "collapsed", "-o", tmp_path / "flame.txt")[0] == 0
+    flame = sum(int(line.rpartition(" ")[2]) for line in (tmp_path / "flame.txt").read_text().splitlines())
+    assert flame == part.counts["bytes"].sum()
 
 
 def test_what_runs_beside_the_filtered_is_no_gap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
