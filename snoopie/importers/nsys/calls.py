@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from snoopie.importers.amounts import LIMIT
 from snoopie.importers.call_tables import write_call_tables
-from snoopie.importers.nsys.database import ID_MASK, MISSING, Database, Ints
+from snoopie.importers.nsys.export import ID_MASK, MISSING, Export, Ints, is_time, numbers
+from snoopie.importers.nsys.names import CallNames
 from snoopie.trace.writer import UNKNOWN, TraceWriter
 
 TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _WITH_BACKTRACE = 67
 # Calls that have one correlation id: of the runtime, and within it of the driver; more are no real report.
 _NESTED = 16
-# cudaMalloc_v3020: the version in which the runtime's call became what it is. cuMemAlloc_v2 is the driver's name.
-_RUNTIME_VERSION = re.compile(r"_v\d{4,5}(?=$|_pt[ds]s?z?$)")
 _ERRORS = {
     1: "INVALID_VALUE", 2: "OUT_OF_MEMORY", 3: "NOT_INITIALIZED", 4: "DEINITIALIZED", 100: "NO_DEVICE",
     101: "INVALID_DEVICE", 201: "INVALID_CONTEXT", 400: "INVALID_HANDLE", 600: "NOT_READY", 700: "ILLEGAL_ADDRESS",
@@ -33,8 +29,9 @@ _ERRORS = {
 class Calls:
     """The calls of a process, each once, in the order of their starts. Rows of ``start``, ``end`` (ns), ``thread``, …
 
-    ``name`` and ``chain`` are ids of the report. What a call did (``device``, ``direction``, ``bytes``, ``kernel``: a
-    string of the trace) is filled in by those who read it; ``device`` is a code of an owner.
+    ``name`` and ``chain`` are ids of the report; ``wrong`` rows were left out, and of ``unsaid`` it is not known what
+    they returned. What a call did (``device``, ``direction``, ``bytes``, ``kernel``: a string of the trace) is filled
+    in by those who read it; ``device`` is a code of an owner.
     """
 
     start: Ints
@@ -44,16 +41,19 @@ class Calls:
     name: Ints
     code: Ints
     chain: Ints
-    device: Ints = field(init=False)
-    direction: Ints = field(init=False)
+    wrong: int
+    unsaid: int
+    device: NDArray[np.uint8] = field(init=False)
+    direction: NDArray[np.uint8] = field(init=False)
     bytes: Ints = field(init=False)
-    kernel: Ints = field(init=False)
+    kernel: NDArray[np.uint32] = field(init=False)
     _order: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         rows = len(self.start)
-        self.device = np.full(rows, UNKNOWN, np.int64)
-        self.direction, self.bytes, self.kernel = (np.zeros(rows, np.int64) for _ in range(3))
+        self.device = np.full(rows, UNKNOWN, np.uint8)
+        self.direction = np.zeros(rows, np.uint8)
+        self.bytes, self.kernel = np.zeros(rows, np.int64), np.zeros(rows, np.uint32)
         # Of calls with one correlation id, first those whose stack is known, then the outermost.
         self._order = np.lexsort((self.start, self.chain == MISSING, self.correlation))
 
@@ -78,11 +78,11 @@ class Calls:
             found[open_] = rows
         return found
 
-    def of(self, column: Ints, rows: Ints, otherwise: int) -> Ints:
+    def of(self, column: Ints | NDArray[np.uint32], rows: Ints, otherwise: int) -> Ints:
         """A column's values in the rows that `behind` found."""
         if not len(self):
             return np.full(len(rows), otherwise, np.int64)
-        return np.where(rows >= 0, column[rows], otherwise)
+        return np.where(rows >= 0, column[rows].astype(np.int64), otherwise)
 
     def did(self, rows: Ints, devices: Ints, sizes: Ints | None = None, directions: Ints | None = None) -> None:
         """Says what the calls of these rows (-1 = none) did: on which device, to how many bytes, in which direction."""
@@ -95,51 +95,60 @@ class Calls:
             self.direction[rows] = directions[known]
 
 
-def read_calls(database: Database, process: int, only: bool) -> tuple[Calls, int]:
-    """The calls of a process, and the number of rows that made no sense."""
-    names = "start end eventClass globalTid correlationId nameId returnValue callchainId"
-    table = pd.DataFrame(database.numbers(TABLE, names, "globalTid", process, only))
-    sane = table["start"].between(-LIMIT, LIMIT) & (table["end"] >= table["start"]) & (table["end"] < LIMIT)
+def read_calls(export: Export, names: CallNames, process: int, only: bool) -> Calls:
+    """The calls of a process."""
+    columns = "start end eventClass globalTid correlationId nameId returnValue callchainId"
+    table = numbers(export, TABLE, columns, "globalTid", process, only)
+    start, end = table["start"], table["end"]
+    sane = is_time(start) & is_time(end) & (start <= end)
     wrong = int((~sane).sum())
-    table = _once(table[sane]).sort_values("start", kind="stable", ignore_index=True)
-    thread = table["globalTid"].to_numpy()
-    code = table["returnValue"].to_numpy()
-    chain = table["callchainId"].to_numpy()
+    if wrong:
+        table = {name: values[sane] for name, values in table.items()}
+    table["code"] = names.codes(table["nameId"])
+    table = _once(table)
+    order = np.argsort(table["start"], kind="stable")
+    table = {name: values[order] for name, values in table.items()}
+    thread, returned, chain = table["globalTid"], table["returnValue"], table["callchainId"]
+    said = (returned >= -(1 << 31)) & (returned < 1 << 31)
     return Calls(
-        start=table["start"].to_numpy(),
-        end=table["end"].to_numpy(),
+        start=table["start"],
+        end=table["end"],
         thread=np.where(thread == MISSING, 0, thread & ID_MASK),
-        correlation=table["correlationId"].to_numpy(),
-        name=table["nameId"].to_numpy(),
-        code=np.where(np.abs(code) < 1 << 31, code, 0),
+        correlation=table["correlationId"],
+        name=table["nameId"],
+        code=np.where(said, returned, 0),
         # Versions differ in what stands for no backtrace.
-        chain=np.where(chain <= 0, MISSING, chain),
-    ), wrong
+        chain=np.where(chain < 0, MISSING, chain),
+        wrong=wrong,
+        unsaid=int((~said).sum()),
+    )
 
 
-def _once(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the rows that repeat a call for the sake of its backtrace, which the call gets."""
-    if not table["eventClass"].eq(_WITH_BACKTRACE).any():
+def _once(table: dict[str, Ints]) -> dict[str, Ints]:
+    """Without the rows that repeat a call for the sake of its backtrace, which the call gets.
+
+    Such a row has the call's thread and correlation id, its name without a version, and begins a little earlier.
+    """
+    backtrace = table["eventClass"] == _WITH_BACKTRACE
+    if not backtrace.any():
         return table
-    keys = ["globalTid", "correlationId", "nameId"]
-    table = table.sort_values([*keys, "start", "eventClass"], ignore_index=True)
-    backtrace = (table["eventClass"] == _WITH_BACKTRACE).to_numpy()
-    same = np.zeros(len(table), np.bool_)
-    same[1:] = (table[keys].to_numpy()[1:] == table[keys].to_numpy()[:-1]).all(axis=1)
-    same[1:] &= (table["start"].to_numpy()[1:] <= table["end"].to_numpy()[:-1]) & (backtrace[1:] != backtrace[:-1])
+    alike = np.flatnonzero(backtrace | np.isin(table["correlationId"], table["correlationId"][backtrace]))
+    keys = [table[name][alike] for name in ("start", "code", "correlationId", "globalTid")]
+    order = np.lexsort((~backtrace[alike], *keys))
+    rows = alike[order]
+    same = np.zeros(len(rows), np.bool_)
+    same[1:] = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys[1:]])
+    same[1:] &= (table["start"][rows][1:] <= table["end"][rows][:-1]) & (backtrace[rows][1:] != backtrace[rows][:-1])
     second = np.flatnonzero(same)
-    repeats = np.where(backtrace[second], second, second - 1)
-    calls = np.where(backtrace[second], second - 1, second)
-    chain = table["callchainId"].to_numpy().copy()
-    chain[calls] = np.where(chain[repeats] > 0, chain[repeats], chain[calls])
-    kept = np.ones(len(table), np.bool_)
+    first_repeats = backtrace[rows[second - 1]]
+    repeats = np.where(first_repeats, rows[second - 1], rows[second])
+    calls = np.where(first_repeats, rows[second], rows[second - 1])
+    chain = table["callchainId"].copy()
+    chain[calls] = np.where(chain[repeats] >= 0, chain[repeats], chain[calls])
+    kept = np.ones(len(chain), np.bool_)
     kept[repeats] = False
-    return table.assign(callchainId=chain)[kept]
-
-
-def call_name(text: str) -> str:
-    """The name of a call without the version that the runtime's have."""
-    return _RUNTIME_VERSION.sub("", text)
+    table = {**table, "callchainId": chain}
+    return {name: values[kept] for name, values in table.items()}
 
 
 def write_calls(writer: TraceWriter, calls: Calls, names: NDArray[np.uint32], host: Callable[[Ints], Ints]) -> None:

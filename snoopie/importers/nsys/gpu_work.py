@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
-from snoopie.importers.nsys.database import MISSING, Database, Ints
-from snoopie.importers.nsys.report import Devices
-from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
+from snoopie.importers.nsys.devices import Devices
+from snoopie.importers.nsys.export import MISSING, Export, Ints, is_time, numbers
+from snoopie.trace.writer import COPY_KINDS, DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -45,10 +45,27 @@ class GpuWork:
         return values
 
 
-def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
+@dataclass(slots=True)
+class Copies:
+    """What a process moved; ``call`` is a string of the trace, ``source`` and ``destination`` are codes of owners."""
+
+    kind: Ints
+    call: Ints
+    source: Ints
+    destination: Ints
+    bytes: Ints
+    gpu: Ints
+    stream: NDArray[np.uint64]
+    thread: Ints
+    start: Ints
+    end: Ints
+    stack: Ints
+
+
+def read_kernels(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
     """The kernels, in the order of launching."""
     columns = f"streamId demangledName shortName mangledName {' '.join(_GRID.values())}"
-    read = _read(database, KERNELS, columns, calls, process, only)
+    read = _read(export, KERNELS, columns, calls, process, only)
     launched = calls.of(calls.start, read.call, MISSING)
     launched = np.where(launched == MISSING, read.column("start"), launched)
     order = np.lexsort((read.column("start"), launched))
@@ -56,43 +73,51 @@ def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> 
     return GpuWork(table, read.call[order], read.wrong)
 
 
-def read_copies(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
+def read_copies(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
     """The copies, in the order of their ends."""
-    columns = "streamId bytes copyKind srcDeviceId dstDeviceId"
-    read = _read(database, COPIES, columns, calls, process, only, sized=True)
+    columns = "streamId bytes copyKind srcDeviceId dstDeviceId graphNodeId"
+    read = _read(export, COPIES, columns, calls, process, only, sized=True)
     order = np.argsort(read.column("end"), kind="stable")
     return GpuWork(read.table.iloc[order].reset_index(drop=True), read.call[order], read.wrong)
 
 
-def read_sets(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
+def read_sets(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
     """What set memory to a value."""
-    return _read(database, SETS, "bytes", calls, process, only, sized=True)
+    return _read(export, SETS, "bytes", calls, process, only, sized=True)
+
+
+def read_graphs(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
+    """CUDA graphs that were recorded as a whole."""
+    return _read(export, GRAPHS, "graphId", calls, process, only)
 
 
 def _read(
-    database: Database, name: str, columns: str, calls: Calls, process: int, only: bool, *, sized: bool = False
+    export: Export, name: str, columns: str, calls: Calls, process: int, only: bool, *, sized: bool = False
 ) -> GpuWork:
-    read = database.numbers(name, f"start end deviceId correlationId {columns}", "globalPid", process, only)
-    table = pd.DataFrame(read)
-    sane = table["start"].between(-LIMIT, LIMIT) & (table["end"] >= table["start"]) & (table["end"] < LIMIT)
+    read = numbers(export, name, f"start end deviceId correlationId {columns}", "globalPid", process, only)
+    sane = is_time(read["start"]) & is_time(read["end"]) & (read["end"] >= read["start"])
     if sized:
-        sane &= table["bytes"].between(0, LIMIT - 1)
-    table = table[sane].reset_index(drop=True)
-    return GpuWork(table, calls.behind(table["correlationId"].to_numpy()), int((~sane).sum()))
+        sane &= (read["bytes"] >= 0) & (read["bytes"] < LIMIT)
+    wrong = int((~sane).sum())
+    table = pd.DataFrame({name: values[sane] for name, values in read.items()} if wrong else read)
+    return GpuWork(table, calls.behind(table["correlationId"].to_numpy()), wrong)
 
 
 def write_kernels(
-    writer: TraceWriter, database: Database, kernels: GpuWork, gpu: Ints, calls: Calls, stacks: Ints,
-    host: Callable[[Ints], Ints],
+    writer: TraceWriter, export: Export, kernels: GpuWork, gpu: Ints, group: Callable[[Ints, Ints], Ints],
+    calls: Calls, stacks: Ints, host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
-    """Writes functions, launches and spans, and names the kernels of calls. Returns how many had no known GPU."""
+    """Writes functions, launches and spans, and names the kernels of calls. Returns how many had no known GPU.
+
+    ``group`` says from threads and times of launches which group of NCCL's calls they belong to.
+    """
     known = gpu != UNKNOWN
     table, gpu, call = kernels.table[known].reset_index(drop=True), gpu[known], kernels.call[known]
     names = table["demangledName"].where(table["demangledName"] != MISSING, table["shortName"])
     groups = pd.DataFrame({"name": names, "mangled": table["mangledName"]}).groupby(["name", "mangled"], sort=False)
     function = groups.ngroup().to_numpy(np.int64) + 1
     each = groups.head(1)
-    spelled = database.strings({*each["name"].tolist(), *each["mangled"].tolist()})
+    spelled = export.strings({*each["name"].tolist(), *each["mangled"].tolist()})
     texts = writer.intern_all(spelled[name] or "(a kernel without a name)" for name in each["name"].tolist())
     mangled = writer.intern_all(spelled[name] for name in each["mangled"].tolist())
     writer.write("functions", id=np.arange(1, len(each) + 1), name=texts, mangled=mangled, kernel=1)
@@ -101,10 +126,12 @@ def write_kernels(
 
     ids = np.arange(1, len(table) + 1)
     shape = {name: _small(table[column]) for name, column in _GRID.items()}
+    thread, launched = calls.of(calls.thread, call, 0), table["launched"].to_numpy()
+    of_nccl = np.array([spelled[name].startswith("nccl") for name in each["name"].tolist()], np.bool_)
     writer.write(
-        "launches", id=ids, function=function, gpu=gpu, stream=_handle(table["streamId"]),
-        thread=calls.of(calls.thread, call, 0), time=host(table["launched"].to_numpy()),
-        stack=calls.of(stacks, call, 0), **shape,
+        "launches", id=ids, function=function, gpu=gpu, stream=_handle(table["streamId"]), thread=thread,
+        time=host(launched), stack=calls.of(stacks, call, 0),
+        group=np.where(of_nccl[function - 1], group(thread, launched), 0), **shape,
     )  # fmt: skip
     writer.write("spans", launch=ids, start=host(table["start"].to_numpy()), end=host(table["end"].to_numpy()))
     return int((~known).sum())
@@ -117,9 +144,11 @@ def ends_of(copies: GpuWork, devices: Devices) -> tuple[Ints, Ints, Ints]:
     ends = []
     for column, of_host in (("srcDeviceId", _FROM_HOST), ("dstDeviceId", _TO_HOST)):
         named = copies.column(column)
+        # Of a copy between peers, the other end may not be said: then it is not that of the GPU that copies.
+        unsaid = (named == MISSING) & np.isin(kind, _PEER)
         place = devices.places(np.where(named == MISSING, own, named))
         place[np.isin(kind, [*of_host, *_ON_HOST])] = HOST
-        place[~np.isin(kind, [*_FROM_HOST, *_TO_HOST, *_ON_HOST, *_ON_DEVICES])] = UNKNOWN
+        place[~np.isin(kind, [*_FROM_HOST, *_TO_HOST, *_ON_HOST, *_ON_DEVICES]) | unsaid] = UNKNOWN
         ends.append(place)
     source, destination = ends
     direction = np.zeros(len(kind), np.int64)
@@ -135,26 +164,47 @@ def ends_of(copies: GpuWork, devices: Devices) -> tuple[Ints, Ints, Ints]:
     return source, destination, direction
 
 
-def write_copies(
-    writer: TraceWriter, copies: GpuWork, ends: tuple[Ints, Ints, Ints], gpu: Ints, calls: Calls,
-    names: NDArray[np.uint32], stacks: Ints, host: Callable[[Ints], Ints],
-) -> int:  # fmt: skip
-    """Writes the copies whose ends lie on different GPUs, or on host and GPU. Returns the sum of their bytes.
-
-    Their times are those on the GPU.
-    """
+def inside(ends: tuple[Ints, Ints, Ints]) -> NDArray[np.bool_]:
+    """Which copies have both ends in one memory, so that they are no traffic."""
     source, destination, _ = ends
-    across = np.flatnonzero((source != destination) | (source == UNKNOWN))
-    table, call = copies.table.iloc[across], copies.call[across]
-    name = calls.of(names.astype(np.int64), call, 0)
+    both: NDArray[np.bool_] = (source == destination) & (source != UNKNOWN)
+    return both
+
+
+def across(
+    writer: TraceWriter, copies: GpuWork, ends: tuple[Ints, Ints, Ints], gpu: Ints, calls: Calls,
+    names: NDArray[np.uint32], stacks: Ints,
+) -> Copies:  # fmt: skip
+    """The copies whose ends lie on different GPUs, or on host and GPU. Their times are those on the GPU."""
+    rows = np.flatnonzero(~inside(ends))
+    table, call = copies.table.iloc[rows], copies.call[rows]
+    name = calls.of(names, call, 0)
     name[table["copyKind"].isin(_MOVES).to_numpy()] = writer.intern(_MOVED)
-    writer.write(
-        "copies", id=np.arange(1, len(across) + 1), kind=0, call=name, source=source[across],
-        destination=destination[across], bytes=table["bytes"].to_numpy(), gpu=gpu[across],
-        stream=_handle(table["streamId"]), thread=calls.of(calls.thread, call, 0),
-        start=host(table["start"].to_numpy()), end=host(table["end"].to_numpy()), stack=calls.of(stacks, call, 0),
-    )  # fmt: skip
-    return int(table["bytes"].sum())
+    of_graph = (table["graphNodeId"] != MISSING) & (table["graphNodeId"] != 0)
+    return Copies(
+        kind=np.where(of_graph.to_numpy(), COPY_KINDS.index("graph"), COPY_KINDS.index("linear")),
+        call=name,
+        source=ends[0][rows],
+        destination=ends[1][rows],
+        bytes=table["bytes"].to_numpy(),
+        gpu=gpu[rows],
+        stream=_handle(table["streamId"]),
+        thread=calls.of(calls.thread, call, 0),
+        start=table["start"].to_numpy(),
+        end=table["end"].to_numpy(),
+        stack=calls.of(stacks, call, 0),
+    )
+
+
+def write_copies(writer: TraceWriter, parts: list[Copies], host: Callable[[Ints], Ints]) -> int:
+    """Writes copies. Returns the sum of their bytes."""
+    names = Copies.__slots__
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    order = np.argsort(columns["end"], kind="stable")
+    columns = {name: values[order] for name, values in columns.items()}
+    columns |= {name: host(columns[name]) for name in ("start", "end")}
+    writer.write("copies", id=np.arange(1, len(order) + 1), **columns)
+    return int(columns["bytes"].sum())
 
 
 def _small(values: pd.Series[int]) -> Ints:
