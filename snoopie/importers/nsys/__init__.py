@@ -80,7 +80,7 @@ class _Read:
         self.export = export
         self.alone = alone
         self.processes = _processes(export, alone)
-        self.report = read_report(export, min((export.least(table, "start") for table in _WITH_TIMES), default=0))
+        self.report = read_report(export, _first(export))
         self.names = CallNames(export)
         self.chains = stacks.Chains(export, self.names)
         self.ranges = nccl.read_ranges(export, self.processes[0] if self.only and self.processes else None)
@@ -94,6 +94,12 @@ class _Read:
     def machine(self) -> str:
         """What GPUs without a UUID are named after: two machines that are not named are not one."""
         return self.report.host or run_of(self.export.path)["id"]
+
+
+def _first(export: Export) -> int:
+    """The first of all times, from 1 on where there are none."""
+    found = (export.least(table, "start") for table in _WITH_TIMES)
+    return min((time for time in found if time is not None), default=1)
 
 
 def _processes(export: Export, alone: bool) -> list[int]:

@@ -62,13 +62,13 @@ class Database:
                 found |= {row[0] for row in rows if isinstance(row[0], int)}
         return sorted(found)
 
-    def least(self, table: str, column: str) -> int:
+    def least(self, table: str, column: str) -> int | None:
         if not self.has(table, column):
-            return 0
+            return None
         name = _quoted(column)
         condition = f"WHERE typeof({name}) = 'integer' AND {name} > {-LONGEST}"
         (row,) = self._query(f"SELECT min({name}) FROM {_quoted(table)} {condition}")
-        return row[0] if isinstance(row[0], int) else 0
+        return row[0] if isinstance(row[0], int) else None
 
     def pieces(
         self, table: str, columns: str, of: str = "", process: int = 0, only: bool = True, *, known: str = ""

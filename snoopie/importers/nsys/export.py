@@ -41,8 +41,8 @@ class Export(Protocol):
     def processes(self, columns: Sequence[tuple[str, str]]) -> list[int]:
         """The processes that columns of globalPid or globalTid name: ``id >> 24``, each once, rising."""
 
-    def least(self, table: str, column: str) -> int:
-        """The lowest of a column of times, 0 where there is none."""
+    def least(self, table: str, column: str) -> int | None:
+        """The lowest of a column of times, None where there is none."""
 
     def pieces(
         self, table: str, columns: str, of: str = "", process: int = 0, only: bool = True, *, known: str = ""

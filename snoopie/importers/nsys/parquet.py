@@ -47,11 +47,11 @@ class ParquetExport:
                 found |= set((np.unique(values[values != MISSING]) >> ID_BITS).tolist())
         return sorted(found)
 
-    def least(self, table: str, column: str) -> int:
+    def least(self, table: str, column: str) -> int | None:
         if not self.has(table, column):
-            return 0
-        values = [_integers(batch.column(0)) for batch in self._batches(table, [column])]
-        return min((int(part[is_time(part)].min(initial=0)) for part in values), default=0)
+            return None
+        values = (_integers(batch.column(0)) for batch in self._batches(table, [column]))
+        return min((int(part.min()) for part in (part[is_time(part)] for part in values) if len(part)), default=None)
 
     def pieces(
         self, table: str, columns: str, of: str = "", process: int = 0, only: bool = True, *, known: str = ""

@@ -61,7 +61,7 @@ def read_report(export: Export, first: int) -> Report:
     return Report(
         f"Nsight Systems {version}".strip(),
         hosts[0] if hosts else "",
-        known[0] if known else 1 - min(first, 0),
+        known[0] if known else max(0, 1 - first),
         bool(known),
         _ranks(export),
         _incomplete(export),

@@ -71,10 +71,8 @@ class Chains:
         named = np.isin(frame, call)
         held = pd.MultiIndex.from_arrays([chains[named], frame[named]])
         hits = {by: int(pd.MultiIndex.from_arrays([chain + by, call]).isin(held).sum()) for by in _OFFSETS}
-        best = max(_OFFSETS, key=lambda by: hits[by])
-        if not hits[best]:
-            # No backtrace has a call's name: that with which the most exist.
-            return max(_OFFSETS, key=lambda by: int(np.isin(chain + by, chains).sum()))
+        # Of those that name as many, or none, that with which the most exist.
+        best = max(_OFFSETS, key=lambda by: (hits[by], int(np.isin(chain + by, chains).sum())))
         naming = int(np.isin(chain + best, chains[named]).sum())
         self.doubtful = 2 * hits[best] < naming
         return best
