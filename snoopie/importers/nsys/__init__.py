@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import snoopie
 from snoopie.errors import SnoopieError
@@ -34,10 +35,17 @@ _OF_PROCESS = (
     (calls.TABLE, "globalTid"),
     *(
         (table, "globalPid")
-        for table in (gpu_work.KERNELS, gpu_work.COPIES, gpu_work.SETS, gpu_work.GRAPHS, memory.TABLE)
+        for table in (
+            gpu_work.KERNELS,
+            gpu_work.COPIES,
+            gpu_work.SETS,
+            gpu_work.GRAPHS,
+            memory.TABLE,
+            memory.POOL_TABLE,
+        )
     ),
 )
-_WITH_TIMES = (*(table for table, _ in _OF_PROCESS), memory.POOL_TABLE, nccl.RANGES)
+_WITH_TIMES = (*(table for table, _ in _OF_PROCESS), nccl.RANGES)
 # Reports of more processes than any machine runs under a profiler.
 _MOST_PROCESSES = 4096
 
@@ -144,26 +152,26 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     check_sums(
         export.path,
         [
-            *(work.column("end") - work.column("start") for work in (kernels, copies, graphs)),
+            *(work.spent for work in (kernels, copies, graphs)),
             made.end - made.start,
-            copies.column("bytes"),
-            sets.column("bytes"),
+            copies["bytes"],
+            sets["bytes"],
             events.bytes,
             np.array([max(collectives.size(call), 0) for call in collectives.calls], np.int64),
         ],
     )
 
-    used = [kernels.device, copies.device, sets.device, events.device, pools.device]
-    used += [copies.column("srcDeviceId"), copies.column("dstDeviceId")]
+    used = [*(work["deviceId"] for work in (kernels, copies, sets, graphs)), events.device, pools.device]
+    used += [copies["srcDeviceId"], copies["dstDeviceId"]]
     devices = read_devices(export, read.machine, process, used)
     ends = gpu_work.ends_of(copies, devices)
     allocations = ~events.frees
-    gpu = devices.places(kernels.device)
-    copier = devices.places(copies.device)
+    gpu = devices.places(kernels["deviceId"])
+    copier = devices.places(copies["deviceId"])
     made.did(kernels.call, gpu)
-    made.did(graphs.call, devices.places(graphs.device))
-    made.did(sets.call, devices.places(sets.device), sets.column("bytes"))
-    made.did(copies.call, copier, copies.column("bytes"), ends[2])
+    made.did(graphs.call, devices.places(graphs["deviceId"]))
+    made.did(sets.call, devices.places(sets["deviceId"]), sets["bytes"])
+    made.did(copies.call, copier, copies["bytes"], ends[2])
     made.did(events.call[allocations], devices.places(events.device)[allocations], events.bytes[allocations])
     launched_on = _groups_gpus(collectives, kernels, made, gpu)
 
@@ -173,8 +181,8 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     # Before the header is written, which names the GPUs of peers too.
     routes = nccl.routes(collectives, devices, launched_on, place_of)
 
-    times = [made.start, made.end, kernels.column("start"), kernels.column("end"), events.time, pools.time]
-    times += [copies.column("start"), copies.column("end")]
+    times = [made.start, made.end, kernels["start"], kernels["end"], events.time, pools.time]
+    times += [copies["start"], copies["end"]]
     times += [np.array([edge for call in collectives.calls for edge in (call.start, call.end)], np.int64)]
     start, end = _range(times, host)
     name = program(export, process)
@@ -208,10 +216,10 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
             homeless=homeless,
             lost_frees=lost,
             unsaid=made.unsaid,
-            copies=len(copies.table),
-            inside=(int(inside.sum()), int(copies.column("bytes")[inside].sum())),
-            sets=(len(sets.table), int(sets.column("bytes").sum())),
-            graphs=(len(graphs.table), int((graphs.column("end") - graphs.column("start")).sum())),
+            copies=len(copies),
+            inside=(int(inside.sum()), int(copies["bytes"][inside].sum())),
+            sets=(len(sets), int(sets["bytes"].sum())),
+            graphs=(len(graphs), int(graphs.spent.sum())),
             collectives=len(collectives),
             unsized=collectives.unsized,
             nameless=collectives.nameless,
@@ -238,19 +246,21 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
 
 
 def _groups_gpus(
-    collectives: nccl.Collectives, kernels: gpu_work.GpuWork, made: calls.Calls, gpu: Ints
+    collectives: nccl.Collectives, kernels: gpu_work.GpuWork, made: calls.Calls, gpu: NDArray[np.uint8]
 ) -> dict[int, int]:
     """The GPU on which the kernels of each group of NCCL's calls ran, where that is one."""
     if not len(collectives):
         return {}
-    group = collectives.group_of(made.of(made.thread, kernels.call, 0), kernels.column("launched"))
+    group = collectives.group_of(made.of(made.thread, kernels.call, 0), kernels["launched"])
     found: dict[int, set[int]] = {}
     for number, place in set(zip(group.tolist(), gpu.tolist(), strict=True)):
         found.setdefault(number, set()).add(place)
     return {number: places.pop() for number, places in found.items() if number and len(places) == 1}
 
 
-def _interned(writer: TraceWriter, ids: Ints, names: CallNames) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def _interned(
+    writer: TraceWriter, ids: NDArray[np.int32], names: CallNames
+) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """The strings of the trace for ids of calls' names."""
     distinct, places = np.unique(ids, return_inverse=True)
     return writer.intern_all(names.of(distinct.tolist()))[places]

@@ -142,10 +142,10 @@ class Database:
         return found
 
     def _condition(self, table: str, of: str, process: int, only: bool) -> tuple[str, list[int | None]]:
-        if not of or not self.has(table, of):
+        # Of the only process are all rows.
+        if not of or only:
             return "", [MISSING]
-        condition = f" WHERE IFNULL({_quoted(of)} >> {ID_BITS}, ?2) = ?3"
-        return condition, [MISSING, process if only else None, process]
+        return f" WHERE {_quoted(of)} >> {ID_BITS} = ?2", [MISSING, process]
 
     def _query(self, sql: str, values: Sequence[int | str | None] = ()) -> Iterator[tuple[object, ...]]:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.export import ID_MASK, Export, Ints
@@ -42,11 +43,11 @@ class Devices:
     ambiguous: bool
     _ids: Ints
 
-    def places(self, devices: Ints) -> Ints:
+    def places(self, devices: NDArray[Any]) -> NDArray[np.uint8]:
         """The device ids of a process as codes of owners."""
         found = np.searchsorted(self._ids, devices).clip(max=max(len(self._ids) - 1, 0))
         known = self._ids[found] == devices if len(self._ids) else np.zeros(len(devices), np.bool_)
-        return np.where(known, found, UNKNOWN)
+        return np.where(known, found, UNKNOWN).astype(np.uint8)
 
     def gpu_of(self, device: int) -> dict[str, Any] | None:
         """The GPU of a device id, None where it is not known."""
@@ -64,7 +65,7 @@ class Devices:
         return len(self.gpus) - 1
 
 
-def read_devices(export: Export, machine: str, process: int, used: Iterable[Ints]) -> Devices:
+def read_devices(export: Export, machine: str, process: int, used: Iterable[NDArray[Any]]) -> Devices:
     """The GPUs that the report has for a process, and those that its activities name besides.
 
     A GPU without a UUID is named after the ``machine``.

@@ -5,9 +5,9 @@ An export is untrusted: a cell that is not what its column should hold is MISSIN
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ ID_BITS = 24
 ID_MASK = (1 << ID_BITS) - 1
 # Nobody profiles for two years: a time further from the start of the session, in ns, is none.
 LONGEST = 1 << 56
+
+# Rows that are written at once.
+_AT_ONCE = 1 << 17
 
 HOW = "nsys export --type sqlite --include-blobs true REPORT.nsys-rep"
 
@@ -49,8 +52,8 @@ class Export(Protocol):
     ) -> Iterator[dict[str, Ints]]:
         """Columns of integers, named in one string, some rows at a time; of a process, or where ``of`` is "" of all.
 
-        ``of`` is the column that says whose a row is. Rows that do not say it belong to the ``only`` process, if it is
-        that. With ``known``, rows that have something in this column.
+        ``of`` is the column that says whose a row is. All rows belong to the ``only`` process, if it is that. With
+        ``known``, rows that have something in this column.
         """
 
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
@@ -78,6 +81,25 @@ def numbers(
         for name, values in piece.items():
             parts[name].append(values)
     return {name: np.concatenate(parts.pop(name)) for name in columns.split()}
+
+
+def joined(pieces: Iterable[Mapping[str, NDArray[Any]]], none: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Pieces of columns as whole ones; ``none`` has their types, for when there is no piece."""
+    parts: dict[str, list[NDArray[Any]]] = {name: [np.empty(0, kind)] for name, kind in none.items()}
+    for piece in pieces:
+        for name, values in parts.items():
+            values.append(np.asarray(piece[name], none[name]))
+    return {name: np.concatenate(parts.pop(name)) for name in none}
+
+
+def slices(rows: int) -> Iterator[slice]:
+    """All rows, some at a time: what is made to write them is never more than of these."""
+    return (slice(start, start + _AT_ONCE) for start in range(0, rows, _AT_ONCE))
+
+
+def small(values: Ints, otherwise: int = 0) -> Ints:
+    """Numbers from 0 to 2^31 - 1, ``otherwise`` for what is none."""
+    return np.where((values >= 0) & (values < 1 << 31), values, otherwise)
 
 
 def is_time(values: Ints) -> NDArray[np.bool_]:

@@ -162,7 +162,7 @@ def _running(place: Ints, steps: Ints) -> Ints:
 
 def write_memory(
     writer: TraceWriter, memory: Memory, pools: Pools, devices: Devices, calls: Calls, names: NDArray[np.uint32],
-    stacks: Ints, host: Callable[[Ints], Ints],
+    stacks: NDArray[np.uint32], host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
     """Writes objects, frees and sizes of pools; ``names`` and ``stacks`` are those of the calls.
 
@@ -188,7 +188,7 @@ def write_memory(
     return int(memory.frees.sum()) - len(frees)
 
 
-def _write_pools(writer: TraceWriter, pools: Pools, gpu: Ints, time: Ints) -> None:
+def _write_pools(writer: TraceWriter, pools: Pools, gpu: NDArray[np.uint8], time: Ints) -> None:
     """The pools of each GPU together, after each event of one."""
     for place in np.unique(gpu[gpu != UNKNOWN]).tolist():
         rows = np.flatnonzero(gpu == place)

@@ -246,13 +246,13 @@ def routes(
 
 def sends(writer: TraceWriter, sent: Sequence[Route]) -> Copies:
     """Sends as copies from GPU to GPU."""
-    source = np.array([route.source for route in sent], np.int64)
+    source = np.array([route.source for route in sent], np.uint8)
     nothing = np.zeros(len(sent), np.int64)
     return Copies(
         kind=nothing,
         call=nothing + (writer.intern("ncclSend") if sent else 0),
         source=source,
-        destination=np.array([route.destination for route in sent], np.int64),
+        destination=np.array([route.destination for route in sent], np.uint8),
         bytes=np.array([route.bytes for route in sent], np.int64),
         gpu=source,
         stream=nothing.astype(np.uint64),

@@ -58,7 +58,7 @@ class ParquetExport:
     ) -> Iterator[dict[str, Ints]]:
         names = columns.split()
         held = [name for name in names if name != "rowid" and self.has(table, name)]
-        owned = bool(of) and self.has(table, of)
+        owned = bool(of) and not only and self.has(table, of)
         if not held or not (owned or only or not of) or (known and known not in held):
             return
         done = 0
@@ -68,7 +68,7 @@ class ParquetExport:
             done += len(batch)
             chosen = np.ones(len(batch), np.bool_)
             if owned:
-                chosen = self._of(batch.column(self._names(table)[of.casefold()]), process, only)
+                chosen = _integers(batch.column(self._names(table)[of.casefold()])) >> ID_BITS == process
             if known:
                 chosen &= found[known] != MISSING
             self._progress(table, done)
@@ -76,13 +76,15 @@ class ParquetExport:
             yield {name: found.get(name, lacking)[chosen] for name in names}
 
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
-        owned = self.has(table, of)
+        owned = not only and self.has(table, of)
         if not self.has(table, column) or not (owned or only):
             return {}
         found: dict[int, str] = {}
         done = 0
         for batch in self._batches(table, [column, *([of] if owned else [])]):
-            chosen = self._of(batch.column(1), process, only) if owned else np.ones(len(batch), np.bool_)
+            chosen = np.ones(len(batch), np.bool_)
+            if owned:
+                chosen = _integers(batch.column(1)) >> ID_BITS == process
             for row, text in enumerate(_cells(batch.column(0))):
                 if chosen[row] and isinstance(text, str) and text:
                     found[done + row] = text
@@ -140,12 +142,6 @@ class ParquetExport:
                     number: text for number, text in zip(numbers, texts, strict=True) if isinstance(text, str)
                 }
         return self._strings
-
-    def _of(self, column: pa.Array, process: int, only: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        values = _integers(column)
-        chosen = (values >> ID_BITS) == process
-        missing = values == MISSING
-        return np.where(missing, only, chosen)
 
     def _names(self, table: str) -> dict[str, str]:
         key = table.casefold()

@@ -6,13 +6,14 @@ import re
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from snoopie.importers.nsys.calls import CHAINS, NO_CHAIN
 from snoopie.importers.nsys.calls import TABLE as CALLS
 from snoopie.importers.nsys.export import MISSING, Export, Ints, numbers
 from snoopie.importers.nsys.names import CallNames
 from snoopie.trace.writer import TraceWriter
 
-TABLE = "CUDA_CALLCHAINS"
 # Of a deeper stack the outermost frames are left out.
 _DEEPEST = 1024
 # What stands in the place of a symbol that was not found.
@@ -20,6 +21,7 @@ _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _NOTHING = frozenset({"", "[unknown]", "<unknown>", "unknown"})
 # Modules with which nsys listens: it is they who were called, not the program that called.
 _LISTENING = re.compile(r"(?:lib)?(?:cupti|\w*Injection)[^/\\]*$", re.IGNORECASE)
+_RUNTIME = re.compile(r"cuda[A-Z]\w+")
 # callchainId of a call + one of these = id of its backtrace. Versions count from 0 here and from 1 there.
 _OFFSETS = (0, 1, -1)
 
@@ -46,7 +48,7 @@ class Chains:
         return rows[rows["id"].isin(ids)]
 
     def _read(self) -> pd.DataFrame:
-        rows = pd.DataFrame(numbers(self._export, TABLE, "id symbol module unresolved originalIP stackDepth"))
+        rows = pd.DataFrame(numbers(self._export, CHAINS, "id symbol module unresolved originalIP stackDepth"))
         if len(rows):
             self._offset = self._best_offset(rows["id"].to_numpy(), rows["symbol"].to_numpy())
         modules = rows["module"].unique().tolist()
@@ -73,15 +75,23 @@ class Chains:
         hits = {by: int(pd.MultiIndex.from_arrays([chain + by, call]).isin(held).sum()) for by in _OFFSETS}
         # Of those that name as many, or none, that with which the most exist.
         best = max(_OFFSETS, key=lambda by: (hits[by], int(np.isin(chain + by, chains).sum())))
-        naming = int(np.isin(chain + best, chains[named]).sum())
+        # A call of the runtime ends in others of the driver, but in no other of the runtime.
+        of_runtime = self._of_runtime(calls["nameId"][said])
+        naming = int(np.isin(chain[of_runtime] + best, chains[self._of_runtime(symbols)]).sum())
         self.doubtful = 2 * hits[best] < naming
         return best
 
+    def _of_runtime(self, ids: Ints) -> NDArray[np.bool_]:
+        """Which ids are names of the runtime's calls."""
+        distinct, places = np.unique(ids, return_inverse=True)
+        named = [_RUNTIME.fullmatch(name) is not None for name in self._names.of(distinct.tolist())]
+        return np.array(named, np.bool_)[places]
 
-def write_stacks(writer: TraceWriter, export: Export, chains: Chains, ids: Ints) -> tuple[Ints, Ints]:
+
+def write_stacks(writer: TraceWriter, export: Export, chains: Chains, ids: NDArray[np.int32]) -> tuple[Ints, Ints]:
     """Writes the stacks of these backtraces; returns the ids of those that have frames, rising, and their stacks."""
-    wanted = np.unique(ids[ids != MISSING])
-    rows = chains.of(wanted) if len(wanted) and export.has(TABLE) else pd.DataFrame()
+    wanted = np.unique(ids[ids != NO_CHAIN]).astype(np.int64)
+    rows = chains.of(wanted) if len(wanted) and export.has(CHAINS) else pd.DataFrame()
     if rows.empty:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     numbered = rows.groupby(["module", "symbol", "originalIP", "unresolved"], sort=False).ngroup().to_numpy() + 1
@@ -102,12 +112,12 @@ def write_stacks(writer: TraceWriter, export: Export, chains: Chains, ids: Ints)
     return known, stack
 
 
-def stacks_of(chains: Ints, known: Ints, stacks: Ints) -> Ints:
+def stacks_of(chains: NDArray[np.int32], known: Ints, stacks: Ints) -> NDArray[np.uint32]:
     """The stack of each backtrace, 0 for none."""
     if not len(known):
-        return np.zeros(len(chains), np.int64)
+        return np.zeros(len(chains), np.uint32)
     places = np.searchsorted(known, chains).clip(max=len(known) - 1)
-    return np.where(known[places] == chains, stacks[places], 0)
+    return np.where(known[places] == chains, stacks[places], 0).astype(np.uint32)
 
 
 def _write_frames(writer: TraceWriter, export: Export, frames: pd.DataFrame) -> None:
