@@ -50,8 +50,10 @@ _WITH_TIMES = (*(table for table, _ in _OF_PROCESS), nccl.RANGES)
 _MOST_PROCESSES = 4096
 
 
-def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Progress = lambda *_: None) -> Imported:
-    """Writes the trace of each process with CUDA activity in a report, or in all reports of a folder.
+def import_nsys(
+    source: Path | Sequence[Path], output: Path, *, force: bool = False, progress: Progress = lambda *_: None
+) -> Imported:
+    """Writes the trace of each process with CUDA activity in a report, in several, or in all of a folder.
 
     A report is an SQLite or parquet export, or what nsys profile wrote, which the nsys of this machine then exports.
     ``output`` is the name of the trace, or, with several processes, of output.PID.zst; in a folder it is the name of
@@ -59,7 +61,9 @@ def import_nsys(source: Path, output: Path, *, force: bool = False, progress: Pr
     cannot be written, and where a report cannot be read.
     """
     with ExitStack() as stack:
-        paths = reports(source)
+        sources = [source] if isinstance(source, Path) else list(source)
+        paths = list(dict.fromkeys(path for one in sources for path in reports(one)))
+        source = sources[0]
         found = [_Read(stack.enter_context(opened(path, progress)), len(paths) == 1) for path in paths]
         places = [(read, process) for read in found for process in read.processes]
         if not places:
@@ -88,7 +92,7 @@ class _Read:
         self.export = export
         self.alone = alone
         self.processes = _processes(export, alone)
-        self.report = read_report(export, _first(export))
+        self.report = read_report(export, lambda: _first(export))
         self.names = CallNames(export)
         self.chains = stacks.Chains(export, self.names)
         self.ranges = nccl.read_ranges(export, self.processes[0] if self.only and self.processes else None)

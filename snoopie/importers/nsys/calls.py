@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Calls:
     start: Ints
     end: Ints
     thread: NDArray[np.uint32]
-    correlation: Ints
+    correlation: InitVar[Ints]
     name: NDArray[np.int32]
     code: NDArray[np.int32]
     chain: NDArray[np.int32]
@@ -50,17 +50,18 @@ class Calls:
     direction: NDArray[np.uint8] = field(init=False)
     bytes: Ints = field(init=False)
     kernel: NDArray[np.uint32] = field(init=False)
-    _order: Ints = field(init=False)
+    # The rows in the order of their correlation ids, and those.
+    _order: NDArray[np.int32] = field(init=False)
     _ordered: Ints = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, correlation: Ints) -> None:
         rows = len(self.start)
         self.device = np.full(rows, UNKNOWN, np.uint8)
         self.direction = np.zeros(rows, np.uint8)
         self.bytes, self.kernel = np.zeros(rows, np.int64), np.zeros(rows, np.uint32)
         # Of calls with one correlation id, first those whose stack is known, then the outermost.
-        self._order = np.lexsort((self.start, self.chain == NO_CHAIN, self.correlation))
-        self._ordered = self.correlation[self._order]
+        self._order = np.lexsort((self.start, self.chain == NO_CHAIN, correlation)).astype(np.int32)
+        self._ordered = correlation[self._order]
 
     def __len__(self) -> int:
         return len(self.start)

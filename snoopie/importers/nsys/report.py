@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +48,8 @@ class Report:
         return np.maximum(times + self.epoch, 1)
 
 
-def read_report(export: Export, first: int) -> Report:
-    """The report's own tables; ``first`` is the first of all times in the others."""
+def read_report(export: Export, first: Callable[[], int]) -> Report:
+    """The report's own tables; ``first`` finds the first of all times in the others."""
     about = {str(name): str(value) for table in _ABOUT_EXPORT for name, value in export.rows(table, "name value")}
     version = about.get("EXPORT_PRODUCT_VERSION", "").strip()
     hosts = [
@@ -61,7 +62,7 @@ def read_report(export: Export, first: int) -> Report:
     return Report(
         f"Nsight Systems {version}".strip(),
         hosts[0] if hosts else "",
-        known[0] if known else max(0, 1 - first),
+        known[0] if known else max(0, 1 - first()),
         bool(known),
         _ranks(export),
         _incomplete(export),
