@@ -234,7 +234,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
             ambiguous=devices.ambiguous,
             incomplete=[text for of, text in report.incomplete if of in (None, process)],
         )
-        notices = lacks(export, report, counted)
+        notices = lacks(export, report, counted, None if only and read.alone else process & ID_MASK)
         writer.write("notices", time=start, text=np.array(notices, object))
         launches = writer.rows("launches")
         writer.finish(

@@ -150,7 +150,9 @@ def write_kernels(
         mangled=writer.intern_all(spelled[number] for number in mangled.tolist()),
     )  # fmt: skip
     of_nccl = np.array([spelled[number].startswith("nccl") for number in name.tolist()], np.bool_)
-    behind = kernels.call >= 0
+    # A call that launched many, as a graph, is none of theirs.
+    behind = np.flatnonzero(kernels.call >= 0)
+    behind = behind[np.bincount(kernels.call[behind], minlength=len(calls))[kernels.call[behind]] == 1]
     calls.kernel[kernels.call[behind]] = texts[place[behind]]
     for rows in slices(len(kernels)):
         call, launched = kernels.call[rows], kernels["launched"][rows]

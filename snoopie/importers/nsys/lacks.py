@@ -33,9 +33,18 @@ class Counted:
     incomplete: list[str] = field(default_factory=list)
 
 
-def lacks(export: Export, report: Report, counted: Counted) -> list[str]:
-    """The sentences, what can be mended by recording or exporting again first."""
-    return [*_recorded(export, counted), *_said(report, counted), *_oddities(counted)]
+def lacks(export: Export, report: Report, counted: Counted, process: int | None) -> list[str]:
+    """The sentences, what can be mended by recording or exporting again first.
+
+    Numbers are said to be those of a ``process``, if that is not the only one.
+    """
+    whose = "" if process is None else f"Process {process}: "
+    return [
+        *_recorded(export, counted),
+        *_said(report, counted),
+        *(whose + text for text in _numbers(counted)),
+        *(["Copies have their times on the GPU, as Nsight Systems measured them."] if counted.copies else []),
+    ]
 
 
 def _recorded(export: Export, counted: Counted) -> list[str]:
@@ -63,17 +72,21 @@ def _recorded(export: Export, counted: Counted) -> list[str]:
             "The report has no allocations: record it with nsys profile --trace=cuda --cuda-memory-usage=true."
         )
     if export.has(gpu_work.GRAPHS):
-        number, spent = counted.graphs
-        ran = f" ({units.plural(number, 'launch', 'launches')}, {units.duration(spent)} on GPUs)" if number else ""
         sentences.append(
-            f"The report has CUDA graphs only as a whole{ran}, not their kernels and copies: record it with nsys "
-            "profile --cuda-graph-trace=node."
+            "The report has CUDA graphs only as a whole, not their kernels and copies: record it with nsys profile "
+            "--cuda-graph-trace=node."
         )
     if counted.unsized:
         sentences.append(
-            f"Of {units.plural(counted.unsized, 'call', 'calls')} of NCCL the report does not say how many bytes they "
-            "moved: export it with nsys export --include-blobs true; NCCL says it from version 2.19 on."
+            "The report does not say how many bytes all calls of NCCL moved: export it with nsys export "
+            "--include-blobs true; NCCL says it from version 2.19 on."
         )
+    if counted.collectives:
+        sentences.append(
+            "NCCL's calls have neither element type nor count. Which GPUs exchanged what in a collective is not known."
+        )
+    if counted.sends:
+        sentences.append("What NCCL sent stands among the copies, with the times of the calls.")
     return sentences
 
 
@@ -91,49 +104,34 @@ def _said(report: Report, counted: Counted) -> list[str]:
         )
     if counted.ambiguous:
         sentences.append("The report has several GPUs of one number: those have no name here.")
-    if counted.unsaid:
-        sentences.append(
-            f"Of {units.plural(counted.unsaid, 'call', 'calls')} the report does not say what they returned: failures "
-            "among them are not known."
-        )
     return sentences
 
 
-def _oddities(counted: Counted) -> list[str]:
-    sentences = []
-    for (number, amount), one, many in (
-        (counted.inside, "copy within one GPU's or the host's memory", "copies within one GPU's or the host's memory"),
-        (counted.sets, "memset", "memsets"),
-    ):
-        if number:
-            what = one if number == 1 else many
-            sentences.append(f"{number} {what} ({_exactly(amount)}) crossed no link: only the calls have them.")
-    if counted.collectives:
-        sentences.append(
-            "NCCL's calls have neither element type nor count"
-            + (f", and {counted.nameless} of them not their rank" if counted.nameless else "")
-            + ". Which GPUs exchanged what in a collective is not known."
-        )
-    if counted.sends:
-        sentences.append(
-            f"{units.plural(counted.sends, 'send', 'sends')} of NCCL stand among the copies, with the times of the "
-            "calls."
-        )
-    if counted.lost_frees:
-        what = "free is of an allocation" if counted.lost_frees == 1 else "frees are of allocations"
-        sentences.append(f"{counted.lost_frees} {what} made before the report began.")
-    if counted.homeless:
-        sentences.append(f"{units.plural(counted.homeless, 'kernel', 'kernels')} of an unknown GPU were left out.")
-    if counted.invalid:
-        what = (
-            "1 invalid row of the report was"
-            if counted.invalid == 1
-            else f"{counted.invalid} invalid rows of the report were"
-        )
-        sentences.append(f"{what} skipped.")
-    if counted.copies:
-        sentences.append("Copies have their times on the GPU, as Nsight Systems measured them, not those of the calls.")
-    return sentences
+def _numbers(counted: Counted) -> list[str]:
+    launched, spent = counted.graphs
+    copies, copied = counted.inside
+    sets, written = counted.sets
+    plural = units.plural
+    sentences = [
+        (launched, f"{plural(launched, 'graph', 'graphs')} launched as a whole, {units.duration(spent)} on GPUs."),
+        (counted.unsized, f"{plural(counted.unsized, 'call', 'calls')} of NCCL with unknown bytes."),
+        (counted.nameless, f"{plural(counted.nameless, 'call', 'calls')} of NCCL by an unknown rank."),
+        (counted.unsaid, f"{plural(counted.unsaid, 'call', 'calls')} whose results, and so failures, are not known."),
+        (
+            copies,
+            f"{plural(copies, 'copy', 'copies')} within one GPU's or the host's memory ({_exactly(copied)}) crossed "
+            "no link: only the calls have them.",
+        ),
+        (sets, f"{plural(sets, 'memset', 'memsets')} ({_exactly(written)}) crossed no link: only the calls have them."),
+        (
+            counted.lost_frees,
+            f"{plural(counted.lost_frees, 'free is of an allocation', 'frees are of allocations')} made before the "
+            "report began.",
+        ),
+        (counted.homeless, f"{plural(counted.homeless, 'kernel', 'kernels')} of an unknown GPU left out."),
+        (counted.invalid, f"{plural(counted.invalid, 'row', 'rows')} of the report made no sense and were left out."),
+    ]
+    return [text for number, text in sentences if number]
 
 
 def _exactly(amount: int) -> str:
