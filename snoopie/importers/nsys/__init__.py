@@ -130,7 +130,7 @@ def _member_gpus(found: Sequence[_Read]) -> dict[nccl.Member, dict[str, Any]]:
     gpus: dict[nccl.Member, dict[str, Any]] = {}
     for read in found:
         by_process: dict[int, list[nccl.Joined]] = {}
-        for one in read.ranges.joined:
+        for one in read.ranges.joined():
             by_process.setdefault(one.process, []).append(one)
         for process, joined in by_process.items():
             used = [np.array([one.device for one in joined], np.int64)]
@@ -152,7 +152,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     graphs = gpu_work.read_graphs(export, made, process, only)
     events, wrong_events = memory.read_memory(export, made, process, only)
     pools, wrong_pools = memory.read_pools(export, events, process, only)
-    collectives = nccl.Collectives(read.ranges.calls.get(process, ()), read.ranges.joined, process)
+    collectives = nccl.Collectives(read.ranges, process)
     check_sums(
         export.path,
         [
@@ -161,7 +161,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
             copies["bytes"],
             sets["bytes"],
             events.bytes,
-            np.array([max(collectives.size(call), 0) for call in collectives.calls], np.int64),
+            collectives.size,
         ],
     )
 
@@ -183,11 +183,12 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
         return devices.place_of(gpus[member]) if member in gpus else UNKNOWN
 
     # Before the header is written, which names the GPUs of peers too.
-    routes = nccl.routes(collectives, devices, launched_on, place_of)
+    caller = collectives.places(devices, launched_on)
+    sent = nccl.sends(collectives, caller, place_of)
 
     times = [made.start, made.end, kernels["start"], kernels["end"], events.time, pools.time]
     times += [copies["start"], copies["end"]]
-    times += [np.array([edge for call in collectives.calls for edge in (call.start, call.end)], np.int64)]
+    times += [collectives.calls.start, collectives.calls.end]
     start, end = _range(times, host)
     name = program(export, process)
     about = {
@@ -209,9 +210,8 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
         stack = stacks.stacks_of(made.chain, *stacks.write_stacks(writer, export, read.chains, made.chain))
         homeless = gpu_work.write_kernels(writer, export, kernels, gpu, collectives.group_of, made, stack, host)
         moved = gpu_work.across(writer, copies, ends, copier, made, names, stack)
-        sent = nccl.sends(writer, routes)
-        copy_bytes = gpu_work.write_copies(writer, [moved, sent], host)
-        nccl.write_collectives(writer, collectives, devices, launched_on, host)
+        copy_bytes = gpu_work.write_copies(writer, [moved, nccl.copies_of(writer, collectives, sent)], host)
+        nccl.write_collectives(writer, collectives, caller, host)
         lost = memory.write_memory(writer, events, pools, devices, made, names, stack, host)
         calls.write_calls(writer, made, names, host)
         inside = gpu_work.inside(ends)
@@ -225,9 +225,9 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
             sets=(len(sets), int(sets["bytes"].sum())),
             graphs=(len(graphs), int(graphs.spent.sum())),
             collectives=len(collectives),
-            unsized=collectives.unsized,
-            nameless=collectives.nameless,
-            sends=len(sent.start),
+            unsized=int((collectives.size < 0).sum()),
+            nameless=int((collectives.member < 0).sum()),
+            sends=len(sent.rows),
             stacks=bool((stack > 0).any()),
             doubtful=read.chains.doubtful,
             invented=devices.invented,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.devices import Devices
@@ -23,34 +24,23 @@ _CALL = re.compile(r"nccl([A-Z]\w*)")
 _MOVING = frozenset({"AllReduce", "AllGather", "AllToAll", "AlltoAll", "Broadcast", "Bcast", "Gather", "Reduce",
                      "ReduceScatter", "Scatter", "Send", "Recv"})  # fmt: skip
 # Of these, the size is that of one rank's part.
-_IN_PARTS = frozenset({"AllGather", "ReduceScatter", "AllToAll", "AlltoAll"})
+_IN_PARTS = ("AllGather", "ReduceScatter", "AllToAll", "AlltoAll")
 _BEGIN, _END = "GroupStart", "GroupEnd"
-_COMMUNICATOR, _SIZE, _REDUCTION = "NCCL communicator ID", "Message size [bytes]", "Reduction operation"
-_PEERS = ("Peer rank", "Root")
-_RANKS, _RANK, _DEVICE = "No. of ranks", "Rank", "CUDA device"
-_REDUCTIONS = ("sum", "prod", "max", "min", "avg")
+_REDUCTION = "Reduction operation"
+# Entries of payloads, the column that they are, and below what they are.
+_ENTRIES = {
+    "NCCL communicator ID": ("communicator", 0),
+    "Message size [bytes]": ("size", LIMIT),
+    "Peer rank": ("peer", 1 << 31),
+    "Root": ("peer", 1 << 31),
+    "No. of ranks": ("ranks", 1 << 31),
+    "Rank": ("rank", 1 << 31),
+    "CUDA device": ("device", 1 << 31),
+}
+_REDUCTIONS = ("", "sum", "prod", "max", "min", "avg", "custom")
 
 # A communicator and a rank in it.
 Member = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A range of NCCL's."""
-
-    start: int
-    end: int
-    thread: int
-    name: str
-    said: Mapping[str, Any]
-
-    def number(self, name: str, least: int, below: int) -> int | None:
-        value = self.said.get(name)
-        return value if isinstance(value, int) and least <= value < below else None
-
-    @property
-    def communicator(self) -> int:
-        return self.number(_COMMUNICATOR, 0, 1 << 64) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,219 +54,250 @@ class Joined:
     device: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Ranges:
-    """The calls of NCCL in a report by process, and the members of its communicators."""
+    """Calls of NCCL; -1 is what is not known. ``communicator`` has the bits of one, 0 for none.
 
-    calls: dict[int, list[_Call]] = field(default_factory=dict)
-    joined: list[Joined] = field(default_factory=list)
+    ``name`` is without nccl, ``reduction`` a place in _REDUCTIONS.
+    """
+
+    process: Ints
+    start: Ints
+    end: Ints
+    thread: Ints
+    name: NDArray[np.object_]
+    communicator: Ints
+    size: Ints
+    peer: Ints
+    ranks: Ints
+    rank: Ints
+    device: Ints
+    reduction: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def of(self, rows: NDArray[Any]) -> Ranges:
+        """Some of the rows."""
+        return Ranges(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+    def joined(self) -> list[Joined]:
+        """The members of communicators, each once."""
+        said = (self.communicator != 0) & (self.rank >= 0) & (self.ranks > 0) & (self.device >= 0)
+        rows = zip(*(column[said].tolist() for column in (self.process, self.communicator, self.rank, self.ranks,
+                                                          self.device)), strict=True)  # fmt: skip
+        return [Joined(*row) for row in dict.fromkeys(rows)]
 
 
 def read_ranges(export: Export, only: int | None) -> Ranges:
-    """All of a report. Rows that say no process belong to the ``only`` one, if there is one."""
-    found = Ranges()
-    for process, call in _calls(export, only):
-        found.calls.setdefault(process, []).append(call)
-        rank, ranks = call.number(_RANK, 0, 1 << 31), call.number(_RANKS, 1, 1 << 31)
-        device = call.number(_DEVICE, 0, 1 << 31)
-        if call.communicator and rank is not None and ranks is not None and device is not None:
-            found.joined.append(Joined(process, call.communicator, rank, ranks, device))
-    return found
-
-
-def _calls(export: Export, only: int | None) -> Iterator[tuple[int, _Call]]:
-    columns = "start end globalTid domainId jsonText jsonTextId binaryData"
-    payloads = Payloads(export)
-    rows = list(export.named(RANGES, _PREFIX, columns))
-    spelled = export.strings(row[6] for row in rows if isinstance(row[6], int))
-    for text, start, end, identity, domain, own, shared, binary in rows:
-        name = _CALL.fullmatch(str(text).strip())
+    """The calls of NCCL in a report. Rows that say no process belong to the ``only`` one, if there is one."""
+    names, identities, own, shared, binary = [], [], [], [], []
+    times: list[tuple[int, int]] = []
+    spellings: dict[object, str] = {}
+    columns = "start end globalTid jsonText jsonTextId binaryData"
+    for text, start, end, identity, spelled, spelled_id, payload in export.named(RANGES, _PREFIX, columns):
+        if text not in spellings:
+            match = _CALL.fullmatch(str(text).strip())
+            spellings[text] = match[1] if match else ""
         # What is open at the end of the report, or a mark, is no range.
-        if name is None or not (isinstance(start, int) and isinstance(end, int) and -LONGEST < start <= end < LONGEST):
+        if not (isinstance(start, int) and isinstance(end, int) and -LONGEST < start <= end < LONGEST):
             continue
-        process = identity >> ID_BITS if isinstance(identity, int) else only
-        if process is None:
+        if not spellings[text] or (not isinstance(identity, int) and only is None):
             continue
-        spelling = own if isinstance(own, str) else spelled.get(shared, "") if isinstance(shared, int) else ""
-        said = _from_json(spelling) or payloads.decode(domain, binary)
-        yield process, _Call(start, end, identity & ID_MASK if isinstance(identity, int) else 0, name[1], said)
+        names.append(spellings[text])
+        times.append((start, end))
+        identities.append(identity if isinstance(identity, int) else (only or 0) << ID_BITS)
+        own.append(spelled)
+        shared.append(spelled_id)
+        binary.append(payload)
+    rows = len(names)
+    found = {column: np.full(rows, -1, np.int64) for column, _ in _ENTRIES.values()}
+    found["communicator"], found["reduction"] = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    payloads = Payloads(export)
+    meanings = payloads.meanings(_REDUCTION)
+    for entry, places, values in payloads.decode(binary):
+        if entry == _REDUCTION:
+            codes = {value: _reduction(meanings.get(value, value)) for value in np.unique(values).tolist()}
+            found["reduction"][places] = [codes[value] for value in values.tolist()]
+        elif entry in _ENTRIES:
+            column, below = _ENTRIES[entry]
+            found[column][places] = np.where((values >= 0) & (values < below) | (below == 0), values, -1)
+    _from_json(export, own, shared, found)
+    identity = np.array(identities, np.int64)
+    begin, end_ = np.array(times, np.int64).reshape(rows, 2).T
+    return Ranges(
+        process=identity >> ID_BITS,
+        start=begin,
+        end=end_,
+        thread=identity & ID_MASK,
+        name=np.array(names, object),
+        **found,
+    )
 
 
-def _from_json(text: str) -> Mapping[str, Any]:
-    try:
-        said = json.loads(text) if text[:1] == "{" else {}
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
+def _from_json(export: Export, own: Sequence[object], shared: Sequence[object], found: dict[str, Ints]) -> None:
+    """Fills in what payloads that are spelled out say."""
+    texts = export.strings(number for number in shared if isinstance(number, int))
+    for row, (text, number) in enumerate(zip(own, shared, strict=True)):
+        spelled = text if isinstance(text, str) else texts.get(number, "") if isinstance(number, int) else ""
+        if spelled[:1] != "{":
+            continue
+        try:
+            said = json.loads(spelled)
+        except (ValueError, RecursionError):
+            continue
+        for entry, value in said.items() if isinstance(said, dict) else ():
+            if entry == _REDUCTION:
+                found["reduction"][row] = _reduction(value)
+            elif entry in _ENTRIES and isinstance(value, int):
+                column, below = _ENTRIES[entry]
+                if 0 <= value < (below or 1 << 64):
+                    # The bits of a communicator.
+                    found[column][row] = value if value < 1 << 63 else value - (1 << 64)
+
+
+def _reduction(value: object) -> int:
+    """A place in _REDUCTIONS."""
+    if isinstance(value, int):
+        return value + 1 if 0 <= value < len(_REDUCTIONS) - 2 else len(_REDUCTIONS) - 1
+    word = str(value).casefold().removeprefix("nccl")
+    known = (
+        place
+        for place, name in enumerate(_REDUCTIONS)
+        if name and word.startswith((name, name.replace("avg", "average")))
+    )
+    return next(known, len(_REDUCTIONS) - 1)
 
 
 class Collectives:
-    """The calls of a process that move data, in the order of their starts, with their groups."""
+    """The calls of a process that move data, in the order of their starts, with their groups.
 
-    def __init__(self, calls: Iterable[_Call], joined: Iterable[Joined], process: int) -> None:
-        self.calls: list[_Call] = []
-        self.groups: list[int] = []
+    ``size`` is that of the larger of a rank's buffers, of one part if the number of parts is not known; ``member`` says
+    as which rank the process called: -1 if it may be several.
+    """
+
+    def __init__(self, ranges: Ranges, process: int) -> None:
+        ranges = ranges.of(ranges.process == process)
+        ranges = ranges.of(np.lexsort((-ranges.end, ranges.start)))
         # thread → starts, ends and groups of the spans in which kernels of a group are launched.
-        self._launching: dict[int, tuple[list[int], list[int], list[int]]] = {}
-        self._members: dict[int, list[Joined]] = {}
-        for one in joined:
-            if one.process == process:
-                members = self._members.setdefault(one.communicator, [])
-                if one not in members:
-                    members.append(one)
-        by_thread: dict[int, list[_Call]] = {}
-        for call in sorted(calls, key=lambda call: (call.start, -call.end)):
-            by_thread.setdefault(call.thread, []).append(call)
-        found: list[tuple[_Call, int]] = []
-        groups = 0
-        for thread, own in by_thread.items():
-            groups = self._group(thread, own, groups, found)
-        for call, group in sorted(found, key=lambda pair: pair[0].start):
-            self.calls.append(call)
-            self.groups.append(group)
+        self._launching: dict[int, NDArray[np.int64]] = {}
+        rows: list[int] = []
+        groups: list[int] = []
+        number = 0
+        for thread in np.unique(ranges.thread).tolist():
+            number = self._group(ranges, thread, number, rows, groups)
+        order = np.argsort(np.array(rows, np.int64), kind="stable")
+        self.groups = np.array(groups, np.int64)[order]
+        self.calls = ranges.of(np.array(rows, np.int64)[order])
+        members: dict[int, set[tuple[int, int, int]]] = {}
+        for one in ranges.joined():
+            members.setdefault(one.communicator, set()).add((one.rank, one.ranks, one.device))
+        distinct, place = np.unique(self.calls.communicator, return_inverse=True)
+        of_each = [members.get(communicator, set()) for communicator in distinct.tolist()]
+        single = np.array([(*own,)[0] if len(own) == 1 else (-1, -1, -1) for own in of_each], np.int64).reshape(-1, 3)
+        self.member, self.ranks, self.device = single[place].T
+        in_parts = np.isin(self.calls.name, _IN_PARTS) & (self.ranks > 0) & (self.calls.size >= 0)
+        parts = np.where(in_parts, self.ranks, 1)
+        self.size = np.where(self.calls.size < LIMIT // parts, self.calls.size * parts, self.calls.size)
 
-    def _group(self, thread: int, calls: list[_Call], groups: int, found: list[tuple[_Call, int]]) -> int:
+    def _group(self, ranges: Ranges, thread: int, number: int, rows: list[int], groups: list[int]) -> int:
         """Finds the groups of a thread; returns the number of groups so far."""
+        own = np.flatnonzero(ranges.thread == thread)
         depth, inside = 0, -LONGEST
-        starts, ends, numbers = self._launching.setdefault(thread, ([], [], []))
-        for call in calls:
-            if call.name == _BEGIN:
+        spans: list[tuple[int, int, int]] = []
+        columns = (own, ranges.name[own], ranges.start[own], ranges.end[own])
+        for row, name, start, end in zip(*(column.tolist() for column in columns), strict=True):
+            if name == _BEGIN:
                 depth += 1
-                groups += depth == 1
-            elif call.name == _END:
+                number += depth == 1
+                continue
+            if name == _END:
                 depth = max(depth - 1, 0)
             # What one call of NCCL does by another is not two.
-            elif call.name in _MOVING and call.start >= inside:
-                groups += depth == 0
-                inside = call.end
-                found.append((call, groups))
+            elif name in _MOVING and start >= inside:
+                number += depth == 0
+                inside = end
+                rows.append(row)
+                groups.append(number)
             else:
                 continue
-            if groups and depth == 0 and call.name != _BEGIN:
-                starts.append(call.start)
-                ends.append(call.end)
-                numbers.append(groups)
-        return groups
+            if number and depth == 0:
+                spans.append((start, end, number))
+        self._launching[thread] = np.array(spans, np.int64).reshape(-1, 3).T
+        return number
 
     def group_of(self, threads: Ints, times: Ints) -> Ints:
         """The group that launches of these threads at these times belong to, 0 for none."""
         found = np.zeros(len(times), np.int64)
         for thread, (starts, ends, numbers) in self._launching.items():
             rows = np.flatnonzero(threads == thread)
-            if len(rows) and starts:
-                place = np.searchsorted(np.array(starts, np.int64), times[rows], "right") - 1
-                inside = (place >= 0) & (times[rows] <= np.array(ends, np.int64)[place])
-                found[rows] = np.where(inside, np.array(numbers, np.int64)[place], 0)
+            if len(rows) and len(starts):
+                place = np.searchsorted(starts, times[rows], "right") - 1
+                found[rows] = np.where((place >= 0) & (times[rows] <= ends[place]), numbers[place], 0)
         return found
-
-    def member(self, call: _Call) -> Joined | None:
-        """As whom the process made a call, None where that is not known: it may be several ranks."""
-        members = self._members.get(call.communicator, [])
-        return members[0] if len(members) == 1 else None
-
-    def size(self, call: _Call) -> int:
-        """Bytes of the larger of this rank's buffers, -1 where unknown; of one part if the number of parts is not."""
-        size = call.number(_SIZE, 0, LIMIT)
-        if size is None:
-            return -1
-        member = self.member(call)
-        whole = size * member.ranks if member and call.name in _IN_PARTS else size
-        return whole if whole < LIMIT else size
 
     def __len__(self) -> int:
         return len(self.calls)
 
-    @property
-    def unsized(self) -> int:
-        """How many calls do not say how many bytes they move."""
-        return sum(self.size(call) < 0 for call in self.calls)
-
-    @property
-    def nameless(self) -> int:
-        """How many calls were made as an unknown rank."""
-        return sum(self.member(call) is None for call in self.calls)
+    def places(self, devices: Devices, launched_on: Mapping[int, int]) -> NDArray[np.uint8]:
+        """The GPU of each call: that on which the kernels of its group ran, or else its rank's."""
+        own = devices.places(self.device)
+        distinct, place = np.unique(self.groups, return_inverse=True)
+        ran = np.array([launched_on.get(group, UNKNOWN) for group in distinct.tolist()], np.uint8)[place]
+        return np.where(ran != UNKNOWN, ran, own)
 
 
 def write_collectives(
-    writer: TraceWriter, made: Collectives, devices: Devices, gpus: Mapping[int, int], host: Callable[[Ints], Ints]
+    writer: TraceWriter, made: Collectives, gpu: NDArray[np.uint8], host: Callable[[Ints], Ints]
 ) -> None:
-    """Writes the calls; ``gpus`` has for groups the GPU that their kernels ran on."""
+    """Writes the calls; ``gpu`` says where each was made."""
     if not len(made):
         return
-    calls, members = made.calls, [made.member(call) for call in made.calls]
-    on = [_gpu(member, devices, gpus.get(group)) for member, group in zip(members, made.groups, strict=True)]
+    calls = made.calls
+    distinct, place = np.unique(calls.name.astype(np.str_), return_inverse=True)
     writer.write(
-        "collectives", id=np.arange(1, len(calls) + 1), group=np.array(made.groups),
-        operation=writer.intern_all(call.name for call in calls),
-        reduction=writer.intern_all(_reduction(call) for call in calls),
-        bytes=np.array([max(made.size(call), 0) for call in calls], np.int64),
-        peer=np.array([_peer(call) for call in calls]),
-        communicator=np.array([call.communicator for call in calls], np.uint64),
-        rank=np.array([member.rank if member else 0 for member in members]),
-        ranks=np.array([member.ranks if member else 0 for member in members]),
-        gpu=np.array(on), thread=np.array([call.thread for call in calls]),
-        start=host(np.array([call.start for call in calls])), end=host(np.array([call.end for call in calls])),
+        "collectives", id=np.arange(1, len(calls) + 1), group=made.groups,
+        operation=writer.intern_all(distinct.tolist())[place],
+        reduction=writer.intern_all(_REDUCTIONS)[calls.reduction], bytes=made.size.clip(0), peer=calls.peer,
+        communicator=calls.communicator.view(np.uint64), rank=made.member.clip(0), ranks=made.ranks.clip(0), gpu=gpu,
+        thread=calls.thread, start=host(calls.start), end=host(calls.end),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """A send: from which place to which, how many bytes."""
+class Sends:
+    """Calls that sent to other GPUs: rows of the collectives, and from which place to which."""
 
-    source: int
-    destination: int
-    call: _Call
-    bytes: int
-
-
-def routes(
-    made: Collectives, devices: Devices, gpus: Mapping[int, int], place_of: Callable[[Member], int]
-) -> list[Route]:
-    """What was sent to other GPUs. The receiver does not say it again, so that nothing counts twice."""
-    found = []
-    for call, group in zip(made.calls, made.groups, strict=True):
-        peer, size = _peer(call), made.size(call)
-        if call.name == "Send" and peer >= 0 and size >= 0:
-            source = _gpu(made.member(call), devices, gpus.get(group))
-            destination = place_of((call.communicator, peer))
-            if source == UNKNOWN or source != destination:
-                found.append(Route(source, destination, call, size))
-    return found
+    rows: Ints
+    source: NDArray[np.uint8]
+    destination: NDArray[np.uint8]
 
 
-def sends(writer: TraceWriter, sent: Sequence[Route]) -> Copies:
+def sends(made: Collectives, gpu: NDArray[np.uint8], place_of: Callable[[Member], int]) -> Sends:
+    """What was sent. The receiver does not say it again, so that nothing counts twice."""
+    calls = made.calls
+    rows = np.flatnonzero((calls.name == "Send") & (calls.peer >= 0) & (calls.size >= 0))
+    peers = list(zip(calls.communicator[rows].tolist(), calls.peer[rows].tolist(), strict=True))
+    there = {member: place_of(member) for member in dict.fromkeys(peers)}
+    destination = np.array([there[member] for member in peers], np.uint8)
+    crossing = (gpu[rows] == UNKNOWN) | (gpu[rows] != destination)
+    return Sends(rows[crossing], gpu[rows][crossing], destination[crossing])
+
+
+def copies_of(writer: TraceWriter, made: Collectives, sent: Sends) -> Copies:
     """Sends as copies from GPU to GPU."""
-    source = np.array([route.source for route in sent], np.uint8)
-    nothing = np.zeros(len(sent), np.int64)
+    some = made.calls.of(sent.rows)
+    nothing = np.zeros(len(some), np.int64)
     return Copies(
         kind=nothing,
-        call=nothing + (writer.intern("ncclSend") if sent else 0),
-        source=source,
-        destination=np.array([route.destination for route in sent], np.uint8),
-        bytes=np.array([route.bytes for route in sent], np.int64),
-        gpu=source,
+        call=nothing + (writer.intern("ncclSend") if len(some) else 0),
+        source=sent.source,
+        destination=sent.destination,
+        bytes=some.size,
+        gpu=sent.source,
         stream=nothing.astype(np.uint64),
-        thread=np.array([route.call.thread for route in sent], np.int64),
-        start=np.array([route.call.start for route in sent], np.int64),
-        end=np.array([route.call.end for route in sent], np.int64),
+        thread=some.thread,
+        start=some.start,
+        end=some.end,
         stack=nothing,
     )
-
-
-def _gpu(member: Joined | None, devices: Devices, launched_on: int | None) -> int:
-    if launched_on is not None:
-        return launched_on
-    return int(devices.places(np.array([member.device], np.int64))[0]) if member else UNKNOWN
-
-
-def _peer(call: _Call) -> int:
-    found = (call.number(name, 0, 1 << 31) for name in _PEERS)
-    return next((number for number in found if number is not None), -1)
-
-
-def _reduction(call: _Call) -> str:
-    value = call.said.get(_REDUCTION)
-    if isinstance(value, int):
-        return _REDUCTIONS[value] if 0 <= value < len(_REDUCTIONS) else "custom"
-    word = str(value or "").casefold().removeprefix("nccl")
-    return next((name for name in _REDUCTIONS if word.startswith((name, {"avg": "average"}.get(name, name)))), word)
