@@ -153,17 +153,10 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     events, wrong_events = memory.read_memory(export, made, process, only)
     pools, wrong_pools = memory.read_pools(export, events, process, only)
     collectives = nccl.Collectives(read.ranges, process)
-    check_sums(
-        export.path,
-        [
-            *(work.spent for work in (kernels, copies, graphs)),
-            made.end - made.start,
-            copies["bytes"],
-            sets["bytes"],
-            events.bytes,
-            collectives.size,
-        ],
-    )
+    # Each as one number: a sum that is too large for 64 bits is not one of floating point.
+    amounts = [*(work.spent for work in (kernels, copies, graphs)), made.end - made.start]
+    amounts += [copies["bytes"], sets["bytes"], events.bytes[~events.frees], collectives.size]
+    check_sums(export.path, ([values.sum(dtype=np.float64)] for values in amounts))
 
     used = [*(work["deviceId"] for work in (kernels, copies, sets, graphs)), events.device, pools.device]
     used += [copies["srcDeviceId"], copies["dstDeviceId"]]

@@ -59,8 +59,10 @@ class Calls:
         self.device = np.full(rows, UNKNOWN, np.uint8)
         self.direction = np.zeros(rows, np.uint8)
         self.bytes, self.kernel = np.zeros(rows, np.int64), np.zeros(rows, np.uint32)
-        # Of calls with one correlation id, first those whose stack is known, then the outermost.
-        self._order = np.lexsort((self.start, self.chain == NO_CHAIN, correlation)).astype(np.int32)
+        # Of calls with one correlation id, first those whose stack is known, then the outermost, which began first.
+        stackless = self.chain == NO_CHAIN
+        order = np.argsort(correlation, kind="stable") if stackless.all() else np.lexsort((stackless, correlation))
+        self._order = order.astype(np.int32)
         self._ordered = correlation[self._order]
 
     def __len__(self) -> int:
