@@ -160,7 +160,8 @@ class ParquetExport:
                 for batch in file.iter_batches(_ROWS, columns=[names[column.casefold()] for column in columns]):
                     # In the order that was asked for, which the file's need not be.
                     yield batch.select([names[column.casefold()] for column in columns])
-        except (pa.ArrowException, OSError) as error:
+        # Two columns of one name are a KeyError.
+        except (pa.ArrowException, OSError, KeyError) as error:
             raise self._damaged(key, error) from None
 
     def _damaged(self, key: str, error: Exception) -> SnoopieError:
@@ -178,6 +179,8 @@ def _integers(column: pa.Array) -> Ints:
 
 def _cells(column: pa.Array, *, binary: bool = False) -> list[Any]:
     """A column's cells. Bytes that are said to be text, and are none, are spelled out, or as ``binary`` left alone."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         large = pa.types.is_large_string(column.type)
         raw = column.cast(pa.large_binary() if large else pa.binary()).to_pylist()

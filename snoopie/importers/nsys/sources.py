@@ -16,7 +16,8 @@ from snoopie.importers.nsys.export import HOW, Export
 
 _REPORTS = (".nsys-rep", ".qdrep")
 _EXPORTS = (".sqlite", ".sqlite3", ".db")
-_MOST = 4096
+# Each is a file that stays open while all are read.
+_MOST = 800
 
 
 def reports(source: Path) -> list[Path]:
