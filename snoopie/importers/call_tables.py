@@ -16,16 +16,17 @@ Ints = NDArray[np.int64]
 def write_call_tables(
     writer: TraceWriter, columns: Mapping[str, ArrayLike], meaning: Callable[[int], str], *, totals: bool = True
 ) -> None:
-    """Writes calls, call_totals (unless ``totals`` is False), call_times and call_errors.
+    """Writes calls after those that were written, call_totals (unless ``totals`` is False), call_times and call_errors.
 
     ``columns`` are call, kernel (strings of the trace), thread, gpu (a code), direction, start, end (host ns), code
     and bytes; ``meaning`` names a code that is not 0.
     """
-    table = pd.DataFrame({name: np.asarray(values, np.int64) for name, values in columns.items()})
+    table = pd.DataFrame({name: np.asarray(values, np.int64) for name, values in columns.items()}, copy=False)
     if table.empty:
         return
     given = {str(name): table[name].to_numpy() for name in table.columns}
-    writer.write("calls", id=np.arange(1, len(table) + 1), **given)
+    first = writer.rows("calls") + 1
+    writer.write("calls", id=np.arange(first, first + len(table)), **given)
     spent = table["end"] - table["start"]
     failed = table["code"] != 0
     table = table.assign(

@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import struct
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 EPOCH = 1_700_000_000_000_000_000
 UUIDS = tuple(f"aaaaaaaa-bbbb-cccc-dddd-{number:012x}" for number in range(4))
@@ -19,11 +24,15 @@ KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "M
 # table → columns; @ says since which version it is there.
 _SCHEMA: dict[str, str] = {
     "StringIds": "id value",
-    "META_DATA_EXPORT": "name value",
+    "EXPORT_META_DATA@-2022": "name value",
+    "META_DATA_EXPORT@2023": "name value",
+    "META_DATA_CAPTURE@2024": "name value",
+    "DIAGNOSTIC_EVENT@2023": "timestamp timestampType source severity text globalPid",
     "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName name nameEnum value",
     "TARGET_INFO_SESSION_START_TIME@2023": "utcEpochNs utcTime localTime systemClockNs@2025",
     "TARGET_INFO_GPU": "vmId id name busLocation totalMemory smCount uuid@2023 cuDevice@2023 computeMajor@2023 "
     "computeMinor@2023",
+    "TARGET_INFO_CUDA_GPU@2022": "vmId name pciBusId deviceId pid",
     "TARGET_INFO_CUDA_DEVICE@2024": "gpuId cudaId pid uuid numMultiprocessors",
     "PROCESSES@2024": "globalPid pid name",
     "ThreadNames": "nameId priority globalTid",
@@ -31,16 +40,36 @@ _SCHEMA: dict[str, str] = {
     "CUPTI_ACTIVITY_KIND_KERNEL": "start end deviceId contextId greenContextId@2024 streamId correlationId globalPid "
     "demangledName shortName mangledName@2023 gridX gridY gridZ blockX blockY blockZ dynamicSharedMemory",
     "CUPTI_ACTIVITY_KIND_MEMCPY": "start end deviceId contextId streamId correlationId globalPid bytes copyKind "
-    "srcKind dstKind srcDeviceId dstDeviceId",
+    "srcKind dstKind srcDeviceId dstDeviceId graphNodeId",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "start end deviceId contextId streamId correlationId globalPid graphId",
     "CUPTI_ACTIVITY_KIND_MEMSET": "start end deviceId contextId streamId correlationId globalPid value bytes memKind",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": "start globalPid deviceId contextId address pc bytes memKind memoryOperationType "
     "name correlationId streamId@2023 localMemoryPoolAddress@2023 localMemoryPoolSize@2023 "
     "localMemoryPoolUtilizedSize@2023 importedMemoryPoolAddress@2023",
+    "CUDA_GPU_MEMORY_POOL_EVENTS@2025": "start globalPid deviceId address operationType poolType correlationId "
+    "localMemoryPoolSize localMemoryPoolUtilizedSize",
+    "NVTX_EVENTS": "start end eventType text globalTid textId domainId jsonTextId@2024 jsonText@2024 binaryData@2024",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES@2024": "domainId schemaId idx flags type name description arrayOrUnionDetail offset",
+    "NVTX_PAYLOAD_ENUM_ENTRIES@2024": "domainId schemaId idx name value",
     "CUDA_CALLCHAINS": "id symbol module unresolved@2023 originalIP@2023 stackDepth",
     "ENUM_CUDA_MEM_KIND@2023": "id name label",
     "ENUM_CUDA_DEV_MEM_EVENT_OPER@2023": "id name label",
 }
-_TEXT = {"value", "name", "uuid", "busLocation", "label", "devStateName", "utcTime", "localTime"}
+_TEXT = {"value", "name", "uuid", "busLocation", "pciBusId", "label", "devStateName", "utcTime", "localTime", "text",
+         "jsonText", "binaryData", "description"}  # fmt: skip
+# The tables of metadata have one name in one version.
+_ALIASES = {"META_DATA_EXPORT": "EXPORT_META_DATA"}
+# Payloads of NCCL: schema → entries of (name, NVTX's type, struct's letter), and where its enumeration is.
+_COMMUNICATOR = ("NCCL communicator ID", 18, "Q")
+_SIZE = ("Message size [bytes]", 22, "Q")
+_REDUCTION = 0x1000010
+NCCL_SCHEMAS: dict[int, tuple[tuple[str, int, str], ...]] = {
+    0x1000002: (_COMMUNICATOR, ("No. of ranks", 5, "i"), ("Rank", 5, "i"), ("CUDA device", 5, "i")),
+    0x1000004: (_COMMUNICATOR, _SIZE),
+    0x1000006: (_COMMUNICATOR, _SIZE, ("Root", 5, "i")),
+    0x1000007: (_COMMUNICATOR, _SIZE, ("Reduction operation", _REDUCTION, "i")),
+    0x1000009: (_COMMUNICATOR, _SIZE, ("Peer rank", 5, "i")),
+}
 
 
 def global_pid(pid: int) -> int:
@@ -61,6 +90,7 @@ class Export:
     _strings: dict[str, int] = field(default_factory=dict)
     _correlations: int = 0
     _chains: int = 0
+    _schemas: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.add("META_DATA_EXPORT", name="EXPORT_PRODUCT_VERSION", value=f"{self.version}.4.1")
@@ -77,6 +107,7 @@ class Export:
             )  # fmt: skip
 
     def add(self, table: str, **row: Any) -> None:
+        table = _ALIASES.get(table, table) if self.version <= "2022" else table
         self.rows.setdefault(table, []).append(row)
 
     def string(self, text: str) -> int:
@@ -95,10 +126,45 @@ class Export:
             "start": start, "end": end, "globalTid": global_tid(pid or self.pid, tid), "nameId": self.string(name),
             "correlationId": self._correlations, "returnValue": code,
         }  # fmt: skip
+        if chain and self.version == "2022":
+            # There the ids of calls count from 0, and those of backtraces from 1.
+            chain -= 1
+        if again and chain is not None:
+            repeated = {**row, "start": start - 1, "end": end + 1, "nameId": self.string(name.partition("_v")[0])}
+            self.add("CUPTI_ACTIVITY_KIND_RUNTIME", eventClass=BACKTRACE, callchainId=chain, **repeated)
         self.add("CUPTI_ACTIVITY_KIND_RUNTIME", eventClass=event, callchainId=None if again else chain, **row)
-        if again and chain:
-            self.add("CUPTI_ACTIVITY_KIND_RUNTIME", eventClass=BACKTRACE, callchainId=chain, **row)
         return self._correlations
+
+    def nccl(
+        self, name: str, start: int, end: int, *, schema: int = 0, values: tuple[int, ...] = (), tid: int = 1,
+        pid: int | None = None, spelled: bool = False,
+    ) -> None:  # fmt: skip
+        """A range of NCCL's with a payload: as bytes, or ``spelled`` as JSON, as newer versions of nsys have it."""
+        payload: dict[str, Any] = {}
+        if spelled:
+            named = zip(NCCL_SCHEMAS[schema], values, strict=True)
+            payload = {"jsonText": json.dumps({entry[0]: value for entry, value in named})}
+        elif schema:
+            entries = NCCL_SCHEMAS[schema]
+            content = b"".join(
+                struct.pack(f"<{letter}", value) for (*_, letter), value in zip(entries, values, strict=True)
+            )
+            content += b"\0" * (-len(content) % 8)
+            payload = {"binaryData": struct.pack("<QQQQ", 1, schema, len(content), 32 + len(content)) + content}
+            if schema not in self._schemas:
+                self._schemas.add(schema)
+                offset = 0
+                for place, (entry, kind, letter) in enumerate(entries):
+                    self.add("NVTX_PAYLOAD_SCHEMA_ENTRIES", domainId=1, schemaId=schema, idx=place, type=kind,
+                             name=entry, offset=offset or None)  # fmt: skip
+                    offset += struct.calcsize(letter)
+        self.add("NVTX_EVENTS", start=start, end=end, eventType=59, textId=self.string(name), domainId=1,
+                 globalTid=global_tid(pid or self.pid, tid), **payload)  # fmt: skip
+
+    def reductions(self, *names: str) -> None:
+        """The names of NCCL's reductions."""
+        for value, name in enumerate(names):
+            self.add("NVTX_PAYLOAD_ENUM_ENTRIES", domainId=1, schemaId=_REDUCTION, idx=value, name=name, value=value)
 
     def chain(self, *frames: tuple[str, str, int]) -> int:
         """A backtrace: (symbol, module, address) from the innermost; returns its id."""
@@ -143,6 +209,26 @@ class Export:
             self.rows.pop(table, None)
         return self
 
+    def write_parquet(self, folder: Path) -> Path:
+        """Makes a folder of parquet files; bytes of payloads are in columns of text, as nsys has them."""
+        folder.mkdir()
+        for table, names in self.schema().items():
+            rows = self.rows.get(table, [])
+            if not rows:
+                continue
+            columns = {}
+            for name in names:
+                values = [row.get(name) for row in rows]
+                if name == "binaryData":
+                    valid, offsets, data = pa.array(values, pa.large_binary()).buffers()
+                    columns[name] = pa.LargeStringArray.from_buffers(len(rows), offsets, data, valid)
+                else:
+                    columns[name] = pa.array(
+                        values, pa.large_string() if any(isinstance(cell, str) for cell in values) else pa.int64()
+                    )
+            pq.write_table(pa.table(columns), folder / f"{table}.parquet")
+        return folder
+
     def write(self, path: Path, *, empty: tuple[str, ...] = ()) -> Path:
         """Makes the database. Tables are made lazily, as nsys does: those with rows, and ``empty`` ones."""
         with closing(sqlite3.connect(path)) as connection:
@@ -163,7 +249,7 @@ class Export:
         found: dict[str, list[str]] = {}
         for table, columns in _SCHEMA.items():
             name, _, since = table.partition("@")
-            if since <= self.version:
+            if self.version <= since[1:] if since[:1] == "-" else since <= self.version:
                 words = (column.partition("@") for column in columns.split())
                 found[name] = [column for column, _, first in words if first <= self.version]
         return found

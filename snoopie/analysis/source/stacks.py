@@ -24,6 +24,8 @@ _MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "li
             "libffi")  # fmt: skip
 # Of these, whatever the names go on with.
 _ALL_MODULES = ("ld-linux", "libpython")
+# Modules of CUDA: what is in them is nobody's own.
+_DRIVERS = re.compile(r"lib(?:cuda|cupti|nccl)|nvcuda|cudart|cupti", re.IGNORECASE)
 # A label is cut at so many letters, as the collector cuts names.
 _LONGEST = 1000
 # Functions of the runtime and of the driver, also where they are linked into the program, and nvcc's own for a launch.
@@ -84,7 +86,8 @@ def stack(places: pd.DataFrame, chain: Sequence[int]) -> pd.DataFrame:
 
 
 def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = ()) -> pd.Series:
-    """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost that is none of CUDA's.
+    """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost in no library,
+    else the innermost that is none of CUDA's.
 
     Functions of the names of ``kernels`` are what the compiler calls to launch them, and nobody's own.
     """
@@ -110,21 +113,23 @@ def is_library(file: str) -> bool:
 def is_runtime(places: pd.DataFrame, kernels: Iterable[str] = ()) -> NDArray[np.bool_]:
     """Of each row of `places` whether it is a function of the CUDA runtime, the driver or NCCL, or one that the
     compiler made to launch one of the ``kernels``, whose name it has. No function of Python is."""
-    module = places["module"].str.split("/").str[-1]
+    module = _file_names(places["module"])
     return ~places["python"].to_numpy(bool) & (
         places["function"].isin(list(kernels)).to_numpy(bool)
         | places["function"].str.match(_RUNTIME).to_numpy(bool)
-        | module.str.match(r"libcuda|libnccl").to_numpy(bool)
+        | module.str.match(_DRIVERS).to_numpy(bool)
     )
 
 
 def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, Ints]:
-    """frame → the label of its best level, and how good that is: 2 = of the user's own, 1 = not of CUDA, 0."""
-    file, name = places["file"], places["module"].str.split("/").str[-1]
+    """frame → the label of its best level, and how good that is.
+
+    3 = of the user's own, 2 = in no file that is known, and in no module that calls pass through, 1 = not of CUDA, 0.
+    """
+    file, name = places["file"], _file_names(places["module"])
     runtime = is_runtime(places, kernels)
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
-    own = (file != "").to_numpy() & ~runtime & ~library
-    rank = np.where(own, 2, np.where(runtime, 0, 1))
+    rank = np.select([runtime, library, (file == "").to_numpy()], [0, 1, 2], 3)
     # The innermost of the best levels of each frame.
     best = pd.DataFrame({"frame": places["frame"], "worse": -rank, "level": places["level"]})
     rows = best.sort_values(["frame", "worse", "level"], kind="stable").drop_duplicates("frame").index
@@ -137,6 +142,11 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
     ]
     shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in text]
     return pd.Series(shown, index=chosen["frame"].to_numpy(), dtype="str"), rank[rows]
+
+
+def _file_names(paths: pd.Series) -> pd.Series:
+    """The last parts of paths, of Windows too."""
+    return paths.str.split(r"[/\\]", regex=True).str[-1]
 
 
 def _is_passed(names: pd.Series) -> NDArray[np.bool_]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import InitVar, dataclass, field
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from snoopie.importers.amounts import LIMIT
 from snoopie.importers.call_tables import write_call_tables
-from snoopie.importers.nsys.database import ID_MASK, MISSING, Database, Ints
+from snoopie.importers.nsys.export import ID_MASK, MISSING, Export, Ints, is_time, joined, slices, small
+from snoopie.importers.nsys.names import CallNames
 from snoopie.trace.writer import UNKNOWN, TraceWriter
 
 TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
+CHAINS = "CUDA_CALLCHAINS"
+NO_CHAIN = NO_NAME = -1
 _WITH_BACKTRACE = 67
 # Calls that have one correlation id: of the runtime, and within it of the driver; more are no real report.
 _NESTED = 16
-# cudaMalloc_v3020: the version in which the runtime's call became what it is. cuMemAlloc_v2 is the driver's name.
-_RUNTIME_VERSION = re.compile(r"_v\d{4,5}(?=$|_pt[ds]s?z?$)")
 _ERRORS = {
     1: "INVALID_VALUE", 2: "OUT_OF_MEMORY", 3: "NOT_INITIALIZED", 4: "DEINITIALIZED", 100: "NO_DEVICE",
     101: "INVALID_DEVICE", 201: "INVALID_CONTEXT", 400: "INVALID_HANDLE", 600: "NOT_READY", 700: "ILLEGAL_ADDRESS",
@@ -33,38 +32,46 @@ _ERRORS = {
 class Calls:
     """The calls of a process, each once, in the order of their starts. Rows of ``start``, ``end`` (ns), ``thread``, …
 
-    ``name`` and ``chain`` are ids of the report. What a call did (``device``, ``direction``, ``bytes``, ``kernel``: a
-    string of the trace) is filled in by those who read it; ``device`` is a code of an owner.
+    ``name`` and ``chain`` are ids of the report; ``wrong`` rows were left out, and of ``unsaid`` it is not known what
+    they returned. What a call did (``device``, ``direction``, ``bytes``, ``kernel``: a string of the trace) is filled
+    in by those who read it; ``device`` is a code of an owner.
     """
 
     start: Ints
     end: Ints
-    thread: Ints
-    correlation: Ints
-    name: Ints
-    code: Ints
-    chain: Ints
-    device: Ints = field(init=False)
-    direction: Ints = field(init=False)
+    thread: NDArray[np.uint32]
+    correlation: InitVar[Ints]
+    name: NDArray[np.int32]
+    code: NDArray[np.int32]
+    chain: NDArray[np.int32]
+    wrong: int
+    unsaid: int
+    device: NDArray[np.uint8] = field(init=False)
+    direction: NDArray[np.uint8] = field(init=False)
     bytes: Ints = field(init=False)
-    kernel: Ints = field(init=False)
-    _order: Ints = field(init=False)
+    kernel: NDArray[np.uint32] = field(init=False)
+    # The rows in the order of their correlation ids, and those.
+    _order: NDArray[np.int32] = field(init=False)
+    _ordered: Ints = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, correlation: Ints) -> None:
         rows = len(self.start)
-        self.device = np.full(rows, UNKNOWN, np.int64)
-        self.direction, self.bytes, self.kernel = (np.zeros(rows, np.int64) for _ in range(3))
-        # Of calls with one correlation id, first those whose stack is known, then the outermost.
-        self._order = np.lexsort((self.start, self.chain == MISSING, self.correlation))
+        self.device = np.full(rows, UNKNOWN, np.uint8)
+        self.direction = np.zeros(rows, np.uint8)
+        self.bytes, self.kernel = np.zeros(rows, np.int64), np.zeros(rows, np.uint32)
+        # Of calls with one correlation id, first those whose stack is known, then the outermost, which began first.
+        stackless = self.chain == NO_CHAIN
+        order = np.argsort(correlation, kind="stable") if stackless.all() else np.lexsort((stackless, correlation))
+        self._order = order.astype(np.int32)
+        self._ordered = correlation[self._order]
 
     def __len__(self) -> int:
         return len(self.start)
 
     def behind(self, correlation: Ints, times: Ints | None = None) -> Ints:
         """The row of the call with a correlation id, during which the time was if one is given; -1 where none is."""
-        ordered = self.correlation[self._order]
-        first = np.searchsorted(ordered, correlation, "left")
-        last = np.searchsorted(ordered, correlation, "right")
+        first = np.searchsorted(self._ordered, correlation, "left")
+        last = np.searchsorted(self._ordered, correlation, "right")
         found = np.full(len(correlation), -1, np.int64)
         known = (correlation != MISSING) & (correlation != 0)
         for nested in range(_NESTED):
@@ -78,13 +85,16 @@ class Calls:
             found[open_] = rows
         return found
 
-    def of(self, column: Ints, rows: Ints, otherwise: int) -> Ints:
+    def of(self, column: NDArray[Any], rows: Ints, otherwise: int) -> Ints:
         """A column's values in the rows that `behind` found."""
         if not len(self):
             return np.full(len(rows), otherwise, np.int64)
-        return np.where(rows >= 0, column[rows], otherwise)
+        return np.where(rows >= 0, column[rows].astype(np.int64), otherwise)
 
-    def did(self, rows: Ints, devices: Ints, sizes: Ints | None = None, directions: Ints | None = None) -> None:
+    def did(
+        self, rows: Ints, devices: NDArray[np.uint8], sizes: Ints | None = None,
+        directions: NDArray[np.uint8] | None = None,
+    ) -> None:  # fmt: skip
         """Says what the calls of these rows (-1 = none) did: on which device, to how many bytes, in which direction."""
         known = rows >= 0
         rows = rows[known]
@@ -95,67 +105,91 @@ class Calls:
             self.direction[rows] = directions[known]
 
 
-def read_calls(database: Database, process: int, only: bool) -> tuple[Calls, int]:
-    """The calls of a process, and the number of rows that made no sense."""
-    names = "start end eventClass globalTid correlationId nameId returnValue callchainId"
-    table = pd.DataFrame(database.numbers(TABLE, names, "globalTid", process, only))
-    sane = table["start"].between(-LIMIT, LIMIT) & (table["end"] >= table["start"]) & (table["end"] < LIMIT)
-    wrong = int((~sane).sum())
-    table = _once(table[sane]).sort_values("start", kind="stable", ignore_index=True)
-    thread = table["globalTid"].to_numpy()
-    code = table["returnValue"].to_numpy()
-    chain = table["callchainId"].to_numpy()
-    return Calls(
-        start=table["start"].to_numpy(),
-        end=table["end"].to_numpy(),
-        thread=np.where(thread == MISSING, 0, thread & ID_MASK),
-        correlation=table["correlationId"].to_numpy(),
-        name=table["nameId"].to_numpy(),
-        code=np.where(np.abs(code) < 1 << 31, code, 0),
-        # Versions differ in what stands for no backtrace.
-        chain=np.where(chain <= 0, MISSING, chain),
-    ), wrong
+def read_calls(export: Export, names: CallNames, process: int, only: bool) -> Calls:
+    """The calls of a process."""
+    columns = "start end eventClass globalTid correlationId nameId returnValue"
+    columns += " callchainId" if export.has(CHAINS) else ""
+    wrong, unsaid = 0, 0
+
+    def pieces() -> Iterator[dict[str, Ints]]:
+        nonlocal wrong, unsaid
+        for piece in export.pieces(TABLE, columns, "globalTid", process, only):
+            sane = is_time(piece["start"]) & is_time(piece["end"]) & (piece["start"] <= piece["end"])
+            if not sane.all():
+                wrong += int((~sane).sum())
+                piece = {name: values[sane] for name, values in piece.items()}
+            thread, returned = piece["globalTid"], piece["returnValue"]
+            said = (returned >= -(1 << 31)) & (returned < 1 << 31)
+            backtrace = piece["eventClass"] == _WITH_BACKTRACE
+            unsaid += int((~said & ~backtrace).sum())
+            # Versions differ in what stands for no backtrace.
+            chain = piece["callchainId"] if "callchainId" in piece else np.full(len(said), NO_CHAIN, np.int64)
+            yield {
+                "start": piece["start"],
+                "end": piece["end"],
+                "thread": np.where(thread == MISSING, 0, thread & ID_MASK),
+                "correlation": piece["correlationId"],
+                "name": small(piece["nameId"], NO_NAME),
+                "code": np.where(said, returned, 0),
+                "chain": small(chain, NO_CHAIN),
+                "backtrace": backtrace,
+            }
+
+    kinds = {"start": np.int64, "end": np.int64, "thread": np.uint32, "correlation": np.int64, "name": np.int32,
+             "code": np.int32, "chain": np.int32, "backtrace": np.bool_}  # fmt: skip
+    table = _once(joined(pieces(), kinds), names)
+    start = table["start"]
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        table = {name: values[order] for name, values in table.items()}
+    return Calls(**table, wrong=wrong, unsaid=unsaid)
 
 
-def _once(table: pd.DataFrame) -> pd.DataFrame:
-    """Without the rows that repeat a call for the sake of its backtrace, which the call gets."""
-    if not table["eventClass"].eq(_WITH_BACKTRACE).any():
+def _once(table: dict[str, NDArray[Any]], names: CallNames) -> dict[str, NDArray[Any]]:
+    """Without the rows that repeat a call for the sake of its backtrace, which the call gets.
+
+    Such a row has the call's thread and correlation id, its name without a version, and begins a little earlier.
+    """
+    backtrace = table.pop("backtrace")
+    if not backtrace.any():
         return table
-    keys = ["globalTid", "correlationId", "nameId"]
-    table = table.sort_values([*keys, "start", "eventClass"], ignore_index=True)
-    backtrace = (table["eventClass"] == _WITH_BACKTRACE).to_numpy()
-    same = np.zeros(len(table), np.bool_)
-    same[1:] = (table[keys].to_numpy()[1:] == table[keys].to_numpy()[:-1]).all(axis=1)
-    same[1:] &= (table["start"].to_numpy()[1:] <= table["end"].to_numpy()[:-1]) & (backtrace[1:] != backtrace[:-1])
+    alike = np.flatnonzero(backtrace | np.isin(table["correlation"], table["correlation"][backtrace]))
+    keys = [
+        table["start"][alike],
+        names.codes(table["name"][alike]),
+        table["correlation"][alike],
+        table["thread"][alike],
+    ]
+    order = np.lexsort((~backtrace[alike], *keys))
+    rows = alike[order]
+    same = np.zeros(len(rows), np.bool_)
+    same[1:] = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys[1:]])
+    same[1:] &= (table["start"][rows][1:] <= table["end"][rows][:-1]) & (backtrace[rows][1:] != backtrace[rows][:-1])
     second = np.flatnonzero(same)
-    repeats = np.where(backtrace[second], second, second - 1)
-    calls = np.where(backtrace[second], second - 1, second)
-    chain = table["callchainId"].to_numpy().copy()
-    chain[calls] = np.where(chain[repeats] > 0, chain[repeats], chain[calls])
-    kept = np.ones(len(table), np.bool_)
+    first_repeats = backtrace[rows[second - 1]]
+    repeats = np.where(first_repeats, rows[second - 1], rows[second])
+    calls = np.where(first_repeats, rows[second], rows[second - 1])
+    chain = table["chain"].copy()
+    chain[calls] = np.where(chain[repeats] != NO_CHAIN, chain[repeats], chain[calls])
+    kept = np.ones(len(chain), np.bool_)
     kept[repeats] = False
-    return table.assign(callchainId=chain)[kept]
-
-
-def call_name(text: str) -> str:
-    """The name of a call without the version that the runtime's have."""
-    return _RUNTIME_VERSION.sub("", text)
+    return {name: values[kept] for name, values in (table | {"chain": chain}).items()}
 
 
 def write_calls(writer: TraceWriter, calls: Calls, names: NDArray[np.uint32], host: Callable[[Ints], Ints]) -> None:
     """Writes calls and their sums; ``names`` are the strings of the trace, ``host`` makes host times."""
-    if not len(calls):
-        return
-    start = host(calls.start)
-    write_call_tables(
-        writer,
-        {
-            "call": names, "kernel": calls.kernel, "thread": calls.thread, "gpu": calls.device,
-            "direction": calls.direction, "start": start, "end": start + calls.end - calls.start, "code": calls.code,
-            "bytes": calls.bytes,
-        },
-        _meaning,
-    )  # fmt: skip
+    for rows in slices(len(calls)):
+        start = host(calls.start[rows])
+        write_call_tables(
+            writer,
+            {
+                "call": names[rows], "kernel": calls.kernel[rows], "thread": calls.thread[rows],
+                "gpu": calls.device[rows], "direction": calls.direction[rows], "start": start,
+                "end": start + (calls.end[rows] - calls.start[rows]), "code": calls.code[rows],
+                "bytes": calls.bytes[rows],
+            },
+            _meaning,
+        )  # fmt: skip
 
 
 def _meaning(code: int) -> str:

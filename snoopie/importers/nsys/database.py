@@ -1,45 +1,37 @@
-"""Reading an SQLite export of Nsight Systems, whatever tables and columns its version has.
-
-The file is untrusted: it is opened read-only, only ordinary tables are read, and a cell that is not what its column
-should hold is MISSING.
-"""
+"""Reading an SQLite export of Nsight Systems. It is opened read-only, and only ordinary tables are read."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from snoopie.errors import EmptyError, SnoopieError
 from snoopie.importers import Progress
+from snoopie.importers.nsys.export import HOW, ID_BITS, LONGEST, MISSING, Ints
 
-Ints = NDArray[np.int64]
-
-# A cell that is NULL or no integer, and every cell of a column that the export lacks.
-MISSING = -(1 << 63)
-# globalPid and globalTid: bits of the machine, 24 bits of the process, 24 bits of the thread.
-ID_BITS = 24
-ID_MASK = (1 << ID_BITS) - 1
-
-_MAGIC = b"SQLite format 3\0"
+MAGIC = b"SQLite format 3\0"
 _ROWS = 1 << 15
-_EXPORT = "make one with: nsys export --type sqlite REPORT.nsys-rep"
+_EXPORT = f"make one with: {HOW}"
 
 
 class Database:
-    """An open export. Every method raises SnoopieError where the file turns out to be damaged."""
+    """An open export: what its methods do, `Export` says.
 
-    def __init__(self, path: Path, progress: Progress) -> None:
+    ``file`` is where it lies, if that is not the ``path`` that the user named.
+    """
+
+    def __init__(self, path: Path, progress: Progress, file: Path | None = None) -> None:
         self.path = path
         self._progress = progress
-        _check_file(path)
+        file = file or path
+        _check_file(file)
         try:
-            self._connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
+            self._connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
         except sqlite3.Error as error:
             raise self._damaged(error) from None
         # Names are whatever the program's files held.
@@ -59,12 +51,10 @@ class Database:
         self._connection.close()
 
     def has(self, table: str, column: str = "") -> bool:
-        """Whether there is such a table, and in it such a column."""
         columns = self._columns.get(table.casefold())
         return columns is not None and (not column or column.casefold() in columns)
 
     def processes(self, columns: Sequence[tuple[str, str]]) -> list[int]:
-        """The processes that columns of globalPid or globalTid name: ``id >> 24``, each once, rising."""
         found: set[int] = set()
         for table, column in columns:
             if self.has(table, column):
@@ -72,39 +62,74 @@ class Database:
                 found |= {row[0] for row in rows if isinstance(row[0], int)}
         return sorted(found)
 
-    def numbers(self, table: str, columns: str, of: str = "", process: int = 0, only: bool = True) -> dict[str, Ints]:
-        """Columns of integers, named in one string; of a process, or where ``of`` is "" of all.
+    def least(self, table: str, column: str) -> int | None:
+        if not self.has(table, column):
+            return None
+        name = _quoted(column)
+        condition = f"WHERE typeof({name}) = 'integer' AND {name} > {-LONGEST}"
+        (row,) = self._query(f"SELECT min({name}) FROM {_quoted(table)} {condition}")
+        return row[0] if isinstance(row[0], int) else None
 
-        ``of`` is the column that says whose a row is. Rows that do not say it belong to the ``only`` process, if it is
-        that.
-        """
+    def pieces(
+        self, table: str, columns: str, of: str = "", process: int = 0, only: bool = True, *, known: str = ""
+    ) -> Iterator[dict[str, Ints]]:
         names = columns.split()
-        known = [name for name in names if name == "rowid" or self.has(table, name)]
-        found = np.empty((len(known), 0), np.int64)
-        if known and self.has(table) and (self.has(table, of) or only):
-            cells = ", ".join(f"IFNULL({_quoted(name) if name != 'rowid' else name}, ?1)" for name in known)
-            condition, values = self._condition(table, of, process, only)
-            found = self._read(table, f"SELECT {cells} FROM {_quoted(table)}{condition}", values, len(known))
-        lacking = np.full(found.shape[1], MISSING, np.int64)
-        return {name: found[known.index(name)] if name in known else lacking for name in names}
+        held = [name for name in names if name == "rowid" or self.has(table, name)]
+        if not held or not self.has(table) or not (self.has(table, of) or only) or (known and known not in held):
+            return
+        cells = ", ".join(f"IFNULL({_quoted(name) if name != 'rowid' else name}, ?1)" for name in held)
+        condition, values = self._condition(table, of, process, only)
+        if known:
+            condition += f"{' AND' if condition else ' WHERE'} {_quoted(known)} IS NOT NULL"
+        done = 0
+        try:
+            cursor = self._connection.execute(f"SELECT {cells} FROM {_quoted(table)}{condition}", values)
+            while rows := cursor.fetchmany(_ROWS):
+                found = _integers(rows, len(held))
+                lacking = np.full(len(rows), MISSING, np.int64)
+                done += len(rows)
+                self._progress(table, done)
+                yield {name: found[held.index(name)] if name in held else lacking for name in names}
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
 
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
-        """rowid → text, of the rows of a process that have one."""
         if not self.has(table, column) or not (self.has(table, of) or only):
             return {}
         condition, values = self._condition(table, of, process, only)
         rows = self._query(f"SELECT rowid, {_quoted(column)}, ?1 FROM {_quoted(table)}{condition}", values)
         return {row: text for row, text, _ in rows if isinstance(row, int) and isinstance(text, str) and text}
 
+    def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
+        texts, ids = self.has(table, "text"), self.has(table, "textId") and self.has("StringIds", "id")
+        ids = ids and self.has("StringIds", "value")
+        if not texts and not ids:
+            return
+        strings = (
+            "SELECT id, value FROM StringIds WHERE substr(value, 1, ?2) = ?1" if ids else "SELECT NULL id, NULL value"
+        )
+        own = "CASE WHEN substr(n.text, 1, ?2) = ?1 THEN n.text END" if texts else "NULL"
+        joined = "n.textId" if ids else "NULL"
+        name = f"coalesce({own}, s.value)"
+        sql = (
+            f"SELECT {', '.join([name, *(self._cell(table, column) for column in columns.split())])} "
+            f"FROM {_quoted(table)} n LEFT JOIN ({strings}) s ON s.id = {joined} WHERE {name} IS NOT NULL"
+        )
+        yield from self._query(sql, (prefix, len(prefix)))
+
+    def _cell(self, table: str, column: str) -> str:
+        if not self.has(table, column):
+            return "NULL"
+        # Versions differ in whether they say that these bytes are text.
+        return f"CAST(n.{_quoted(column)} AS BLOB)" if column == "binaryData" else f"n.{_quoted(column)}"
+
     def rows(self, table: str, columns: str) -> list[tuple[object, ...]]:
-        """The rows of a small table; None for every cell of a column that it lacks."""
         if not self.has(table):
             return []
         cells = [_quoted(name) if self.has(table, name) else "NULL" for name in columns.split()]
         return list(self._query(f"SELECT {', '.join(cells)} FROM {_quoted(table)} LIMIT 100000"))
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
-        """The texts of StringIds; "" for an id without."""
         wanted = sorted({int(number) for number in ids} - {MISSING})
         found = dict.fromkeys([*wanted, MISSING], "")
         if self.has("StringIds", "id") and self.has("StringIds", "value"):
@@ -117,25 +142,12 @@ class Database:
         return found
 
     def _condition(self, table: str, of: str, process: int, only: bool) -> tuple[str, list[int | None]]:
-        if not of or not self.has(table, of):
+        # Of the only process are all rows.
+        if not of or only:
             return "", [MISSING]
-        condition = f" WHERE IFNULL({_quoted(of)} >> {ID_BITS}, ?2) = ?3"
-        return condition, [MISSING, process if only else None, process]
+        return f" WHERE {_quoted(of)} >> {ID_BITS} = ?2", [MISSING, process]
 
-    def _read(self, table: str, sql: str, values: Sequence[int | None], width: int) -> Ints:
-        parts = [np.empty((width, 0), np.int64)]
-        done = 0
-        try:
-            cursor = self._connection.execute(sql, values)
-            while rows := cursor.fetchmany(_ROWS):
-                parts.append(_integers(rows, width))
-                done += len(rows)
-                self._progress(table, done)
-        except sqlite3.Error as error:
-            raise self._damaged(error) from None
-        return np.concatenate(parts, axis=1)
-
-    def _query(self, sql: str, values: Sequence[int | None] = ()) -> Iterable[tuple[object, ...]]:
+    def _query(self, sql: str, values: Sequence[int | str | None] = ()) -> Iterator[tuple[object, ...]]:
         try:
             yield from self._connection.execute(sql, values)
         except sqlite3.Error as error:
@@ -152,13 +164,13 @@ def _check_file(path: Path) -> None:
         if not path.is_file():
             raise SnoopieError(f"{path} is not a file", f"name an SQLite export of Nsight Systems; {_EXPORT}")
         with path.open("rb") as file:
-            start = file.read(len(_MAGIC))
+            start = file.read(len(MAGIC))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SnoopieError(f"{path} cannot be opened ({reason})", "name a readable file") from None
     if not start:
         raise EmptyError(f"{path} is empty (0 bytes)", f"export the report again; {_EXPORT}")
-    if start != _MAGIC:
+    if start != MAGIC:
         raise SnoopieError(f"{path} is not an SQLite export of Nsight Systems", _EXPORT)
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
-from snoopie.importers.nsys.database import MISSING, Database, Ints
-from snoopie.importers.nsys.report import Devices
-from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
+from snoopie.importers.nsys.devices import Devices
+from snoopie.importers.nsys.export import Export, Ints, is_time, joined, slices, small
+from snoopie.trace.writer import COPY_KINDS, DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 COPIES = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -25,104 +25,164 @@ _GRID = {"grid_x": "gridX", "grid_y": "gridY", "grid_z": "gridZ", "block_x": "bl
 # ENUM_CUDA_MEMCPY_OPER: the kinds of copies by where their ends are. The last three are moves of managed pages.
 _FROM_HOST, _TO_HOST, _ON_HOST, _PEER, _MOVES = (1, 3, 11), (2, 4, 12), (9,), (10,), (11, 12, 13)
 _ON_DEVICES = (5, 6, 7, 8, 10, 13)
+# Types of columns; a number of 32 bits that a row lacks is NONE.
+_STREAM, _SIZE, NONE = {"streamId": np.int64}, {"bytes": np.int64}, -1
 _MOVED = "unified memory migration"
+
+
+# source, destination and direction of copies.
+Ends = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, slots=True)
 class GpuWork:
     """Rows of one table of a process; ``call`` is the row of the call behind each, -1 for none; ``wrong``: left out."""
 
-    table: pd.DataFrame
+    columns: dict[str, NDArray[Any]]
     call: Ints
     wrong: int
 
+    def __len__(self) -> int:
+        return len(self.call)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.columns[name]
+
     @property
-    def device(self) -> Ints:
-        return self.column("deviceId")
+    def spent(self) -> Ints:
+        """How long each took, in ns."""
+        spent: Ints = self["end"] - self["start"]
+        return spent
 
-    def column(self, name: str) -> Ints:
-        values: Ints = self.table[name].to_numpy()
-        return values
-
-
-def read_kernels(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
-    """The kernels, in the order of launching."""
-    columns = f"streamId demangledName shortName mangledName {' '.join(_GRID.values())}"
-    read = _read(database, KERNELS, columns, calls, process, only)
-    launched = calls.of(calls.start, read.call, MISSING)
-    launched = np.where(launched == MISSING, read.column("start"), launched)
-    order = np.lexsort((read.column("start"), launched))
-    table = read.table.assign(launched=launched).iloc[order].reset_index(drop=True)
-    return GpuWork(table, read.call[order], read.wrong)
+    def ordered(self, order: Ints, **more: NDArray[Any]) -> GpuWork:
+        """The rows in another order, or some of them, with more columns."""
+        columns = self.columns | more
+        if len(order) == len(self) and (order[1:] > order[:-1]).all():
+            return GpuWork(columns, self.call, self.wrong)
+        return GpuWork({name: values[order] for name, values in columns.items()}, self.call[order], self.wrong)
 
 
-def read_copies(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
+@dataclass(slots=True)
+class Copies:
+    """What a process moved; ``call`` is a string of the trace, ``source`` and ``destination`` are codes of owners."""
+
+    kind: Ints
+    call: Ints
+    source: NDArray[np.uint8]
+    destination: NDArray[np.uint8]
+    bytes: Ints
+    gpu: NDArray[np.uint8]
+    stream: NDArray[np.uint64]
+    thread: Ints
+    start: Ints
+    end: Ints
+    stack: Ints
+
+
+def read_kernels(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
+    """The kernels, in the order of launching, which is a column of its own."""
+    kinds = dict.fromkeys(("demangledName", "shortName", "mangledName"), np.int32)
+    read = _read(export, KERNELS, {**_STREAM, **kinds, **dict.fromkeys(_GRID.values(), np.int32)}, calls, process, only)
+    launched = np.where(read.call >= 0, calls.of(calls.start, read.call, 0), read["start"])
+    return read.ordered(np.lexsort((read["start"], launched)), launched=launched)
+
+
+def read_copies(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
     """The copies, in the order of their ends."""
-    columns = "streamId bytes copyKind srcDeviceId dstDeviceId"
-    read = _read(database, COPIES, columns, calls, process, only, sized=True)
-    order = np.argsort(read.column("end"), kind="stable")
-    return GpuWork(read.table.iloc[order].reset_index(drop=True), read.call[order], read.wrong)
+    kinds = dict.fromkeys(("copyKind", "srcDeviceId", "dstDeviceId", "graphNodeId"), np.int32)
+    read = _read(export, COPIES, {**_STREAM, **_SIZE, **kinds}, calls, process, only)
+    return read.ordered(np.argsort(read["end"], kind="stable"))
 
 
-def read_sets(database: Database, calls: Calls, process: int, only: bool) -> GpuWork:
+def read_sets(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
     """What set memory to a value."""
-    return _read(database, SETS, "bytes", calls, process, only, sized=True)
+    return _read(export, SETS, _SIZE, calls, process, only)
 
 
-def _read(
-    database: Database, name: str, columns: str, calls: Calls, process: int, only: bool, *, sized: bool = False
-) -> GpuWork:
-    read = database.numbers(name, f"start end deviceId correlationId {columns}", "globalPid", process, only)
-    table = pd.DataFrame(read)
-    sane = table["start"].between(-LIMIT, LIMIT) & (table["end"] >= table["start"]) & (table["end"] < LIMIT)
-    if sized:
-        sane &= table["bytes"].between(0, LIMIT - 1)
-    table = table[sane].reset_index(drop=True)
-    return GpuWork(table, calls.behind(table["correlationId"].to_numpy()), int((~sane).sum()))
+def read_graphs(export: Export, calls: Calls, process: int, only: bool) -> GpuWork:
+    """CUDA graphs that were recorded as a whole."""
+    return _read(export, GRAPHS, {}, calls, process, only)
+
+
+def _read(export: Export, table: str, kinds: dict[str, Any], calls: Calls, process: int, only: bool) -> GpuWork:
+    """Rows of a table with columns of these types; a number that is none, or does not fit into one, is NONE."""
+    kinds = {"start": np.int64, "end": np.int64, "deviceId": np.int32, **kinds}
+    wrong = 0
+
+    def pieces() -> Iterator[dict[str, NDArray[Any]]]:
+        nonlocal wrong
+        for piece in export.pieces(table, " ".join([*kinds, "correlationId"]), "globalPid", process, only):
+            sane = is_time(piece["start"]) & is_time(piece["end"]) & (piece["end"] >= piece["start"])
+            if "bytes" in kinds:
+                sane &= (piece["bytes"] >= 0) & (piece["bytes"] < LIMIT)
+            if not sane.all():
+                wrong += int((~sane).sum())
+                piece = {name: values[sane] for name, values in piece.items()}
+            few = {name: small(piece[name], NONE) for name, kind in kinds.items() if kind is np.int32}
+            yield {**piece, **few, "call": calls.behind(piece["correlationId"])}
+
+    columns = joined(pieces(), {**kinds, "call": np.int64})
+    call = columns.pop("call")
+    return GpuWork(columns, call, wrong)
 
 
 def write_kernels(
-    writer: TraceWriter, database: Database, kernels: GpuWork, gpu: Ints, calls: Calls, stacks: Ints,
-    host: Callable[[Ints], Ints],
+    writer: TraceWriter, export: Export, kernels: GpuWork, gpu: NDArray[np.uint8], group: Callable[[Ints, Ints], Ints],
+    calls: Calls, stacks: NDArray[np.uint32], host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
-    """Writes functions, launches and spans, and names the kernels of calls. Returns how many had no known GPU."""
+    """Writes functions, launches and spans, and names the kernels of calls. Returns how many had no known GPU.
+
+    ``group`` says from threads and times of launches which group of NCCL's calls they belong to.
+    """
     known = gpu != UNKNOWN
-    table, gpu, call = kernels.table[known].reset_index(drop=True), gpu[known], kernels.call[known]
-    names = table["demangledName"].where(table["demangledName"] != MISSING, table["shortName"])
-    groups = pd.DataFrame({"name": names, "mangled": table["mangledName"]}).groupby(["name", "mangled"], sort=False)
-    function = groups.ngroup().to_numpy(np.int64) + 1
-    each = groups.head(1)
-    spelled = database.strings({*each["name"].tolist(), *each["mangled"].tolist()})
-    texts = writer.intern_all(spelled[name] or "(a kernel without a name)" for name in each["name"].tolist())
-    mangled = writer.intern_all(spelled[name] for name in each["mangled"].tolist())
-    writer.write("functions", id=np.arange(1, len(each) + 1), name=texts, mangled=mangled, kernel=1)
-    rows = call[call >= 0]
-    calls.kernel[rows] = texts[function[call >= 0] - 1]
-
-    ids = np.arange(1, len(table) + 1)
-    shape = {name: _small(table[column]) for name, column in _GRID.items()}
+    homeless = int((~known).sum())
+    if homeless:
+        kernels, gpu = kernels.ordered(np.flatnonzero(known)), gpu[known]
+    named = kernels["demangledName"]
+    pairs = np.where(named != NONE, named, kernels["shortName"]).astype(np.int64) << 32
+    pairs |= kernels["mangledName"].astype(np.int64) & 0xFFFF_FFFF
+    distinct, place = np.unique(pairs, return_inverse=True)
+    name, mangled = distinct >> 32, (distinct & 0xFFFF_FFFF).astype(np.uint32).view(np.int32)
+    spelled = export.strings({*name.tolist(), *mangled.tolist()})
+    texts = writer.intern_all(spelled[number] or "(a kernel without a name)" for number in name.tolist())
     writer.write(
-        "launches", id=ids, function=function, gpu=gpu, stream=_handle(table["streamId"]),
-        thread=calls.of(calls.thread, call, 0), time=host(table["launched"].to_numpy()),
-        stack=calls.of(stacks, call, 0), **shape,
+        "functions", id=np.arange(1, len(distinct) + 1), name=texts, kernel=1,
+        mangled=writer.intern_all(spelled[number] for number in mangled.tolist()),
     )  # fmt: skip
-    writer.write("spans", launch=ids, start=host(table["start"].to_numpy()), end=host(table["end"].to_numpy()))
-    return int((~known).sum())
+    of_nccl = np.array([spelled[number].startswith("nccl") for number in name.tolist()], np.bool_)
+    # A call that launched many, as a graph, is none of theirs.
+    behind = np.flatnonzero(kernels.call >= 0)
+    behind = behind[np.bincount(kernels.call[behind], minlength=len(calls))[kernels.call[behind]] == 1]
+    calls.kernel[kernels.call[behind]] = texts[place[behind]]
+    for rows in slices(len(kernels)):
+        call, launched = kernels.call[rows], kernels["launched"][rows]
+        ids = np.arange(rows.start + 1, rows.start + 1 + len(call))
+        shape = {column: kernels[of][rows].clip(0) for column, of in _GRID.items()}
+        thread = calls.of(calls.thread, call, 0)
+        groups = np.where(of_nccl[place[rows]], group(thread, launched), 0)
+        writer.write(
+            "launches", id=ids, function=place[rows] + 1, gpu=gpu[rows], stream=_handle(kernels["streamId"][rows]),
+            thread=thread, time=host(launched), stack=calls.of(stacks, call, 0), group=groups, **shape,
+        )  # fmt: skip
+        writer.write("spans", launch=ids, start=host(kernels["start"][rows]), end=host(kernels["end"][rows]))
+    return homeless
 
 
-def ends_of(copies: GpuWork, devices: Devices) -> tuple[Ints, Ints, Ints]:
+def ends_of(copies: GpuWork, devices: Devices) -> Ends:
     """source and destination (codes of owners) and direction of each copy."""
-    kind = copies.column("copyKind")
-    own = copies.device
+    kind = copies["copyKind"]
+    own = copies["deviceId"]
     ends = []
     for column, of_host in (("srcDeviceId", _FROM_HOST), ("dstDeviceId", _TO_HOST)):
-        named = copies.column(column)
-        place = devices.places(np.where(named == MISSING, own, named))
+        named = copies[column]
+        # Of a copy between peers, the other end may not be said: then it is not that of the GPU that copies.
+        unsaid = (named == NONE) & np.isin(kind, _PEER)
+        place = devices.places(np.where(named == NONE, own, named))
         place[np.isin(kind, [*of_host, *_ON_HOST])] = HOST
-        place[~np.isin(kind, [*_FROM_HOST, *_TO_HOST, *_ON_HOST, *_ON_DEVICES])] = UNKNOWN
+        place[~np.isin(kind, [*_FROM_HOST, *_TO_HOST, *_ON_HOST, *_ON_DEVICES]) | unsaid] = UNKNOWN
         ends.append(place)
     source, destination = ends
-    direction = np.zeros(len(kind), np.int64)
+    direction = np.zeros(len(kind), np.uint8)
     for name, kinds in (
         ("host to device", _FROM_HOST),
         ("device to host", _TO_HOST),
@@ -135,34 +195,48 @@ def ends_of(copies: GpuWork, devices: Devices) -> tuple[Ints, Ints, Ints]:
     return source, destination, direction
 
 
-def write_copies(
-    writer: TraceWriter, copies: GpuWork, ends: tuple[Ints, Ints, Ints], gpu: Ints, calls: Calls,
-    names: NDArray[np.uint32], stacks: Ints, host: Callable[[Ints], Ints],
-) -> int:  # fmt: skip
-    """Writes the copies whose ends lie on different GPUs, or on host and GPU. Returns the sum of their bytes.
-
-    Their times are those on the GPU.
-    """
+def inside(ends: Ends) -> NDArray[np.bool_]:
+    """Which copies have both ends in one memory, so that they are no traffic."""
     source, destination, _ = ends
-    across = np.flatnonzero((source != destination) | (source == UNKNOWN))
-    table, call = copies.table.iloc[across], copies.call[across]
-    name = calls.of(names.astype(np.int64), call, 0)
-    name[table["copyKind"].isin(_MOVES).to_numpy()] = writer.intern(_MOVED)
-    writer.write(
-        "copies", id=np.arange(1, len(across) + 1), kind=0, call=name, source=source[across],
-        destination=destination[across], bytes=table["bytes"].to_numpy(), gpu=gpu[across],
-        stream=_handle(table["streamId"]), thread=calls.of(calls.thread, call, 0),
-        start=host(table["start"].to_numpy()), end=host(table["end"].to_numpy()), stack=calls.of(stacks, call, 0),
-    )  # fmt: skip
-    return int(table["bytes"].sum())
+    both: NDArray[np.bool_] = (source == destination) & (source != UNKNOWN)
+    return both
 
 
-def _small(values: pd.Series[int]) -> Ints:
-    """Numbers of 32 bits, 0 for what is none."""
-    numbers = values.to_numpy()
-    return np.where((numbers >= 0) & (numbers < 1 << 32), numbers, 0)
+def across(
+    writer: TraceWriter, copies: GpuWork, ends: Ends, gpu: NDArray[np.uint8], calls: Calls,
+    names: NDArray[np.uint32], stacks: NDArray[np.uint32],
+) -> Copies:  # fmt: skip
+    """The copies whose ends lie on different GPUs, or on host and GPU. Their times are those on the GPU."""
+    rows = np.flatnonzero(~inside(ends))
+    some = copies.ordered(rows)
+    name = calls.of(names, some.call, 0)
+    name[np.isin(some["copyKind"], _MOVES)] = writer.intern(_MOVED)
+    return Copies(
+        kind=np.where(some["graphNodeId"] > 0, COPY_KINDS.index("graph"), COPY_KINDS.index("linear")),
+        call=name,
+        source=ends[0][rows],
+        destination=ends[1][rows],
+        bytes=some["bytes"],
+        gpu=gpu[rows],
+        stream=_handle(some["streamId"]),
+        thread=calls.of(calls.thread, some.call, 0),
+        start=some["start"],
+        end=some["end"],
+        stack=calls.of(stacks, some.call, 0),
+    )
 
 
-def _handle(values: pd.Series[int]) -> NDArray[np.uint64]:
+def write_copies(writer: TraceWriter, parts: list[Copies], host: Callable[[Ints], Ints]) -> int:
+    """Writes copies. Returns the sum of their bytes."""
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Copies.__slots__}
+    order = np.argsort(columns["end"], kind="stable")
+    for rows in slices(len(order)):
+        some = {name: values[order[rows]] for name, values in columns.items()}
+        some |= {name: host(some[name]) for name in ("start", "end")}
+        writer.write("copies", id=np.arange(rows.start + 1, rows.start + 1 + len(some["end"])), **some)
+    return int(columns["bytes"].sum())
+
+
+def _handle(values: Ints) -> NDArray[np.uint64]:
     """Numbers of streams, 0 for what is none."""
-    return values.where(values >= 0, 0).to_numpy().astype(np.uint64)
+    return values.clip(0).astype(np.uint64)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
-from snoopie.importers.nsys.database import MISSING, Database, Ints
-from snoopie.importers.nsys.report import Devices
-from snoopie.trace.writer import HOST, OBJECT_KINDS, TraceWriter
+from snoopie.importers.nsys.devices import Devices
+from snoopie.importers.nsys.export import MISSING, Export, Ints, is_time, numbers
+from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TraceWriter
 
 TABLE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
+POOL_TABLE = "CUDA_GPU_MEMORY_POOL_EVENTS"
 # Kinds of memory that this tool distinguishes, besides those of the collector.
 KINDS = (*OBJECT_KINDS, "pageable", "device static", "managed static", "unknown")
 # ENUM_CUDA_MEM_KIND: labels, and the ids where an export has no such table.
@@ -24,6 +25,8 @@ _LABELS = {"pageable": "pageable", "pinned": "host", "device": "device", "array"
 _KIND_IDS = dict(enumerate(_LABELS.values()))
 _OF_HOST = ("pageable", "host")
 _ALLOCATION, _FREE = 0, 1
+# ENUM_CUDA_MEMPOOL_OPER, where an export has no such table.
+_POOL_DESTROYED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +46,35 @@ class Memory:
     pool_used: Ints
 
 
-def read_memory(database: Database, calls: Calls, process: int, only: bool) -> tuple[Memory, int]:
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """Sizes of memory pools as events say them, in the order of time; ``pool`` is an address."""
+
+    time: Ints
+    device: Ints
+    pool: Ints
+    reserved: Ints
+    used: Ints
+
+
+def read_memory(export: Export, calls: Calls, process: int, only: bool) -> tuple[Memory, int]:
     """The events of a process, and the number of rows that made no sense."""
     columns = (
         "rowid start deviceId address bytes memKind memoryOperationType correlationId localMemoryPoolAddress "
         "localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress"
     )
-    table = pd.DataFrame(database.numbers(TABLE, columns, "globalPid", process, only))
-    operations = _operations(database)
+    table = pd.DataFrame(numbers(export, TABLE, columns, "globalPid", process, only))
+    operations = _operations(export)
     operation = table["memoryOperationType"]
-    sane = table["start"].between(-LIMIT, LIMIT) & table["address"].ne(MISSING) & operation.isin(list(operations))
+    sane = is_time(table["start"].to_numpy()) & table["address"].ne(MISSING) & operation.isin(list(operations))
     freeing = operation.map(operations).eq(_FREE)
     sane &= freeing | table["bytes"].between(0, LIMIT - 1)
     table = table[sane].sort_values("start", kind="stable")
-    kinds = _kinds(database)
+    kinds = _kinds(export)
     kind: Ints = table["memKind"].map(kinds).fillna(KINDS.index("unknown")).to_numpy().astype(np.int64)
     pooled = (table[["localMemoryPoolAddress", "importedMemoryPoolAddress"]] > 0).any(axis=1).to_numpy()
     kind[pooled & (kind == KINDS.index("device"))] = KINDS.index("pool")
-    names = database.texts(TABLE, "name", "globalPid", process, only)
+    names = export.texts(TABLE, "name", "globalPid", process, only)
     time = table["start"].to_numpy()
     return Memory(
         time=time,
@@ -75,6 +89,27 @@ def read_memory(database: Database, calls: Calls, process: int, only: bool) -> t
         pool_reserved=table["localMemoryPoolSize"].to_numpy(),
         pool_used=table["localMemoryPoolUtilizedSize"].to_numpy(),
     ), int((~sane).sum())
+
+
+def read_pools(export: Export, memory: Memory, process: int, only: bool) -> tuple[Pools, int]:
+    """The sizes of pools that allocations and, in current versions, the pools' own events say; wrong rows."""
+    columns = "start deviceId address operationType localMemoryPoolSize localMemoryPoolUtilizedSize"
+    table = numbers(export, POOL_TABLE, columns, "globalPid", process, only)
+    sane = is_time(table["start"]) & (table["address"] > 0)
+    wrong = int((~sane).sum())
+    gone = np.isin(table["operationType"], _destroying(export))
+    allocating = memory.pool > 0
+    parts = (
+        (memory.time, table["start"]),
+        (memory.device, table["deviceId"]),
+        (memory.pool, table["address"]),
+        (memory.pool_reserved, np.where(gone, 0, table["localMemoryPoolSize"])),
+        (memory.pool_used, np.where(gone, 0, table["localMemoryPoolUtilizedSize"])),
+    )
+    time, device, pool, reserved, used = (np.concatenate([own[allocating], more[sane]]) for own, more in parts)
+    known = (reserved >= 0) & (reserved < LIMIT)
+    order = np.flatnonzero(known)[np.argsort(time[known], kind="stable")]
+    return Pools(time[order], device[order], pool[order], reserved[order], used[order]), wrong
 
 
 def owners(memory: Memory, devices: Devices) -> Ints:
@@ -126,13 +161,14 @@ def _running(place: Ints, steps: Ints) -> Ints:
 
 
 def write_memory(
-    writer: TraceWriter, memory: Memory, owner: Ints, calls: Calls, names: NDArray[np.uint32], stacks: Ints,
-    host: Callable[[Ints], Ints],
+    writer: TraceWriter, memory: Memory, pools: Pools, devices: Devices, calls: Calls, names: NDArray[np.uint32],
+    stacks: NDArray[np.uint32], host: Callable[[Ints], Ints],
 ) -> int:  # fmt: skip
     """Writes objects, frees and sizes of pools; ``names`` and ``stacks`` are those of the calls.
 
     Returns the number of frees whose allocation the report does not have.
     """
+    owner = owners(memory, devices)
     made = np.flatnonzero(~memory.frees)
     object_of = np.zeros(len(memory.time), np.int64)
     object_of[made] = np.arange(1, len(made) + 1)
@@ -141,47 +177,56 @@ def write_memory(
     writer.write(
         "objects", id=object_of[made], address=memory.address[made].view(np.uint64), bytes=memory.bytes[made],
         owner=owner[made], kind=memory.kind[made], time=time[made], thread=thread[made],
-        call=calls.of(names.astype(np.int64), call, 0)[made], stack=calls.of(stacks, call, 0)[made],
+        call=calls.of(names, call, 0)[made], stack=calls.of(stacks, call, 0)[made],
         name=writer.intern_all(memory.name[row] for row in made.tolist()),
     )  # fmt: skip
     allocations, frees = pairs(memory, owner)
     in_time = np.argsort(frees)
     allocations, frees = allocations[in_time], frees[in_time]
     writer.write("frees", object=object_of[allocations], time=time[frees], thread=thread[frees])
-    _write_pools(writer, memory, owner, time)
+    _write_pools(writer, pools, devices.places(pools.device), host(pools.time))
     return int(memory.frees.sum()) - len(frees)
 
 
-def _write_pools(writer: TraceWriter, memory: Memory, owner: Ints, time: Ints) -> None:
+def _write_pools(writer: TraceWriter, pools: Pools, gpu: NDArray[np.uint8], time: Ints) -> None:
     """The pools of each GPU together, after each event of one."""
-    known = (memory.pool > 0) & (memory.pool_reserved >= 0) & (memory.pool_reserved < LIMIT) & (owner < HOST)
-    for gpu in np.unique(owner[known]).tolist():
-        rows = np.flatnonzero(known & (owner == gpu))
+    for place in np.unique(gpu[gpu != UNKNOWN]).tolist():
+        rows = np.flatnonzero(gpu == place)
         total = {"reserved": np.zeros(len(rows), np.int64), "used": np.zeros(len(rows), np.int64)}
-        for pool in np.unique(memory.pool[rows]).tolist():
-            here = memory.pool[rows] == pool
+        for pool in np.unique(pools.pool[rows]).tolist():
+            here = pools.pool[rows] == pool
             latest = np.maximum.accumulate(np.where(here, np.arange(len(rows)), -1))
-            for name, sizes in (("reserved", memory.pool_reserved), ("used", memory.pool_used)):
+            for name, sizes in (("reserved", pools.reserved), ("used", pools.used)):
                 total[name] += np.where(latest >= 0, sizes[rows[latest]].clip(0, LIMIT), 0)
-        writer.write("memory_use", time=time[rows], gpu=gpu, used=-1, own=-1,
+        writer.write("memory_use", time=time[rows], gpu=place, used=-1, own=-1,
                      pool_reserved=total["reserved"], pool_used=total["used"])  # fmt: skip
 
 
-def _operations(database: Database) -> dict[int, int]:
+def _destroying(export: Export) -> list[int]:
+    """The values of operationType with which a pool ends."""
+    found = [
+        number
+        for number, label in export.rows("ENUM_CUDA_MEMPOOL_OPER", "id label")
+        if isinstance(number, int) and isinstance(label, str) and "destroy" in label.casefold()
+    ]
+    return found or [_POOL_DESTROYED]
+
+
+def _operations(export: Export) -> dict[int, int]:
     """What the values of memoryOperationType mean."""
     found = {
         number: _FREE if "dealloc" in label.casefold() else _ALLOCATION
-        for number, label in database.rows("ENUM_CUDA_DEV_MEM_EVENT_OPER", "id label")
+        for number, label in export.rows("ENUM_CUDA_DEV_MEM_EVENT_OPER", "id label")
         if isinstance(number, int) and isinstance(label, str) and "alloc" in label.casefold()
     }
     return found if {_FREE, _ALLOCATION} <= set(found.values()) else {0: _ALLOCATION, 1: _FREE}
 
 
-def _kinds(database: Database) -> dict[int, int]:
+def _kinds(export: Export) -> dict[int, int]:
     """What the values of memKind mean, as places in KINDS."""
     labels = {
         number: _LABELS[label.strip().casefold()]
-        for number, label in database.rows("ENUM_CUDA_MEM_KIND", "id label")
+        for number, label in export.rows("ENUM_CUDA_MEM_KIND", "id label")
         if isinstance(number, int) and isinstance(label, str) and label.strip().casefold() in _LABELS
     }
     return {number: KINDS.index(kind) for number, kind in (_KIND_IDS | labels).items()}

@@ -1,119 +1,103 @@
-"""What a report says of itself: the tool, the machine, the clock, the processes and the GPUs."""
+"""What a report says of itself: the tool, the machine, the clock, the processes and their ranks, and what it lost."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.nsys.database import ID_BITS, ID_MASK, MISSING, Database, Ints
-from snoopie.trace.writer import MOST_GPUS, UNKNOWN
+from snoopie.importers.nsys.export import ID_BITS, ID_MASK, Export, Ints
+from snoopie.joined.ranks import LAUNCHERS
 
-_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
+# Versions differ in how they call the table.
+_ABOUT_EXPORT = ("META_DATA_EXPORT", "EXPORT_META_DATA")
+_VARIABLE = re.compile(r'(\w+)="([0-9]{1,9})"')
+_RANKS = {name for launcher in LAUNCHERS for name in (launcher.rank, *launcher.local_rank, launcher.ranks) if name}
+# Messages of nsys on what is not in a report, of severity 2 (warning) or 3 (error); others are on what it did.
+_INCOMPLETE = re.compile(
+    r"might (?:have been|be|not have been) (?:collected|lost|missing|incomplete)"
+    r"|\b(?:lost|dropped|discarded|truncated)\b|cannot be traced|(?:were|was) not (?:collected|recorded)"
+    r"|buffer.{0,40}(?:full|overflow|exhausted)",
+    re.IGNORECASE | re.DOTALL,
+)
+# What is not in a trace anyway.
+_OF_OTHERS = re.compile(r"OpenGL|Vulkan|OS runtime|DX1|WDDM|\bCPU\b")
+_MOST_MESSAGES = 20
+_LONGEST_MESSAGE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``epoch``: what to add to a time of the report to make it one since the Unix epoch, in ns; 0 where unknown."""
+    """``epoch``: what makes host times of times of the report, in ns; ``dated``: they count from the Unix epoch.
+
+    ``ranks``: variables of its launcher. ``incomplete``: messages of nsys, each of (globalPid >> 24 or None, text).
+    """
 
     tool: str
     host: str
     epoch: int
+    dated: bool
+    ranks: dict[str, str]
+    incomplete: list[tuple[int | None, str]]
 
     def host_times(self, times: Ints) -> Ints:
         """Times of the report as host times; 0 means "never" in a trace."""
         return np.maximum(times + self.epoch, 1)
 
 
-def read_report(database: Database) -> Report:
-    """The report's own tables."""
-    about = {str(name): str(value) for name, value in database.rows("META_DATA_EXPORT", "name value")}
+def read_report(export: Export, first: Callable[[], int]) -> Report:
+    """The report's own tables; ``first`` finds the first of all times in the others."""
+    about = {str(name): str(value) for table in _ABOUT_EXPORT for name, value in export.rows(table, "name value")}
     version = about.get("EXPORT_PRODUCT_VERSION", "").strip()
     hosts = [
-        str(value)
-        for name, value in database.rows("TARGET_INFO_SYSTEM_ENV", "name value")
-        if str(name).replace(" ", "").casefold() == "hostname"
+        value.strip()
+        for name, value in export.rows("TARGET_INFO_SYSTEM_ENV", "name value")
+        if isinstance(value, str) and str(name).replace(" ", "").casefold() == "hostname"
     ]
-    epochs = [epoch for (epoch,) in database.rows("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")]
+    epochs = [epoch for (epoch,) in export.rows("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")]
     known = [epoch for epoch in epochs if isinstance(epoch, int) and 0 < epoch < LIMIT]
-    return Report(f"Nsight Systems {version}".strip(), hosts[0] if hosts else "", known[0] if known else 0)
+    return Report(
+        f"Nsight Systems {version}".strip(),
+        hosts[0] if hosts else "",
+        known[0] if known else max(0, 1 - first()),
+        bool(known),
+        _ranks(export),
+        _incomplete(export),
+    )
 
 
-def program(database: Database, process: int) -> str:
+def _ranks(export: Export) -> dict[str, str]:
+    """The variables of the environment with which nsys was started that say a rank; no others leave the report."""
+    found = {}
+    for name, value in export.rows("META_DATA_CAPTURE", "name value"):
+        match = _VARIABLE.fullmatch(str(value).strip())
+        if match and match[1] in _RANKS and str(name).endswith(":ENVIRONMENT_VARIABLE"):
+            found[match[1]] = match[2]
+    return found
+
+
+def _incomplete(export: Export) -> list[tuple[int | None, str]]:
+    found: dict[tuple[int | None, str], None] = {}
+    for severity, text, identity in export.rows("DIAGNOSTIC_EVENT", "severity text globalPid"):
+        if severity in (2, 3) and isinstance(text, str) and _INCOMPLETE.search(text) and not _OF_OTHERS.search(text):
+            words = " ".join(text.split())
+            if len(words) > _LONGEST_MESSAGE:
+                words = f"{words[: _LONGEST_MESSAGE - 1]}…"
+            found[(identity >> ID_BITS if isinstance(identity, int) and identity > 0 else None), words] = None
+    return list(found)[:_MOST_MESSAGES]
+
+
+def program(export: Export, process: int) -> str:
     """The name of a process, "" where the report does not say it."""
-    for identity, name in database.rows("PROCESSES", "globalPid name"):
+    for identity, name in export.rows("PROCESSES", "globalPid name"):
         if isinstance(identity, int) and identity >> ID_BITS == process and isinstance(name, str):
             return name
     # Versions without that table name at least the threads; the first has the number of the process.
-    for identity, name_id in database.rows("ThreadNames", "globalTid nameId"):
+    for identity, name_id in export.rows("ThreadNames", "globalTid nameId"):
         main = process << ID_BITS | (process & ID_MASK)
         if identity == main and isinstance(name_id, int):
-            return database.strings([name_id])[name_id]
+            return export.strings([name_id])[name_id]
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Devices:
-    """The GPUs of a process, as a header has them; ``invented`` says that the report has no UUID of some."""
-
-    gpus: list[dict[str, Any]]
-    invented: bool
-    _ids: Ints
-
-    def places(self, devices: Ints) -> Ints:
-        """The device ids of a process as codes of owners."""
-        found = np.searchsorted(self._ids, devices).clip(max=max(len(self._ids) - 1, 0))
-        known = self._ids[found] == devices if len(self._ids) else np.zeros(len(devices), np.bool_)
-        return np.where(known, found, UNKNOWN)
-
-
-def read_devices(database: Database, report: Report, process: int, used: Iterable[Ints]) -> Devices:
-    """The GPUs that the report has for a process, and those that its activities name besides."""
-    facts = {
-        row[0]: row
-        for row in database.rows(
-            "TARGET_INFO_GPU", "id cuDevice name busLocation totalMemory uuid computeMajor computeMinor"
-        )
-        if isinstance(row[0], int)
-    }
-    gpu_of: dict[int, int] = {}
-    uuids: dict[int, object] = {}
-    for pid, device, gpu, uuid in database.rows("TARGET_INFO_CUDA_DEVICE", "pid cudaId gpuId uuid"):
-        if pid in (process & ID_MASK, None) and isinstance(device, int):
-            uuids[device] = uuid
-            if isinstance(gpu, int):
-                gpu_of[device] = gpu
-    if not uuids:
-        # Versions without that table number the GPUs as CUDA does.
-        gpu_of = {row[1] if isinstance(row[1], int) else number: number for number, row in facts.items()}
-    seen = {int(device) for devices in used for device in np.unique(devices)}
-    ids = sorted(device for device in seen | set(gpu_of) | set(uuids) if 0 <= device < 1 << 31)[:MOST_GPUS]
-    gpus, invented = [], False
-    for device in ids:
-        gpu = gpu_of.get(device, MISSING)
-        _, _, name, bus, memory, own, major, minor = facts.get(gpu, (None,) * 8)
-        identity = _uuid(uuids.get(device)) or _uuid(own)
-        invented |= not identity
-        capable = isinstance(major, int) and isinstance(minor, int) and 0 <= major < 100 and 0 <= minor < 10
-        gpus.append(
-            {
-                "uuid": identity or f"nsys-{report.host}-{device if gpu == MISSING else gpu}",
-                "name": name if isinstance(name, str) else "",
-                "pci": bus if isinstance(bus, str) else "",
-                "memory": memory if isinstance(memory, int) and 0 <= memory < LIMIT else 0,
-                "sm": 10 * int(str(major)) + int(str(minor)) if capable else 0,
-                "nvlinks": -1,
-                "visible": True,
-            }
-        )
-    return Devices(gpus, invented, np.array(ids, np.int64))
-
-
-def _uuid(text: object) -> str:
-    """As the driver spells it, "" for what is none."""
-    match = _UUID.fullmatch(text.strip()) if isinstance(text, str) else None
-    return f"GPU-{match[1].lower()}" if match else ""
