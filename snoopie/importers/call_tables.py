@@ -14,9 +14,12 @@ Ints = NDArray[np.int64]
 
 
 def write_call_tables(
-    writer: TraceWriter, columns: Mapping[str, ArrayLike], meaning: Callable[[int], str], *, totals: bool = True
-) -> None:
+    writer: TraceWriter, columns: Mapping[str, ArrayLike], meaning: Callable[[int], str], *, totals: bool = True,
+    first: int = 1,
+) -> None:  # fmt: skip
     """Writes calls, call_totals (unless ``totals`` is False), call_times and call_errors.
+
+    Many calls can be written part by part: ``first`` is the id of the first of these.
 
     ``columns`` are call, kernel (strings of the trace), thread, gpu (a code), direction, start, end (host ns), code
     and bytes; ``meaning`` names a code that is not 0.
@@ -25,7 +28,7 @@ def write_call_tables(
     if table.empty:
         return
     given = {str(name): table[name].to_numpy() for name in table.columns}
-    writer.write("calls", id=np.arange(1, len(table) + 1), **given)
+    writer.write("calls", id=np.arange(first, first + len(table)), **given)
     spent = table["end"] - table["start"]
     failed = table["code"] != 0
     table = table.assign(
