@@ -10,11 +10,12 @@ import numpy as np
 import snoopie
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
+from snoopie.importers.activity.tables import EPOCH, Work, write_work
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.kineto.about import EPOCH, about, devices
+from snoopie.importers.kineto.about import about, devices
+from snoopie.importers.kineto.collectives import collectives
 from snoopie.importers.kineto.events import EventFile
 from snoopie.importers.kineto.recording import CATEGORIES, Recording
-from snoopie.importers.kineto.tables import Work, write_work
 from snoopie.importers.output import run_of, source_name, trace_paths, write_all
 from snoopie.importers.text import TextFile
 from snoopie.trace.writer import TraceWriter, header
@@ -93,13 +94,15 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
         progress(source.name, file.events)
     if not file.events and "traceEvents" not in file.metadata:
         raise NotATraceError(f"{source} has no events of {_TOOL}", "give what it exported: a JSON with traceEvents")
-    work = Work(recording, about(file.metadata))
+    of = about(file.metadata)
+    carried_out, bare = collectives(recording, of.rank, of.world)
+    work = Work(recording, of.base, carried_out)
     nothing = not any(len(rows["device"]) for rows in (work.kernels, work.copies)) and not len(work.calls["start"])
     if nothing and alone:
         raise SnoopieError(f"{source} has no GPU activity", _RECORD_IT)
     sizes = [np.maximum(rows["bytes"], 0) for rows in (work.copies, work.sets, work.calls)]
     check_sums(source, [*sizes, *(rows["spent"] for rows in (work.kernels, work.copies, work.calls))])
-    gpus = devices(work.about, source_name(source), work.used())
+    gpus = devices(of, source_name(source), work.used())
     start, end = work.range()
     pid = recording.processes.most_common(1)[0][0] if recording.processes else 0
     pid = pid if 0 <= pid < 1 << 31 else 0
@@ -107,12 +110,12 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
     head = header(
         tool={"version": snoopie.__version__, "imported_from": _TOOL},
         process={
-            "host": work.about.host,
+            "host": of.host,
             "pid": pid,
             "program": program,
             "command": [program] if program else [],
             "start_ns": start if start >= EPOCH else 0,
-            "ranks": work.about.ranks,
+            "ranks": of.ranks,
             "run": run,
         },
         gpus=gpus.gpus,
@@ -120,13 +123,13 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
     )  # fmt: skip
     with TraceWriter(path, head) as writer:
         totals = write_work(writer, work, gpus)
-        notices = _notices(source, work, file.cut, nothing, dated=start >= EPOCH)
+        notices = _notices(source, work, file.cut, bare, nothing, dated=start >= EPOCH)
         writer.write("notices", time=start, text=np.array(notices, object))
         writer.finish(end, totals)
     return notices
 
 
-def _notices(source: Path, work: Work, cut: str, nothing: bool, *, dated: bool) -> list[str]:
+def _notices(source: Path, work: Work, cut: str, bare: int, nothing: bool, *, dated: bool) -> list[str]:
     """What the profiler does not record, and what this file does not say."""
     sentences = [cut] if cut else []
     if nothing:
@@ -146,7 +149,7 @@ def _notices(source: Path, work: Work, cut: str, nothing: bool, *, dated: bool) 
         ("Copies within the memory of one GPU", work.within),
         ("Copies without a size, left out", work.unsized),
         ("Copies and memsets whose call is not in the file", work.homeless),
-        ("Kernels of NCCL whose collective the file does not say in full, listed as launches only", work.bare),
+        ("Kernels of NCCL whose collective the file does not say in full, listed as launches only", bare),
         ("Events that make no sense, skipped", work.wrong),
     ):
         if number:

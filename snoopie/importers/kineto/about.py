@@ -6,15 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from snoopie.errors import SnoopieError
+from snoopie.importers.activity.devices import Devices, numbers
+from snoopie.importers.activity.values import Ints, whole
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.kineto.values import Ints, whole
-from snoopie.trace.writer import MOST_GPUS, UNKNOWN
-
-# Times before the year 2000 are not since 1970, but since something that nobody knows.
-EPOCH = 946_684_800 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +50,9 @@ def about(metadata: Mapping[str, Any]) -> About:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Devices:
-    """The GPUs of a process, as a header has them."""
-
-    gpus: list[dict[str, Any]]
-    _ids: Ints
-
-    def places(self, devices: Ints) -> Ints:
-        """Numbers of the file as codes of owners."""
-        found = np.searchsorted(self._ids, devices).clip(max=max(len(self._ids) - 1, 0))
-        known = self._ids[found] == devices if len(self._ids) else np.zeros(len(devices), np.bool_)
-        return np.where(known, found, UNKNOWN)
-
-
 def devices(of: About, name: str, used: Iterable[Ints]) -> Devices:
     """The GPUs that were used. The profiler has no UUIDs: ``name`` stands for a process without a rank."""
-    ids = np.unique(np.concatenate([np.zeros(0, np.int64), *used]))
-    ids = ids[ids >= 0]
-    if len(ids) > MOST_GPUS:
-        raise SnoopieError(f"{name} names {len(ids)} GPUs, more than a trace can hold", "export the trace again")
+    ids = numbers(name, used)
     whose = "-".join(filter(None, [of.host, name if of.rank is None else f"rank{of.rank}"]))
     gpus = []
     for device in ids.tolist():
@@ -89,7 +66,7 @@ def devices(of: About, name: str, used: Iterable[Ints]) -> Devices:
                 "nvlinks": -1,
             }
         )
-    return Devices(gpus, ids.astype(np.int64))
+    return Devices(gpus, ids)
 
 
 def _natural(value: Any, below: int) -> int | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from snoopie.importers.activity.collective import Collective, identity
+from snoopie.importers.activity.values import whole
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.kineto.values import whole
+from snoopie.importers.kineto.recording import Recording
 
 # Names of PyTorch → those of NCCL; a name that is not here is spelled as PyTorch does.
 _OPERATIONS = {
@@ -38,19 +38,15 @@ _REDUCTION = re.compile(r"_(Sum|Prod|Max|Min|Avg)(?=_|\()")
 _RANKS = re.compile(r"-?\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class Collective:
-    """One call of NCCL, as a rank made it."""
-
-    operation: str
-    reduction: str
-    type: str
-    count: int
-    bytes: int
-    peer: int
-    communicator: int
-    rank: int
-    ranks: int
+def collectives(recording: Recording, rank: int | None, world: int | None) -> tuple[dict[int, Collective], int]:
+    """The calls of NCCL by the row of the kernel that carried them out, and the number of those that are not known."""
+    names = list(recording.names)
+    kernels = recording.kernels.column("name")
+    found: dict[int, Collective] = {}
+    for row, arguments in recording.collectives:
+        if (what := collective(arguments, names[int(kernels[row])], rank, world)) is not None:
+            found[row] = what
+    return found, len(recording.collectives) - len(found)
 
 
 def collective(arguments: Sequence[Any], kernel: str, rank: int | None, world: int | None) -> Collective | None:
@@ -78,7 +74,7 @@ def collective(arguments: Sequence[Any], kernel: str, rank: int | None, world: i
         count=elements[operation in _BY_OUTPUT],
         bytes=max(elements) * width,
         peer=other if other is not None and 0 <= other < 1 << 31 else -1,
-        communicator=_identity(f"{group} {members} {ranks}"),
+        communicator=identity(f"{group} {members} {ranks}"),
         rank=place,
         ranks=ranks,
     )
@@ -93,8 +89,3 @@ def _place(members: object, rank: int | None, ranks: int, world: int | None) -> 
     if rank in listed:
         return listed.index(rank)
     return rank if ranks == world and rank < ranks else None
-
-
-def _identity(text: str) -> int:
-    """Equal in all processes of a group, which write the same of it."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1

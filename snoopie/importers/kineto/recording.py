@@ -1,7 +1,4 @@
-"""Events → columns of numbers: what the profiler recorded of one process.
-
-A row takes a few dozen bytes here, of the hundreds that its event has in the file.
-"""
+"""Events → columns of numbers, which take a few dozen bytes of the hundreds that an event has in the file."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snoopie.importers.activity.columns import Activity
+from snoopie.importers.activity.values import MISSING, handles, nanoseconds, shapes, whole, wholes
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.kineto.values import MISSING, handles, nanoseconds, shapes, whole, wholes
-
-_Array = NDArray[Any]
 
 KERNELS, COPIES, SETS, CALLS, MEMORY, MTIA = range(6)
 # The categories of events, as versions of the profiler and its back ends call them.
@@ -43,75 +39,15 @@ _DEVICES = 1 << 31
 _PLAIN = 3
 
 
-class Names(dict[str, int]):
-    """Texts, numbered as they come; "" is 0, and so is what is no text."""
+class Recording(Activity):
+    """What a file of PyTorch's profiler holds."""
 
     def __init__(self) -> None:
-        super().__init__({"": 0})
-
-    def __missing__(self, text: object) -> int:
-        if not isinstance(text, str):
-            return 0
-        number = self[text] = len(self)
-        return number
-
-    def numbers(self, texts: Sequence[Any]) -> NDArray[np.uint32]:
-        try:
-            return np.array(list(map(self.__getitem__, texts)), np.uint32)
-        except TypeError:
-            # Of lists and objects there is no hash.
-            return np.array([self[text] if isinstance(text, str) else 0 for text in texts], np.uint32)
-
-
-class Columns:
-    """Columns of equal lengths that grow a chunk at a time."""
-
-    def __init__(self, **types: Any) -> None:
-        self._types = types
-        self._parts: dict[str, list[_Array]] = {name: [] for name in types}
-        self.rows = 0
-
-    def append(self, keep: NDArray[np.bool_], **columns: _Array) -> None:
-        """The rows to be kept of a chunk."""
-        for name, kind in self._types.items():
-            self._parts[name].append(columns[name][keep].astype(kind))
-        self.rows += int(keep.sum())
-
-    def join(self) -> dict[str, _Array]:
-        """The columns, each in one piece; those of a Columns can be taken once."""
-        joined = {}
-        for name, kind in self._types.items():
-            joined[name] = np.concatenate([np.zeros(0, kind), *self._parts.pop(name)])
-        return joined
-
-
-class Recording:
-    """What a file holds. Times are ns after the file's base; a device is MISSING or a number that the file gives it.
-
-    ``wrong`` is the number of events that made no sense, ``unsized`` that of copies without a size.
-    """
-
-    def __init__(self) -> None:
-        self.names = Names()
-        self.kernels = Columns(
-            start=np.int64, spent=np.int64, name=np.uint32, device=np.int32, stream=np.uint64, correlation=np.int64,
-            grid_x=np.uint32, grid_y=np.uint32, grid_z=np.uint32, block_x=np.uint32, block_y=np.uint32,
-            block_z=np.uint32, shared_memory=np.uint32,
-        )  # fmt: skip
-        self.copies = Columns(
-            start=np.int64, spent=np.int64, name=np.uint32, device=np.int32, stream=np.uint64, correlation=np.int64,
-            bytes=np.int64, source=np.int32, destination=np.int32,
-        )  # fmt: skip
-        self.sets = Columns(device=np.int32, correlation=np.int64, bytes=np.int64)
-        self.calls = Columns(
-            start=np.int64, spent=np.int64, name=np.uint32, thread=np.uint32, correlation=np.int64, bytes=np.int64
-        )
-        self.memory = Columns(time=np.int64, device=np.int32, reserved=np.int64, allocated=np.int64)
+        super().__init__()
         # The arguments of _COLLECTIVE, by the row of the kernel that carried it out.
         self.collectives: list[tuple[int, tuple[Any, ...]]] = []
         self.processes: Counter[int] = Counter()
         self.programs: dict[int, str] = {}
-        self.wrong = 0
         self._readers: dict[int, Callable[[list[Mapping[str, Any]]], None]] = {
             KERNELS: self._read_kernels,
             COPIES: self._read_copies,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from snoopie.importers.activity.collective import Collective
+from snoopie.importers.activity.columns import NOT_KNOWN, ON_HOST, Activity
+from snoopie.importers.activity.devices import Devices
+from snoopie.importers.activity.values import MISSING, Ints
 from snoopie.importers.call_tables import write_call_tables
-from snoopie.importers.kineto.about import About, Devices
-from snoopie.importers.kineto.collectives import collective
-from snoopie.importers.kineto.recording import Recording
-from snoopie.importers.kineto.values import MISSING, Ints
 from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 _Columns = dict[str, NDArray[Any]]
 
+# Times before the year 2000 are not since 1970, but since something that nobody knows.
+EPOCH = 946_684_800 * 10**9
 # Rows that are written at once.
 _SLICE = 1 << 17
 _NO_NAME = "(a kernel without a name)"
@@ -25,7 +27,7 @@ _NO_NAME = "(a kernel without a name)"
 _ENDS = re.compile(
     r"(?<![A-Za-z])([HDAP])to([HDAP])(?![a-z])|(Host|Device|Peer)To(Host|Device|Peer)|\(([MDS])2([MDS])\)"
 )
-_HOST, _DEVICE, _PEER = "HM", "DA", "P"
+_HOST, _PEER = "HM", "P"
 _DIRECTIONS = {
     (True, False): DIRECTIONS.index("host to device"),
     (False, True): DIRECTIONS.index("device to host"),
@@ -35,23 +37,25 @@ _DIRECTIONS = {
 
 
 class Work:
-    """The columns of a recording, joined: what the GPU did finds the call that asked for it.
+    """The columns of an activity, joined: what the GPU did finds the call that asked for it.
 
-    ``unsized``, ``within``, ``bare`` and ``homeless`` count copies without a size, those within the memory of one GPU,
-    kernels of NCCL without a collective, and copies and memsets without a call.
+    ``base`` is added to all times; ``collectives`` are by the row of the kernel that carried them out.
+
+    ``unsized``, ``within`` and ``homeless`` count copies without a size, those within the memory of one GPU, and
+    copies and memsets without a call.
     """
 
-    def __init__(self, recording: Recording, of: About) -> None:
+    def __init__(self, recording: Activity, base: int = 0, collectives: Mapping[int, Collective] | None = None) -> None:
         self.names = list(recording.names)
-        self.about = of
+        self._base = base
         self.kernels = recording.kernels.join()
         self.copies = recording.copies.join()
         self.sets = recording.sets.join()
         self.calls = recording.calls.join()
         self.memory = recording.memory.join()
-        self.arguments = dict(recording.collectives)
+        self.collectives = dict(collectives or {})
         self.wrong = recording.wrong
-        self.unsized = self.within = self.bare = 0
+        self.unsized = self.within = 0
         for columns in (self.kernels, self.copies, self.calls, self.memory):
             self._place_in_time(columns)
         _reorder(self.calls, np.argsort(self.calls["start"], kind="stable"))
@@ -80,14 +84,14 @@ class Work:
     def _place_in_time(self, columns: _Columns) -> None:
         """Host times; what would be before 1970 is left out."""
         name = "start" if "start" in columns else "time"
-        columns[name] += self.about.base
+        columns[name] += self._base
         sane = columns[name] >= 0
         if sane.all():
             return
         self.wrong += int((~sane).sum())
         if columns is self.kernels:
             places = np.cumsum(sane) - 1
-            self.arguments = {int(places[row]): facts for row, facts in self.arguments.items() if sane[row]}
+            self.collectives = {int(places[row]): what for row, what in self.collectives.items() if sane[row]}
         _reorder(columns, np.flatnonzero(sane))
 
     def _join(self) -> None:
@@ -186,15 +190,9 @@ def _write_kernels(writer: TraceWriter, work: Work, gpus: Devices, names: _Strin
 def _write_collectives(writer: TraceWriter, work: Work, gpus: Devices, group: Ints) -> None:
     """Writes the calls of NCCL; ``group`` gets the number that a kernel shares with its call."""
     kernels, calls = work.kernels, work.calls
-    found = []
-    for row, arguments in work.arguments.items():
-        kernel = work.names[int(kernels["name"][row])]
-        what = collective(arguments, kernel, work.about.rank, work.about.world)
-        if what is None:
-            work.bare += 1
-            continue
-        found.append((row, what))
-        group[row] = len(found)
+    found = list(work.collectives.items())
+    for number, (row, _) in enumerate(found, start=1):
+        group[row] = number
     if not found:
         return
     rows = np.array([row for row, _ in found], np.int64)
@@ -212,29 +210,34 @@ def _write_collectives(writer: TraceWriter, work: Work, gpus: Devices, group: In
 
 
 def _ends(work: Work, gpus: Devices) -> tuple[Ints, Ints, Ints]:
-    """source and destination (codes of owners) and direction of each copy, by its name."""
+    """source and destination (codes of owners) and direction of each copy: as its row or else its name says."""
     copies = work.copies
     own = gpus.places(copies["device"].astype(np.int64))
-    source, destination = np.full(len(own), UNKNOWN, np.int64), np.full(len(own), UNKNOWN, np.int64)
-    direction = np.zeros(len(own), np.int64)
-    named = [gpus.places(copies[end].astype(np.int64)) for end in ("source", "destination")]
+    ends = [np.full(len(own), UNKNOWN, np.int64) for _ in range(2)]
+    peers = np.zeros(len(own), np.bool_)
     for number in np.unique(copies["name"]).tolist():
         match = _ENDS.search(work.names[number])
         letters = [text[0] for text in match.groups() if text] if match else []
         if len(letters) != 2:
             continue
         rows = copies["name"] == number
-        for letter, end, peers in zip(letters, (source, destination), named, strict=True):
-            if letter in _HOST:
-                end[rows] = HOST
-            else:
-                # Peers are named; a copy within a GPU is where it ran.
-                end[rows] = np.where(peers[rows] != UNKNOWN, peers[rows], UNKNOWN if letter == _PEER else own[rows])
-        from_host, to_host = (letter in _HOST for letter in letters)
-        direction[rows] = _DIRECTIONS[from_host, to_host]
-        if not from_host and not to_host:
-            across = (source != destination) | (_PEER in letters)
-            direction[rows & across] = DIRECTIONS.index("peer")
+        for letter, end in zip(letters, ends, strict=True):
+            # A copy within a GPU is where it ran; of peers, one is elsewhere.
+            end[rows] = HOST if letter in _HOST else UNKNOWN if letter == _PEER else own[rows]
+        peers |= rows & (_PEER in letters)
+    for name, end in zip(("source", "destination"), ends, strict=True):
+        said = copies[name].astype(np.int64)
+        end[said >= 0] = gpus.places(said[said >= 0])
+        end[said == ON_HOST] = HOST
+        end[said == NOT_KNOWN] = UNKNOWN
+    source, destination = ends
+    direction = np.zeros(len(own), np.int64)
+    known = (source != UNKNOWN) & (destination != UNKNOWN)
+    for (from_host, to_host), meant in _DIRECTIONS.items():
+        direction[known & ((source == HOST) == from_host) & ((destination == HOST) == to_host)] = meant
+    across = known & (source != destination) & (source != HOST) & (destination != HOST)
+    direction[across | (peers & (direction != 0)) | (peers & ~known)] = DIRECTIONS.index("peer")
+    direction[~known & ~peers] = DIRECTIONS.index("other")
     return source, destination, direction
 
 
