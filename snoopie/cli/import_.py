@@ -49,6 +49,7 @@ KINDS = {
         "traces of PyTorch's profiler (.json, .json.gz), of one or several ranks, or a folder of them", "kineto",
         "import_kineto", several=True,
     ),
+    "rocpd": _Kind("a database of rocmProfileData (.rpd) or rocprofv3 (.db)", "rocpd", "import_rocpd", cut=False),
     "snoopie-log": _Kind(
         "snoopie_log_<pid>.zst of the first Snoopie, or a folder of them", "snoopie_log", "import_snoopie_log"
     ),

@@ -17,6 +17,7 @@ _HEAD = 1 << 20
 _MOST_FILES = 4096
 _ENOUGH = 16
 _SQLITE = b"SQLite format 3\0"
+_CREATED = re.compile(rb"CREATE TABLE [\"`]?(\w+)")
 _REPORTS = (".nsys-rep", ".qdrep")
 
 
@@ -55,6 +56,7 @@ def _is_kineto(sample: _Sample) -> bool:
 # kind → what shows a file of it; the first that fits wins.
 _SIGNS: Mapping[str, tuple[Callable[[_Sample], bool], str]] = {
     "nsys": (_is_nsys, "tables of Nsight Systems"),
+    "rocpd": (_has_tables("rocpd_"), "tables of rocpd"),
     "kineto": (_is_kineto, "a JSON with traceEvents of PyTorch's profiler"),
     "rtg": (_lines(r"^(?:HIP|HSA|RTX): +pid:\d+ tid:\d+ "), "lines of rtg_tracer"),
     "hcc": (_lines(r"^profile: +\w+;"), "lines of HCC_PROFILE=2"),
@@ -114,10 +116,14 @@ def _sample(path: Path) -> _Sample:
             break
     if not data:
         raise EmptyError(f"{path} is empty", "give what the tool wrote")
-    return _Sample(path.name, data, _tables(path) if data.startswith(_SQLITE) else frozenset())
+    return _Sample(path.name, data, _tables(path, data) if data.startswith(_SQLITE) else frozenset())
 
 
-def _tables(path: Path) -> frozenset[str]:
+def _tables(path: Path, data: bytes) -> frozenset[str]:
+    """The tables of a database; of a compressed one, those of which its beginning tells."""
+    with path.open("rb") as file:
+        if file.read(len(_SQLITE)) != _SQLITE:
+            return frozenset(match[1].decode() for match in _CREATED.finditer(data))
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 10000").fetchall()
