@@ -50,6 +50,14 @@ KINDS = {
         "import_kineto", several=True,
     ),
     "rocpd": _Kind("a database of rocmProfileData (.rpd) or rocprofv3 (.db)", "rocpd", "import_rocpd", cut=False),
+    "inspector": _Kind(
+        "what NCCL Inspector wrote, of one or several processes, or a folder of it", "nccl", "import_inspector",
+        several=True,
+    ),
+    "flight-recorder": _Kind(
+        "dumps of PyTorch's flight recorder (nccl_trace_rank_<rank>), or a folder of them", "nccl",
+        "import_flight_recorder", cut=False, several=True,
+    ),
     "snoopie-log": _Kind(
         "snoopie_log_<pid>.zst of the first Snoopie, or a folder of them", "snoopie_log", "import_snoopie_log"
     ),

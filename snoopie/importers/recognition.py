@@ -53,11 +53,18 @@ def _is_kineto(sample: _Sample) -> bool:
     return is_kineto(sample.text)
 
 
+def _is_flight_recorder(sample: _Sample) -> bool:
+    """Pickled or as JSON; a snapshot of PyTorch's memory, which is a pickle as well, has other words."""
+    return sample.data[:1] in (b"\x80", b"{") and b"entries" in sample.data and b"pg_config" in sample.data
+
+
 # kind → what shows a file of it; the first that fits wins.
 _SIGNS: Mapping[str, tuple[Callable[[_Sample], bool], str]] = {
     "nsys": (_is_nsys, "tables of Nsight Systems"),
     "rocpd": (_has_tables("rocpd_"), "tables of rocpd"),
     "kineto": (_is_kineto, "a JSON with traceEvents of PyTorch's profiler"),
+    "inspector": (_lines(r'"(?:coll|p2p)_perf"\s*:'), "records of NCCL Inspector"),
+    "flight-recorder": (_is_flight_recorder, "a dump of PyTorch's flight recorder"),
     "rtg": (_lines(r"^(?:HIP|HSA|RTX): +pid:\d+ tid:\d+ "), "lines of rtg_tracer"),
     "hcc": (_lines(r"^profile: +\w+;"), "lines of HCC_PROFILE=2"),
     "alnair": (_lines(r"^name:[^,\n]*, ?(?:count|start):\d"), "lines of Alnair's logs"),

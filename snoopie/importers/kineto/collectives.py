@@ -7,32 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from snoopie.importers.activity.collective import Collective, identity
+from snoopie.importers.activity.torch_names import BY_OUTPUT, OPERATIONS, TYPES
 from snoopie.importers.activity.values import whole
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.kineto.recording import Recording
 
-# Names of PyTorch → those of NCCL; a name that is not here is spelled as PyTorch does.
-_OPERATIONS = {
-    "allreduce": "AllReduce", "allreduce_coalesced": "AllReduce", "allreduce_sparse": "AllReduce",
-    "barrier": "AllReduce", "broadcast": "Broadcast", "_broadcast_oop": "Broadcast", "reduce": "Reduce",
-    "_reduce_oop": "Reduce", "allgather": "AllGather", "all_gather": "AllGather", "_allgather_base": "AllGather",
-    "allgather_coalesced": "AllGather", "allgather_into_tensor_coalesced": "AllGather",
-    "reduce_scatter": "ReduceScatter", "_reduce_scatter_base": "ReduceScatter",
-    "reduce_scatter_tensor_coalesced": "ReduceScatter", "all_to_all": "AlltoAll", "all_to_allv": "AlltoAll",
-    "alltoall": "AlltoAll", "alltoall_base": "AlltoAll", "gather": "Gather", "scatter": "Scatter", "send": "Send",
-    "recv": "Recv",
-}  # fmt: skip
-# What a rank passes to NCCL as the count: of these the elements that it gets, else those that it gives.
-_BY_OUTPUT = ("ReduceScatter", "Recv", "Scatter")
-# Types of PyTorch → names as NCCL's header has them where it has the type, and bytes.
-_TYPES = {
-    "Float": ("float32", 4), "Double": ("float64", 8), "Half": ("float16", 2), "BFloat16": ("bfloat16", 2),
-    "Char": ("int8", 1), "Byte": ("uint8", 1), "Int": ("int32", 4), "UInt32": ("uint32", 4), "Long": ("int64", 8),
-    "UInt64": ("uint64", 8), "Short": ("int16", 2), "UInt16": ("uint16", 2), "Bool": ("bool", 1),
-    "Float8_e4m3fn": ("float8e4m3", 1), "Float8_e4m3fnuz": ("float8e4m3", 1), "Float8_e5m2": ("float8e5m2", 1),
-    "Float8_e5m2fnuz": ("float8e5m2", 1), "ComplexFloat": ("complex64", 8), "ComplexDouble": ("complex128", 16),
-    "ComplexHalf": ("complex32", 4),
-}  # fmt: skip
 _REDUCING = ("AllReduce", "Reduce", "ReduceScatter")
 _REDUCTION = re.compile(r"_(Sum|Prod|Max|Min|Avg)(?=_|\()")
 _RANKS = re.compile(r"-?\d+")
@@ -58,20 +37,20 @@ def collective(arguments: Sequence[Any], kernel: str, rank: int | None, world: i
     name, given, got, kind, size, group, members, source, destination = arguments
     elements = [number for number in (whole(given), whole(got)) if number is not None and 0 <= number < LIMIT >> 4]
     ranks = whole(size)
-    if not isinstance(name, str) or len(elements) < 2 or kind not in _TYPES or ranks is None or not 0 < ranks < 1 << 32:
+    if not isinstance(name, str) or len(elements) < 2 or kind not in TYPES or ranks is None or not 0 < ranks < 1 << 32:
         return None
     place = _place(members, rank, ranks, world)
     if place is None:
         return None
-    operation = _OPERATIONS.get(name, name)
-    spelled, width = _TYPES[kind]
+    operation = OPERATIONS.get(name, name)
+    spelled, width = TYPES[kind]
     reduction = _REDUCTION.search(kernel) if operation in _REDUCING else None
     other = whole({"Send": destination, "Recv": source}.get(operation))
     return Collective(
         operation=operation,
         reduction=reduction[1].lower() if reduction else "",
         type=spelled,
-        count=elements[operation in _BY_OUTPUT],
+        count=elements[operation in BY_OUTPUT],
         bytes=max(elements) * width,
         peer=other if other is not None and 0 <= other < 1 << 31 else -1,
         communicator=identity(f"{group} {members} {ranks}"),
