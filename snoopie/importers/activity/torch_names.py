@@ -6,7 +6,8 @@ from __future__ import annotations
 OPERATIONS = {
     "allreduce": "AllReduce", "allreduce_coalesced": "AllReduce", "allreduce_sparse": "AllReduce",
     "all_reduce": "AllReduce", "all_reduce_coalesced": "AllReduce", "all_reduce_barrier": "AllReduce",
-    "_all_gather_base": "AllGather", "all_gather_into_tensor_coalesced": "AllGather", "barrier": "AllReduce", "broadcast": "Broadcast", "_broadcast_oop": "Broadcast", "reduce": "Reduce",
+    "_all_gather_base": "AllGather", "all_gather_into_tensor_coalesced": "AllGather", "barrier": "AllReduce",
+    "broadcast": "Broadcast", "_broadcast_oop": "Broadcast", "reduce": "Reduce",
     "_reduce_oop": "Reduce", "allgather": "AllGather", "all_gather": "AllGather", "_allgather_base": "AllGather",
     "allgather_coalesced": "AllGather", "allgather_into_tensor_coalesced": "AllGather",
     "reduce_scatter": "ReduceScatter", "_reduce_scatter_base": "ReduceScatter",
