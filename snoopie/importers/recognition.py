@@ -77,6 +77,21 @@ _SIGNS: Mapping[str, tuple[Callable[[_Sample], bool], str]] = {
 }  # fmt: skip
 
 
+# What other commands read: what shows it, what it is, and how it is read.
+_ELSEWHERE: tuple[tuple[Callable[[_Sample], bool], str, str], ...] = (
+    (
+        lambda sample: sample.data.startswith(b"\x80") and b"device_traces" in sample.data,
+        "a snapshot of PyTorch's memory",
+        "read it beside the trace of its process: snoopie.load(TRACE).tensors(SNAPSHOT)",
+    ),
+    (
+        _lines(r"^[^\n]*(?:timestamp|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?),[^\n]*(?:memory\.used|MiB|\d)"),
+        "a log of nvidia-smi",
+        "see it beside a trace: snoopie memory TRACE --plot memory.png --nvidia-smi LOG",
+    ),
+)
+
+
 def recognised(path: Path, kinds: Collection[str]) -> str:
     """The kind of a file, or of the files in a folder. NotATraceError where it is of none of these ``kinds``."""
     found = _of_folder(path, kinds) if path.is_dir() else _of_file(path, kinds)
@@ -84,6 +99,11 @@ def recognised(path: Path, kinds: Collection[str]) -> str:
         return found[0]
     if found:
         raise NotATraceError(f"{path} has files of several kinds: {', '.join(found)}", "name the kind before it")
+    if path.is_file():
+        sample = _sample(path)
+        for fits, what, remedy in _ELSEWHERE:
+            if fits(sample):
+                raise NotATraceError(f"{path} is {what}, which is no recording of its own", remedy)
     looked_for = [what for kind, (_, what) in _SIGNS.items() if kind in kinds]
     raise NotATraceError(
         f"{path} is nothing that can be imported; looked for were {', '.join(looked_for)}",
