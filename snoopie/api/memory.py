@@ -91,13 +91,14 @@ class MemoryMethods(StackMethods):
     def nvidia_smi(self, path: str | os.PathLike[str], device: int | str | None = None) -> pd.DataFrame:
         """time (host ns) device (label) used (bytes): what a log of nvidia-smi says of the trace's GPUs.
 
-        The log is one of --query-gpu=timestamp,memory.used --format=csv, with index or uuid where there are several
-        GPUs, recorded on the same machine and in the same time zone. UsageError or `SnoopieError` otherwise.
+        The log is one of --query-gpu=timestamp,memory.used --format=csv, with index, uuid or pci.bus_id where there are
+        several GPUs, recorded on the same machine and in the same time zone. UsageError or `SnoopieError` otherwise.
         """
         place = None if device is None else _usage.place_of(self.gpus, device)
         header = self._tables.sources[0].header
         machine = [gpu.uuid.casefold() for gpu in sorted(header.gpus, key=lambda gpu: gpu.pci.casefold())]
-        table = _usage.logged(nvidia_smi.read(Path(path)), self.gpus, machine, place)
+        buses = {nvidia_smi.bus(gpu.pci): gpu.uuid.casefold() for gpu in header.gpus if gpu.pci}
+        table = _usage.logged(nvidia_smi.read(Path(path)), self.gpus, machine, place, buses)
         labels = pd.Series([self.label(owner) for owner in table["owner"]], dtype="str")
         return table.assign(device=labels)[["time", "device", "used"]]
 

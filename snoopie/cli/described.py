@@ -18,6 +18,7 @@ class Takes(Enum):
     NOTHING = "none: a flag"
     TEXT = "anything"
     CHOICE = "one of some words"
+    CHOICE_OR_FILE = "one of some words, or a file"
     TRACE = "a trace, or a folder of them"
     FILE = "a file"
     FOLDER = "a folder"
@@ -32,6 +33,7 @@ _CALLED = {
     "B": Takes.TRACE,
     "FILE": Takes.FILE,
     "FILE|FOLDER": Takes.FILE,
+    "KIND|FILE|FOLDER": Takes.CHOICE_OR_FILE,
     "LOG": Takes.FILE,
     "OUT": Takes.FILE,
     "OUT.zst": Takes.FILE,
@@ -151,4 +153,5 @@ def _takes(action: argparse.Action, value: str, choices: tuple[str, ...]) -> Tak
         return Takes.NOTHING
     if action.nargs == argparse.REMAINDER:
         return Takes.PROGRAM
-    return Takes.CHOICE if choices else _CALLED.get(value, Takes.TEXT)
+    called = _CALLED.get(value, Takes.TEXT)
+    return Takes.CHOICE if choices and called is not Takes.CHOICE_OR_FILE else called

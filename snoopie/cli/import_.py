@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -24,15 +25,16 @@ DESCRIPTION = "Convert another tool's recording into traces, one per process."
 class _Kind:
     """Files that ``importer`` of a module of `snoopie.importers` converts.
 
-    ``cut``: they are text, and can be read up to where they were cut.
+    ``cut``: they are text, and can be read up to where they were cut. ``several``: it takes several at once.
     """
 
     what: str
     module: str
     importer: str
     cut: bool = True
+    several: bool = False
 
-    def convert(self, source: Path, output: Path, **options: Any) -> Imported:
+    def convert(self, source: Path | Sequence[Path], output: Path, **options: Any) -> Imported:
         """Has the importer, which imports numpy, write the traces."""
         done: Imported = getattr(import_module(f"snoopie.importers.{self.module}"), self.importer)(
             source, output, **options
@@ -40,8 +42,22 @@ class _Kind:
         return done
 
 
+# In the order in which help lists them; `snoopie.importers.recognition` knows a file of each.
 KINDS = {
     "nsys": _Kind("an SQLite export of Nsight Systems (nsys export --type sqlite)", "nsys", "import_nsys", cut=False),
+    "kineto": _Kind(
+        "traces of PyTorch's profiler (.json, .json.gz), of one or several ranks, or a folder of them", "kineto",
+        "import_kineto", several=True,
+    ),
+    "rocpd": _Kind("a database of rocmProfileData (.rpd) or rocprofv3 (.db)", "rocpd", "import_rocpd", cut=False),
+    "inspector": _Kind(
+        "what NCCL Inspector wrote, of one or several processes, or a folder of it", "nccl", "import_inspector",
+        several=True,
+    ),
+    "flight-recorder": _Kind(
+        "dumps of PyTorch's flight recorder (nccl_trace_rank_<rank>), or a folder of them", "nccl",
+        "import_flight_recorder", cut=False, several=True,
+    ),
     "snoopie-log": _Kind(
         "snoopie_log_<pid>.zst of the first Snoopie, or a folder of them", "snoopie_log", "import_snoopie_log"
     ),
@@ -50,17 +66,25 @@ KINDS = {
     "alnair": _Kind(
         "metrics.log or timeline.log of Alnair's interposer, or a folder with both", "alnair", "import_alnair"
     ),
-}
+}  # fmt: skip
+
+
+class _Kinds(tuple[str, ...]):
+    """The kinds to choose from, in a place where a file may stand as well."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
-        metavar="KIND",
-        choices=KINDS,
-        help="; ".join(f"{name}: {kind.what}" for name, kind in KINDS.items()),
+        metavar="KIND|FILE|FOLDER",
+        choices=_Kinds(KINDS),
+        help="the kind of what follows; found out where it is left out: "
+        + "; ".join(f"{name}: {kind.what}" for name, kind in KINDS.items()),
     )
-    parser.add_argument("file", metavar="FILE|FOLDER", type=Path, help="what the tool wrote")
+    parser.add_argument("files", metavar="FILE|FOLDER", nargs="*", help="what the tool wrote")
     parser.add_argument(
         "-o",
         "--output",
@@ -74,14 +98,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    kind = KINDS[arguments.kind]
+    name, files = _chosen(arguments)
+    kind = KINDS[name]
     if arguments.allow_truncated and not kind.cut:
-        raise UsageError(f"files of {arguments.kind} cannot be imported in part", "leave out --allow-truncated")
-    output = _output(arguments)
+        raise UsageError(f"files of {name} cannot be imported in part", "leave out --allow-truncated")
+    if len(files) > 1 and not kind.several:
+        raise UsageError(f"files of {name} are imported one at a time", "name one of them, or their folder")
+    output = _output(arguments, files[0])
     progress, done = _progress()
     try:
         cut = {"allow_truncated": arguments.allow_truncated} if kind.cut else {}
-        imported = kind.convert(arguments.file, output, force=arguments.force, progress=progress, **cut)
+        source = files if len(files) > 1 else files[0]
+        imported = kind.convert(source, output, force=arguments.force, progress=progress, **cut)
     finally:
         done()
     for path in imported.paths:
@@ -93,14 +121,36 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _output(arguments: argparse.Namespace) -> Path:
+def _chosen(arguments: argparse.Namespace) -> tuple[str, list[Path]]:
+    """The kind, as it was named or as the files show it, and the files."""
+    named, files = arguments.kind, [Path(file) for file in arguments.files]
+    if named in KINDS and files:
+        return named, files
+    if named in KINDS and not os.path.lexists(named):
+        raise UsageError(f"there is no file after {named}", f"name what to import: snoopie import {named} FILE")
+    from snoopie.importers.recognition import recognised
+
+    files = [Path(named), *files]
+    kinds = {recognised(file, KINDS): file for file in files}
+    if len(kinds) > 1:
+        raise UsageError(
+            "the files are of different kinds: "
+            + ", ".join(in_shell_words(f"{file} is of {kind}") for kind, file in kinds.items()),
+            "import those of each kind by themselves",
+        )
+    (kind,) = kinds
+    print(f"{in_shell_words(str(files[0]))} is of the kind {kind}: {KINDS[kind].what}")
+    return kind, files
+
+
+def _output(arguments: argparse.Namespace, file: Path) -> Path:
     """Where the traces go: what was named, or the source's name, here."""
-    name = source_name(arguments.file)
+    name = source_name(file)
     if arguments.output:
         output = Path(arguments.output)
         return output / f"{name}.zst" if arguments.output.endswith("/") else output
     output = Path(f"{name}.zst")
-    return Path(f"{name}.trace.zst") if output.absolute() == arguments.file.absolute() else output
+    return Path(f"{name}.trace.zst") if output.absolute() == file.absolute() else output
 
 
 def _progress() -> tuple[Progress, Callable[[], None]]:

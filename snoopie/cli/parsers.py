@@ -58,7 +58,14 @@ def parse(commands: Mapping[str, str], words: Sequence[str]) -> argparse.Namespa
         arguments = whole.parse_args(words[:split])
         arguments.command += words[split + 1 :] if not arguments.command else words[split:]
         return arguments
-    return whole.parse_args(words)
+    arguments, rest = whole.parse_known_args(words)
+    files = getattr(arguments, "files", None)
+    # Up to Python 3.12, a place for any number of words takes none of those behind an option.
+    if isinstance(files, list) and not any(word.startswith("-") for word in rest):
+        files += rest
+    elif rest:
+        whole.error(f"unrecognized arguments: {' '.join(rest)}")
+    return arguments
 
 
 def _module(name: str) -> ModuleType:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from snoopie.errors import UsageError
 from snoopie.files import whole_files
+
+_JSON = re.compile(r"(\.pt)?(\.trace)?\.json(\.gz)?$")
 
 
 def trace_paths(source: Path, output: Path, processes: Sequence[str]) -> list[Path]:
@@ -27,7 +30,10 @@ def trace_paths(source: Path, output: Path, processes: Sequence[str]) -> list[Pa
 
 def source_name(source: Path) -> str:
     """What traces of a file or folder are called."""
-    return source.resolve().name if source.is_dir() else source.stem
+    if source.is_dir():
+        return source.resolve().name
+    # Of PyTorch's profiler: worker0.pt.trace.json.gz.
+    return _JSON.sub("", source.name) or source.stem if _JSON.search(source.name) else source.stem
 
 
 def run_of(source: Path) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Text files that other tools wrote, plain or compressed with zstd → pieces of whole lines."""
+"""Text files that other tools wrote, plain or compressed with zstd or gzip → pieces of whole lines."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ _LONGEST = 16 << 20
 _READ = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x53\x2a\x4d\x18"
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass
@@ -58,6 +60,10 @@ class TextFile:
         for piece in self.pieces():
             yield from piece.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")[:-1]
 
+    def data(self) -> Iterator[bytes]:
+        """The text in pieces that end anywhere, for what has no lines; raises as `pieces` does."""
+        return self._text()
+
     def _text(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
@@ -65,7 +71,9 @@ class TextFile:
                 file.seek(0)
                 if start[:4] == _SKIPPABLE and start[8:12] == b"SNPB":
                     raise NotATraceError(f"{self.path} is a trace already", f"open it: snoopie view {self.path}")
-                if start[:4] not in (_ZSTD, _SKIPPABLE):
+                if start[:2] == _GZIP:
+                    yield from self._unzipped(iter(lambda: file.read(_READ), b""))
+                elif start[:4] not in (_ZSTD, _SKIPPABLE):
                     yield from iter(lambda: file.read(_READ), b"")
                 else:
                     yield from self._decompressed(iter(lambda: file.read(_READ), b""))
@@ -90,6 +98,26 @@ class TextFile:
                 yield text
         if not frame.eof:
             self._end(TruncatedError, f"ends too early: it has {lines:,} complete lines ({read:,} bytes) of text")
+
+    def _unzipped(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+        read = 0
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        for part in parts:
+            while part:
+                if member.eof:
+                    # Zeros may fill the file up behind its last member.
+                    part = part.lstrip(b"\0")
+                    member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+                try:
+                    text = member.decompress(part, _READ)
+                except zlib.error as error:
+                    self._end(CorruptError, f"is damaged after {read:,} bytes of text ({error})")
+                    return
+                part = member.unused_data if member.eof else member.unconsumed_tail
+                read += len(text)
+                yield text
+        if not member.eof:
+            self._end(TruncatedError, f"ends too early: it has {read:,} bytes of text")
 
     def _end(self, error: type[SnoopieError], what: str) -> None:
         if not self.allow_truncated:

@@ -7,15 +7,15 @@ The allocator hands out parts of large segments, so the driver sees segments and
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from snoopie.errors import NotATraceError, UsageError
+from snoopie.importers.pickles import PlainUnpickler
 from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
@@ -29,13 +29,6 @@ _MOST_FRAMES = 256
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>")
 
 
-class _Plain(pickle.Unpickler):
-    """Reads lists, dictionaries, strings and numbers; a pickle that names anything else could run code."""
-
-    def find_class(self, module_name: str, global_name: str, /) -> NoReturn:
-        raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
-
-
 def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     """The tensors in a snapshot, and the distinct stacks that made them, each innermost frame first.
 
@@ -45,7 +38,7 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     """
     try:
         with path.open("rb") as file:
-            snapshot = _Plain(file).load()
+            snapshot = PlainUnpickler(file).load()
     except OSError as error:
         raise NotATraceError(f"{path} cannot be read ({error.strerror})", "give a snapshot of PyTorch") from None
     except Exception as error:

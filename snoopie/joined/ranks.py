@@ -38,6 +38,7 @@ LAUNCHERS = (
     _Launcher("PMI_RANK", ("MPI_LOCALRANKID", "PMI_LOCAL_RANK"), "PMI_SIZE"),
     _Launcher("PMIX_RANK"),
     _Launcher("SLURM_PROCID", ("SLURM_LOCALID",), "SLURM_NTASKS"),
+    _Launcher("IMPORTED_RANK", (), "IMPORTED_RANKS"),  # another tool's file
 )
 
 

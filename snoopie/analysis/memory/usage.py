@@ -6,7 +6,7 @@ Sums are of one process and device each, unless totals are asked for: ``summaris
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -309,19 +309,25 @@ def thinned(agreement: pd.DataFrame, most: int) -> pd.DataFrame:
     return agreement.iloc[np.concatenate([*kept, np.empty(0, np.int64)])].reset_index(drop=True)
 
 
-def logged(log: pd.DataFrame, gpus: pd.DataFrame, machine: Sequence[str], place: int | None) -> pd.DataFrame:
+def logged(
+    log: pd.DataFrame, gpus: pd.DataFrame, machine: Sequence[str], place: int | None,
+    buses: Mapping[str, str] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """time owner (place) used (bytes): the rows of a log of nvidia-smi that are about GPUs of the trace.
 
-    ``machine``: the UUIDs of its GPUs in the order of nvidia-smi. Rows that do not say which GPU are of ``place``, or
-    of the only GPU that the trace has. UsageError where no row is about one of them.
+    ``machine``: the UUIDs of its GPUs in the order of nvidia-smi; ``buses``: those by their place on the PCI bus, as
+    the log spells it. Rows that do not say which GPU are of ``place``, or of the only GPU that the trace has.
+    UsageError where no row is about one of them.
     """
     uuids = np.array([uuid.casefold() for uuid in log["uuid"]], dtype=object)
     index = log["index"].to_numpy()
+    on_bus = (log["pci"] != "").to_numpy() & (uuids == "")
+    uuids[on_bus] = [(buses or {}).get(bus, "another's") for bus in log["pci"][on_bus]]
     named = (index >= 0) & (uuids == "") & (index < len(machine))
     uuids[named] = np.array([*machine, ""], dtype=object)[index[named]]
     places = {uuid.casefold(): number for number, uuid in enumerate(gpus["uuid"]) if uuid}
     owner = np.array([places.get(uuid, UNKNOWN) for uuid in uuids], np.int64)
-    unnamed = (log["uuid"] == "").to_numpy() & (index < 0)
+    unnamed = (uuids == "") & (index < 0)
     if unnamed.any():
         only = 0 if place is None and len(gpus) == 1 else place
         if only is None:

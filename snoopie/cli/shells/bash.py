@@ -12,6 +12,10 @@ _SCRIPT = r"""# Completion of snoopie in bash, made by "snoopie completion bash"
 _snoopie_words() { mapfile -t COMPREPLY < <(IFS=$'\n' && compgen -W "$*" -- "$current"); }
 _snoopie_folders() { compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$current"); }
 _snoopie_files() { compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$current"); }
+_snoopie_words_and_files() {
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(IFS=$'\n' && compgen -W "$*" -- "$current"; compgen -f -- "$current")
+}
 _snoopie_traces() {
     compopt -o filenames
     mapfile -t COMPREPLY < <(compgen -d -- "$current"; compgen -f -X '!*.zst' -- "$current")
@@ -123,4 +127,6 @@ def _completes(argument: Argument, commands: Sequence[str]) -> str:
         return f"_snoopie_words {shlex.join(commands)}"
     if argument.takes is Takes.CHOICE:
         return f"_snoopie_words {shlex.join(argument.choices)}"
+    if argument.takes is Takes.CHOICE_OR_FILE:
+        return f"_snoopie_words_and_files {shlex.join(argument.choices)}"
     return _COMPLETES[argument.takes]

@@ -47,7 +47,8 @@ def _option(option: Argument, commands: Sequence[Command]) -> str:
 def _words(argument: Argument, commands: Sequence[Command]) -> str:
     """The words to choose from; "" where there are none."""
     words = [command.name for command in commands] if argument.takes is Takes.COMMAND else argument.choices
-    return f"-x -a {_quoted(' '.join(words))}" if words else ""
+    files = "-F" if argument.takes is Takes.CHOICE_OR_FILE else "-x"
+    return f"{files} -a {_quoted(' '.join(words))}" if words else ""
 
 
 def _quoted(text: str) -> str:

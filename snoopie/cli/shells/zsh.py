@@ -76,6 +76,8 @@ def _completes(argument: Argument, commands: Sequence[Command]) -> str:
         return f"({' '.join(command.name for command in commands)})"
     if argument.takes is Takes.CHOICE:
         return f"({' '.join(argument.choices)})"
+    if argument.takes is Takes.CHOICE_OR_FILE:
+        return f'{{_alternative "kinds:kind:({" ".join(argument.choices)})" "files:file:_files"}}'
     return _COMPLETES[argument.takes]
 
 

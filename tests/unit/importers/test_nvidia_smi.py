@@ -49,6 +49,10 @@ class Row:
             (NS, 1, UUID, 5),
         ),
         ("2026/11/21 14:03:07, 12\n", (NS - 123_000_000, -1, "", 12)),
+        # What nvidia-smi could not get is no amount, and stops no other.
+        (f"{WHEN}, [N/A]\n{WHEN}, 12\n", (NS, -1, "", 12)),
+        (f"timestamp, memory.used [MiB]\n{WHEN}, [Not Supported]\n{WHEN}, 7 MiB\n{WHEN}, N/A\n", (NS, -1, "", 7)),
+        (f'"Timestamp", "memory.used [MiB]"\n{WHEN}, 9 MiB\n', (NS, -1, "", 9)),
     ],
 )
 def test_forms(tmp_path: Path, text: str, expected: tuple[int, int, str, int]) -> None:
@@ -84,7 +88,7 @@ def test_times_are_local(tmp_path: Path) -> None:
         (f"{WHEN}, 1000, 1234\n", "which column is memory.used"),
         (f"{WHEN}, 1, 12\n", "which column is memory.used"),
         (f"{WHEN}, 1, 2, 3\n", "which column is memory.used"),
-        (f"{WHEN}, 12\n{WHEN}, [N/A]\n", "no amount of memory in line 2"),
+        (f"{WHEN}, 12\n{WHEN}, [n]\n", "no amount of memory in line 2"),
         (f"{WHEN}, 12\n{WHEN}\n", "1 columns in line 2, not 2"),
         (f"{WHEN}, 12\n2026/13/45 14:03:07.123, 12\n", "no time like .* in line 2"),
         (b"\xff\xfe\x00\n", "is not text"),
@@ -96,3 +100,17 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path: Path, text: str | bytes,
         read(tmp_path, text)
     assert "\n" not in str(caught.value)
     assert "nvidia-smi --query-gpu" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["00000000:1B:00.0", "0000:1b:00.0", "1B:00.0", "0:1b:0"])
+def test_places_on_the_pci_bus_have_one_spelling(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "smi.csv"
+    path.write_text(f"timestamp, pci.bus_id, memory.used [MiB]\n{WHEN}, {text}, 5 MiB\n")
+    assert nvidia_smi.read(path, UTC)[["pci", "used"]].to_numpy().tolist() == [["0000:1b:00", 5]]
+    path.write_text(f"{WHEN}, {text}, 5\n")
+    assert nvidia_smi.read(path, UTC)[["pci", "used"]].to_numpy().tolist() == [["0000:1b:00", 5]]
+
+
+def test_a_log_without_any_amount(tmp_path: Path) -> None:
+    with pytest.raises(SnoopieError, match=r"nvidia-smi says \[N/A\]"):
+        read(tmp_path, f"timestamp, memory.used [MiB]\n{WHEN}, [N/A]\n")

@@ -454,3 +454,14 @@ def test_log_that_does_not_say_which_gpu(path: Path, tmp_path: Path) -> None:
         trace.nvidia_smi(file)
     with pytest.raises(SnoopieError, match="cannot be read"):
         trace.nvidia_smi(tmp_path / "nothing.csv")
+
+
+def test_log_that_names_places_on_the_pci_bus(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "smi.csv"
+    trace = snoopie.load(path)
+    rows = ["2026/11/21 14:03:07.123, 00000000:1C:00.0, 100", "2026/11/21 14:03:07.123, 00000000:3B:00.0, 9"]
+    file.write_text(log(*rows))
+    assert plain(trace.nvidia_smi(file), "device", "used") == [["GPU 1", 100 * MIB]]
+    file.write_text(log(rows[1]))
+    with pytest.raises(UsageError, match="no row of these GPUs"):
+        trace.nvidia_smi(file)
