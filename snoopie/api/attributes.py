@@ -176,6 +176,17 @@ class TraceAttributes(TraceCore):
         return self._tables.spans
 
     @table
+    def barriers(self) -> pd.DataFrame:
+        """process gpu stream start end (host ns) name: barriers at which queues of GPUs waited, as other tools record
+        them"""
+        return self._called(self._tables.barriers)
+
+    @table
+    def marks(self) -> pd.DataFrame:
+        """process time (host ns) text: moments that the program marked, as other tools record them"""
+        return self._tables.marks
+
+    @table
     def call_totals(self) -> pd.DataFrame:
         """process time call kernel thread gpu direction calls errors total least most (ns) bytes: driver calls.
 

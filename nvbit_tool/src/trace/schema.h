@@ -288,6 +288,18 @@ constexpr int kFormatVersion = 4;
     C(bytes, u8, "bytes", {}, "size of the file; 0 if it was empty, or no text that could be read")                            \
     C(kept, u1, "", role::flag, "1 if the text is in the trace; 0 if it could not be read, or is larger than what a trace keeps")
 
+// The next two are of other tools' recordings: the collector writes neither.
+#define SNOOPIE_BARRIERS(C)                                 \
+    C(gpu, u1, "", role::gpu, "the GPU")                    \
+    C(stream, u8, "", role::handle, "its queue")            \
+    C(start, u8, "ns", {}, "when the queue reached it")     \
+    C(end, u8, "ns", {}, "when what it waits for was done") \
+    C(name, u4, "", role::row_or_none("strings"), "what the tool calls it, 0 = nothing")
+
+#define SNOOPIE_MARKS(C)                                                                                \
+    C(time, u8, "ns", {}, "when, as exactly as the tool says: that of the record after it, or its own") \
+    C(text, u4, "", role::row_or_none("strings"), "what the program printed or named it")
+
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
 
@@ -320,7 +332,9 @@ constexpr bool kRequired = true, kOptional = false;
     T(calls, CallRow, SNOOPIE_CALLS, kOptional, "single driver calls, with CALLS=all")                                                  \
     T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, kOptional, "memory in use, as the driver reports it")                               \
     T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")                                                       \
-    T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")
+    T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")                         \
+    T(barriers, BarrierRow, SNOOPIE_BARRIERS, kOptional, "barriers that queues of GPUs waited at, as other tools record them")          \
+    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked, as other tools record them")
 
 enum class Table : uint32_t {
     header = 0,
