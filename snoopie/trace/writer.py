@@ -196,7 +196,7 @@ class Body(TableWriter):
     def __init__(self) -> None:
         folder = Path(tempfile.gettempdir())
         try:
-            file = tempfile.TemporaryFile()
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by copy_to
         except OSError as error:
             raise SnoopieError(f"{folder} cannot be written ({error.strerror})", "set TMPDIR to another") from None
         super().__init__(file, folder, 1)

@@ -81,7 +81,7 @@ def test_rtg_tracer(tmp_path: Path) -> None:
     losses = " ".join(trace.losses())
     for part in (
         "end on the GPU is not in the text: 1.",
-        "they move nothing: 1.",
+        "stand in the table barriers: 1.",
         "does not record the sizes and ends of copies",
     ):
         assert part in losses
@@ -123,10 +123,82 @@ def test_hcc_profile(tmp_path: Path) -> None:
         ["DATA", "gap <10 us", 83831228000000 - 83831227991384],
         ["DATA", "HostToDevice_64_bytes", 1000],
     ]
-    assert any(
-        sentence.startswith("Lines that are damaged") and sentence.endswith("skipped: 1.")
-        for sentence in trace.losses()
-    )
+    # What the program prints is no damage, but marks a moment.
+    assert trace.marks[["time", "text"]].to_numpy().tolist() == [[83831227991984, "the program's own words"]]
+    assert not any("damaged" in sentence for sentence in trace.losses())
+    assert trace.barriers[["gpu", "start", "end", "name"]].to_numpy().tolist() == [[0, 1, 2, "x"]]
+
+
+def test_three_forms_of_hcc_profile(tmp_path: Path) -> None:
+    forms = [
+        "profile:  kernel;  a;     0.4 us;  50; 100; 500; #0.1.1;",
+        "profile:  kernel;  b;     0.4 us;  600; 1000; #2.1.2;",
+        "profile: barrier;  depcnt=1,acq=none,rel=none;     0.5 us;  1000; 1500; #0.1.3; deps=#0.1.9",
+        "profile:  kernel;  c;     0.4 us;",
+        "profile:  kernel;  d;     0.4 us;  #0.0.4;",
+        "profile:    copy;  HostToDevice;     0.4 us;  2000; 2400; #0.1.9; 64 bytes; 0.0 MB; 0.3 GB/s;",
+        "profile:  kernel;  e;     0.4 us;  2000; 1000; #0.1.5;",
+    ]
+    trace = hcc(tmp_path, "\n".join(forms))
+    spans = trace.spans.assign(kernel=trace.launches.loc[trace.spans["launch"], "kernel"].to_numpy())
+    assert spans[["kernel", "start", "end"]].to_numpy().tolist() == [["a", 100, 500], ["b", 600, 1000]]
+    assert sorted(trace.launches["kernel"]) == ["a", "b", "c", "d"]
+    assert trace.launches.set_index("kernel")["gpu"].to_dict() == {"a": 0, "b": 2, "c": 0, "d": 0}
+    assert trace.barriers[["gpu", "stream", "start", "end", "name"]].to_numpy().tolist() == [
+        [0, 1, 1000, 1500, "depcnt=1,acq=none,rel=none"]
+    ]
+    assert trace.copies[["bytes", "source", "destination"]].to_numpy().tolist() == [[64, -1, 0]]
+    losses = trace.losses()
+    assert "Kernels whose end on the GPU is not in the text: 2." in losses
+    assert "Lines that are damaged or not records of HCC_PROFILE=2, skipped: 1." in losses
+
+
+def test_a_folder_of_rtg_tracer_has_a_file_for_each_thread(tmp_path: Path) -> None:
+    folder = tmp_path / "rtg_trace_12"
+    folder.mkdir()
+    lines = [line for line in RTG.splitlines() if "stop:" in line or "tid:13" in line]
+    # The lines of the GPU stand in the file of a thread of the tracer, which comes first.
+    gpu = [line for line in lines if "stop:" in line]
+    vendor = [
+        "HSA: pid:12 tid:13 vendor queue:0 agent:1 signal:3 dep:0 tick:4 id:3",
+        "HSA: pid:12 tid:2 vendor queue:0 agent:1 signal:3 start:3001 stop:3005 dep:0 id:3",
+    ]
+    (folder / "rtg_trace_12.0002.txt").write_text("\n".join([*gpu, vendor[1]]) + "\n")
+    (folder / "rtg_trace_12.0013.txt").write_text("\n".join([line for line in lines if line not in gpu] + vendor[:1]))
+    (folder / "rtg_trace_12.0014.txt").write_text(RTG.splitlines()[2] + "\n")
+    trace = check(import_rtg(folder, tmp_path / "t.zst"))
+    whole = rtg(tmp_path, RTG)
+    for table in ("calls", "copies", "call_errors"):
+        names = [name for name in getattr(whole, table).columns if name != "gpu"]
+        own, other = (sorted(map(str, getattr(each, table)[names].to_numpy().tolist())) for each in (trace, whole))
+        assert own == other
+    shapes = ["kernel", "thread", "time", "grid_x", "block_x"]
+    assert sorted(trace.launches[shapes].to_numpy().tolist()) == sorted(whole.launches[shapes].to_numpy().tolist())
+    assert trace.barriers[["start", "end", "name"]].to_numpy().tolist() == [
+        [3000, 3001, "barrier"],
+        [3001, 3005, "vendor"],
+    ]
+    assert not any("damaged" in sentence for sentence in trace.losses())
+
+
+@pytest.mark.parametrize(
+    ("call", "size", "direction"),
+    [
+        ("hipMemcpy(dst=0x7f01, src=0x7f02, sizeBytes=4096, kind=1)", 4096, "host to device"),
+        ("hipMemcpyAsync(dst=0x1, sizeBytes=8, kind=hipMemcpyDeviceToHost, stream:<null>)", 8, "device to host"),
+        ("hipMalloc(ptr=0x7f01, size=100)", 100, ""),
+        ("hipModuleLaunchKernel(f=1, sharedMemBytes=7, size=9)", 0, ""),
+    ],
+)  # fmt: skip
+def test_arguments_say_how_much_a_call_moves(tmp_path: Path, call: str, size: int, direction: str) -> None:
+    trace = rtg(tmp_path, f"HIP: pid:1 tid:2 {call} ret=0 @100 +20\n")
+    assert trace.calls[["call", "bytes", "direction"]].to_numpy().tolist() == [[call.split("(")[0], size, direction]]
+
+
+def test_sizes_of_hsa_copies(tmp_path: Path) -> None:
+    call = "hsa_amd_memory_async_copy (0x7f, agent_94, 0x7e, agent_95, 16384, 0, 0, signal_4)"
+    trace = rtg(tmp_path, f"HSA: pid:1 tid:2 {call} ret=0 @100 +20\n")
+    assert trace.by_call().iloc[0][["call", "bytes"]].tolist() == ["hsa_amd_memory_async_copy", 16384]
 
 
 LINES = st.one_of(
