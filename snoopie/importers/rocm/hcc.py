@@ -11,142 +11,145 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.importers import Progress
-from snoopie.importers.amounts import LIMIT
-from snoopie.importers.rocm.recording import Recording, Recordings, numbers
+from snoopie.importers.rocm.recording import Ints, Recording, Recordings, numbers, sane
 from snoopie.importers.text import TextFile, side_by_side
 from snoopie.trace.writer import HOST, UNKNOWN
 
+_TIME = r"(?:(\d{1,19});[ \t]*)?"
 # What the program prints may stand before it on the line.
 _RECORD = re.compile(
-    r"^(.*?)profile:\s*(\w+);([^;\n]*);[ \t]*([\d.]{1,20}) us;[ \t]*((?:\d{1,19};[ \t]*){0,3})"
-    r"(?:#(\d{1,9})\.(\d{1,19})\.\d+;?[ \t]*)?([^\n]*)$|^([^\n]*\S[^\n]*)$",
-    re.ASCII | re.MULTILINE,
+    rf"profile:[ \t]*(kernel|copyslo|copy|barrier);([^;\n]*);[ \t]*[\d.]{{1,20}} us;[ \t]*{_TIME}{_TIME}{_TIME}"
+    r"(?:#(\d{1,9})\.(\d{1,19})\.\d+;?)?([^\n]*)",
+    re.ASCII,
 )
-_KINDS = {"kernel": "kernel", "copy": "copy", "copyslo": "copy", "barrier": "barrier"}
-_BYTES = re.compile(r"(\d{1,18}) bytes;", re.ASCII)
+_GROUPS = _RECORD.groups
+_SIZE = re.compile(r"\s*(\d{1,18}) bytes;", re.ASCII)
 _FROM, _TO = re.compile(r"(Host|Device)To"), re.compile(r"To(Host|Device)")
-_TEXT = "text"
+# Lines of the program that wait for a record, at most.
+_WAITING = 1 << 16
+_NO_SHAPE = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 0)
 
 
 def read(texts: Sequence[TextFile], progress: Progress) -> tuple[Recordings, int]:
     """What was recorded of the one process, whose number is not known (0), and how many lines were none of it."""
-    reader = _Reader()
+    recordings = Recordings()
+    reader = _Reader(recordings[0])
     for parts in side_by_side(texts):
         for part in parts:
             reader.take(part)
         progress(texts[0].path.name, reader.records)
     reader.finish()
-    recordings = Recordings()
-    if reader.records:
-        recordings[0] = reader.recording
     return recordings, reader.other
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.recording = Recording()
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self.records = self.other = 0
-        # The program's own lines since the last record.
-        self._before: list[str] = []
+        # The program's own lines since the last record with a time, and that time.
+        self._printed: list[str] = []
         self._last = 0
 
     def take(self, text: str) -> None:
         """Reads some whole lines."""
-        rows = []
-        for before, kind, name, spent, times, device, queue, rest, own in _RECORD.findall(text):
-            rows.append(
-                (own, _TEXT, "", "", (), "0", "0", "")
-                if own
-                else (
-                    before,
-                    _KINDS.get(kind, ""),
-                    name.strip(),
-                    spent,
-                    _times(times),
-                    device or "0",
-                    queue or "0",
-                    rest,
-                )
-            )
-        if not rows:
+        parts = _RECORD.split(text)
+        between = parts[:: _GROUPS + 1]
+        kind, name, first, second, third, device, queue, rest = (
+            parts[group :: _GROUPS + 1] for group in range(1, _GROUPS + 1)
+        )
+        start = numbers([b if c else a or "0" for a, b, c in zip(first, second, third, strict=True)])
+        end = numbers([c or b or a or "0" for a, b, c in zip(first, second, third, strict=True)])
+        # One time alone does not say what it is of.
+        timed = np.fromiter((b is not None for b in second), np.bool_, len(second))
+        untimed = np.fromiter((a is None for a in first), np.bool_, len(first))
+        good = (timed & sane(start, end)) | untimed
+        self._marks(between, np.where(good & timed, start, 0).astype(np.int64))
+        self.other += int((~good).sum())
+        if not good.any():
             return
-        table = pd.DataFrame(rows, columns=["before", "kind", "name", "spent", "times", "device", "queue", "rest"])
-        start, end, good = self._spans(table)
-        text_ = (table["kind"] == _TEXT).to_numpy()
-        known = good & (table["kind"] != "").to_numpy() & ~text_
-        self._marks(table, known, start)
-        self.other += int((~known & ~text_).sum())
-        table = table.assign(start=start, end=end)[known]
-        self.records += len(table)
-        if len(table):
-            self._write(table)
+        table = pd.DataFrame(
+            {
+                "gpu": self._gpus(device), "stream": numbers([number or "0" for number in queue]),
+                "start": np.where(timed & good, start, 0).astype(np.int64),
+                "end": np.where(timed & good, end, 0).astype(np.int64),
+            }
+        )  # fmt: skip
+        self.records += int(good.sum())
+        names = np.array([text.strip() for text in name], object)
+        kinds = np.array(kind, object)
+        self._kernels(table, names, good & (kinds == "kernel"))
+        self._copies(table, names, rest, good & np.isin(kinds, ["copy", "copyslo"]))
+        waited = good & timed & (kinds == "barrier")
+        self._recording.add_barriers(table[waited].assign(name=self._recording.texts(names[waited].tolist())))
+
+    def _kernels(self, table: pd.DataFrame, names: NDArray[np.object_], rows: NDArray[np.bool_]) -> None:
+        kernels = table[rows]
+        functions = self._recording.functions(names[rows].tolist())
+        self._recording.add_kernels(kernels.assign(function=functions, time=kernels["start"], thread=0, **_NO_SHAPE))
+
+    def _copies(
+        self, table: pd.DataFrame, names: NDArray[np.object_], rest: Sequence[str], rows: NDArray[np.bool_]
+    ) -> None:  # fmt: skip
+        copies = table[rows]
+        if copies.empty:
+            return
+        codes, distinct = pd.factorize(names[rows])
+        gpu = copies["gpu"].to_numpy()
+        ends = {
+            end: np.select(
+                [np.array([_is(side, name, "Host") for name in distinct])[codes],
+                 np.array([_is(side, name, "Device") for name in distinct])[codes]],
+                [HOST, gpu], UNKNOWN,
+            )
+            for end, side in (("source", _FROM), ("destination", _TO))
+        }  # fmt: skip
+        sizes = [_SIZE.match(rest[row]) for row in np.flatnonzero(rows).tolist()]
+        self._recording.add_copies(
+            copies.assign(
+                name=self._recording.texts(names[rows].tolist()),
+                bytes=[int(size[1]) if size else -1 for size in sizes],
+                **ends,
+            )
+        )
+
+    def _gpus(self, devices: Sequence[str | None]) -> Ints:
+        codes, distinct = pd.factorize(np.array([device or "0" for device in devices], object))
+        numbered = [self._recording.agents.numbered(int(device)) for device in distinct]
+        gpus: Ints = np.array(numbered, np.int64)[codes]
+        return gpus
+
+    def _marks(self, between: Sequence[str], start: Ints) -> None:
+        """Marks of what the program printed before each record: at the start of the next one that has a time."""
+        printed = [(0, line) for line in self._printed]
+        for place, text in enumerate(between):
+            if len(text) < 2 or text.isspace():
+                continue
+            for line in filter(None, map(str.strip, text.split("\n"))):
+                if "profile:" in line:
+                    self.other += 1
+                else:
+                    printed.append((place, line))
+        timed = np.flatnonzero(start)
+        following = np.searchsorted(timed, np.array([place for place, _ in printed], np.int64))
+        ready = following < len(timed)
+        texts = [line for _, line in printed]
+        self._recording.add_marks(start[timed[following[ready]]], [texts[row] for row in np.flatnonzero(ready)])
+        self._printed = [texts[row] for row in np.flatnonzero(~ready)]
+        if len(timed):
+            self._last = int(start[timed[-1]])
+        if len(self._printed) > _WAITING:
+            self.finish()
 
     def finish(self) -> None:
-        """The program's last lines."""
-        self.recording.add_marks(np.full(len(self._before), self._last, np.int64), self._before)
-
-    def _spans(self, table: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-        """Start and end of each record, 0 where there are none, and which records make sense."""
-        start = np.zeros(len(table), np.uint64)
-        end = np.zeros(len(table), np.uint64)
-        for count in (2, 3):
-            rows = np.flatnonzero([len(times) == count for times in table["times"]])
-            if len(rows):
-                start[rows], end[rows] = (
-                    numbers([table["times"].iat[row][place] for row in rows]) for place in (count - 2, count - 1)
-                )
-        timed = np.array([len(times) > 1 for times in table["times"]], np.bool_)
-        good = ~timed | ((start > 0) & (start <= end) & (end < LIMIT))
-        begin, stop = (np.where(good, times, 0).astype(np.int64) for times in (start, end))
-        return pd.Series(begin, table.index), pd.Series(stop, table.index), pd.Series(good, table.index)
-
-    def _marks(self, table: pd.DataFrame, known: pd.Series, start: pd.Series) -> None:
-        """Text of the program: a mark at the start of the record after it."""
-        times: list[int] = []
-        texts: list[str] = []
-        for before, is_record, time in zip(table["before"], known, start, strict=True):
-            if before.strip():
-                self._before.append(before.strip())
-            if is_record and time > 0:
-                texts += self._before
-                times += [time] * len(self._before)
-                self._before = []
-                self._last = time
-        self.recording.add_marks(np.array(times, np.int64), texts)
-
-    def _write(self, table: pd.DataFrame) -> None:
-        recording = self.recording
-        table = table.assign(
-            gpu=[recording.agents.numbered(int(device)) for device in table["device"]],
-            stream=numbers(table["queue"].tolist()),
-        )
-        kernels = table[table["kind"] == "kernel"]
-        shape = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 0)
-        recording.add_kernels(kernels.assign(time=kernels["start"], thread=0, **shape))
-        copies = table[table["kind"] == "copy"]
-        if len(copies):
-            recording.add_copies(_copies(copies))
-        barriers = table[table["kind"] == "barrier"]
-        recording.add_barriers(barriers[barriers["end"] > 0])
+        """Writes the lines that no record with a time follows, at the time of the one before."""
+        self._recording.add_marks(np.full(len(self._printed), self._last, np.int64), self._printed)
+        self._printed = []
 
 
-def _copies(copies: pd.DataFrame) -> pd.DataFrame:
-    ends = {
-        end: [_end(side.search(name), gpu) for name, gpu in zip(copies["name"], copies["gpu"], strict=True)]
-        for end, side in (("source", _FROM), ("destination", _TO))
-    }
-    sizes = [_BYTES.search(rest) for rest in copies["rest"]]
-    return copies.assign(bytes=[int(size[1]) if size else -1 for size in sizes], **ends)
-
-
-def _times(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(";")[:-1])
-
-
-def _end(match: re.Match[str] | None, gpu: int) -> int:
-    """Where a copy begins or ends; of two different GPUs nothing says which is which."""
-    if match is None:
-        return UNKNOWN
-    return HOST if match[1] == "Host" else gpu
+def _is(side: re.Pattern[str], name: str, what: str) -> bool:
+    """Whether a copy of that name begins or ends there; of two different GPUs nothing says which is which."""
+    match = side.search(name)
+    return match is not None and match[1] == what

@@ -64,8 +64,24 @@ class Recording:
         self._functions: dict[str, int] = {}
         self._spent = 0.0
 
+    def texts(self, texts: Texts) -> NDArray[np.uint32]:
+        """The ids of texts in the trace, which stand for them in all that is added."""
+        return codes_of(texts, self.body.intern_all)
+
+    def functions(self, names: Texts) -> Ints:
+        """The ids of kernels by their names."""
+        codes, distinct = pd.factorize(np.fromiter(names, object, len(names)))
+        fresh = [name for name in distinct if name not in self._functions]
+        first = len(self._functions) + 1
+        self._functions.update((name, first + place) for place, name in enumerate(fresh))
+        if fresh:
+            known = self.body.intern_all(name or NAMELESS for name in fresh)
+            self.body.write("functions", id=np.arange(first, first + len(fresh)), name=known, kernel=1)
+        ids: Ints = np.array([self._functions[name] for name in distinct], np.int64)[codes]
+        return ids
+
     def add_kernels(self, kernels: pd.DataFrame) -> None:
-        """Kernels: name gpu (code) stream time (of the launch) thread start end (on the GPU, 0 = not known), and the
+        """Kernels: function gpu (code) stream time (of the launch) thread start end (on the GPU, 0 = unknown), and the
         shape, in blocks and in threads."""
         if kernels.empty:
             return
@@ -73,8 +89,8 @@ class Recording:
         first = self.body.rows("launches") + 1
         ids = np.arange(first, first + len(kernels))
         self.body.write(
-            "launches", id=ids, function=self._functions_of(kernels["name"]), stream=kernels["stream"].to_numpy(),
-            **{name: kernels[name].to_numpy(np.int64) for name in ("gpu", "thread", "time", *_GEOMETRY)},
+            "launches", id=ids, stream=kernels["stream"].to_numpy(),
+            **{name: kernels[name].to_numpy(np.int64) for name in ("function", "gpu", "thread", "time", *_GEOMETRY)},
         )  # fmt: skip
         start, end = (kernels[name].to_numpy(np.int64) for name in ("start", "end"))
         ran = end > 0
@@ -92,7 +108,7 @@ class Recording:
         size = copies["bytes"].to_numpy(np.int64)
         moved = np.maximum(size, 0)
         self.body.write(
-            "copies", id=np.arange(first, first + len(copies)), call=codes_of(copies["name"], self.body.intern_all),
+            "copies", id=np.arange(first, first + len(copies)), call=copies["name"].to_numpy(),
             stream=copies["stream"].to_numpy(), bytes=moved,
             **{name: copies[name].to_numpy(np.int64) for name in ("gpu", "source", "destination", "start", "end")},
         )  # fmt: skip
@@ -104,13 +120,15 @@ class Recording:
         self._during(copies["start"], copies["end"])
 
     def add_calls(self, calls: pd.DataFrame) -> None:
-        """Calls: call kernel (texts) thread start end code bytes direction."""
+        """Calls: call kernel thread start end code bytes direction."""
         if calls.empty:
             return
         self._calls.add(
             {
-                **{name: codes_of(calls[name], self.body.intern_all) for name in ("call", "kernel")},
-                **{name: calls[name] for name in ("thread", "start", "end", "code", "bytes", "direction")},
+                **{
+                    name: calls[name]
+                    for name in ("call", "kernel", "thread", "start", "end", "code", "bytes", "direction")
+                },
                 "gpu": np.full(len(calls), UNKNOWN),
             }
         )
@@ -122,7 +140,7 @@ class Recording:
         if barriers.empty:
             return
         self.body.write(
-            "barriers", name=codes_of(barriers["name"], self.body.intern_all), stream=barriers["stream"].to_numpy(),
+            "barriers", name=barriers["name"].to_numpy(), stream=barriers["stream"].to_numpy(),
             **{name: barriers[name].to_numpy(np.int64) for name in ("gpu", "start", "end")},
         )  # fmt: skip
         self.counts["barriers"] += len(barriers)
@@ -131,7 +149,7 @@ class Recording:
     def add_marks(self, times: Ints, texts: Texts) -> None:
         """Moments with a text."""
         if len(texts):
-            self.body.write("marks", time=times, text=codes_of(texts, self.body.intern_all))
+            self.body.write("marks", time=times, text=self.texts(texts))
 
     def finish(self, meaning: Callable[[int], str]) -> dict[str, int]:
         """Writes the sums; returns the footer's totals. SnoopieError where they are more than a machine can do."""
@@ -145,17 +163,6 @@ class Recording:
             "copies": self.body.rows("copies"),
             "copy_bytes": self.copy_bytes,
         }
-
-    def _functions_of(self, names: pd.Series[str]) -> Ints:
-        codes, distinct = pd.factorize(names)
-        fresh = [name for name in distinct if name not in self._functions]
-        first = len(self._functions) + 1
-        self._functions.update((name, first + place) for place, name in enumerate(fresh))
-        if fresh:
-            known = self.body.intern_all(str(name) or NAMELESS for name in fresh)
-            self.body.write("functions", id=np.arange(first, first + len(fresh)), name=known, kernel=1)
-        ids: Ints = np.array([self._functions[name] for name in distinct], np.int64)[codes]
-        return ids
 
     def _during(self, starts: pd.Series[int] | Ints, ends: pd.Series[int] | Ints) -> None:
         # 0 is not known.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,20 +18,22 @@ from numpy.typing import NDArray
 
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.rocm.recording import Recording, Recordings, Texts, handle, handles, numbers, sane
+from snoopie.importers.rocm.recording import Recordings, Texts, handles, numbers, sane
 from snoopie.importers.text import TextFile, side_by_side
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN
 
-_RECORD = r"^[ \t]*{} pid:(\d{{1,9}}) tid:(\S+) {}[ \t\r]*$"
+# With a newline before each line, all of them begin with a text that is searched for at once; its newline stays.
+_LINE = r"\n{} pid:(\d{{1,9}}) tid:([^ \n]+) {}(?=[ \t\r]*\n)"
 _TRIPLE = r"\{\s*(\d{1,9})\s*,\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\}"
-_ON_QUEUE = r"(?:dispatch|copy|barrier|vendor) "
 
 
 def _lines(kind: str, what: str) -> re.Pattern[str]:
-    return re.compile(_RECORD.format(kind, what), re.ASCII | re.MULTILINE)
+    return re.compile(_LINE.format(kind, what), re.ASCII)
 
 
-_CALL = _lines("(HIP|HSA):", rf"(?!{_ON_QUEUE}(?:queue|agent):)(.*) ret=(\S+) @(\d{{1,19}}) \+(\d{{1,19}})")
+_RETURNED = r"(.*) ret=(\S+) @(\d{1,19}) \+(\d{1,19})"
+_HIP = _lines("HIP:", _RETURNED)
+_HSA = _lines("HSA:", f"(?!(?:dispatch|copy|barrier|vendor) (?:queue|agent):){_RETURNED}")
 _MARK = _lines("RTX:", r"(.*?) @(\d{1,19})(?: \+(\d{1,19}))?")
 _QUEUED = _lines(
     "HSA:", rf"dispatch queue:(\S+) agent:(\S+) signal:\S+ name:'(.*)' tick:(\d{{1,19}}) id:(\d{{1,18}}) "
@@ -45,7 +48,7 @@ _BARRIER = _lines(
 )
 # Of the host alone: when a barrier was put into a queue.
 _ENQUEUED = _lines("HSA:", r"(?:barrier|vendor) queue:\S+ agent:\S+ signal:\S+ dep[ \w:]*")
-_SOME = re.compile(r"^.*\S", re.MULTILINE)
+_BLANK, _INDENT = re.compile(r"\n[ \t\r]*(?=\n)"), re.compile(r"\n[ \t]+")
 _NAME = re.compile(r"[\w:~<>]+", re.ASCII)
 _CODE = re.compile(r"-?\d{1,9}", re.ASCII)
 # What arguments say of a copy or an allocation, with RTG_HIP_API_ARGS; HSA's have no names.
@@ -117,21 +120,22 @@ class _Reader:
         self.recordings = Recordings()
         self.other = 0
         self._dispatches: defaultdict[int, _Dispatches] = defaultdict(_Dispatches)
-        self._names: dict[tuple[str, str], tuple[str, str]] = {}
+        self._known: dict[tuple[str, bool], tuple[str, str, int, int]] = {}
 
     def take(self, text: str) -> int:
-        """Reads some whole lines; returns how many records they were."""
-        taken = 0
-        some = len(_SOME.findall(text))
-        for pattern, process, take in (
-            (_CALL, 1, self._calls), (_QUEUED, 0, self._queued), (_RAN, 0, self._ran), (_COPY, 0, self._copies),
-            (_BARRIER, 0, self._barriers), (_MARK, 0, self._marks),
+        """Reads some whole lines; returns how many of them are records."""
+        text = "\n" + text
+        if "\n " in text or "\n\t" in text:
+            text = _INDENT.sub("\n", text)
+        taken = len(_ENQUEUED.findall(text))
+        for pattern, take in (
+            (_HIP, self._hip_calls), (_HSA, self._hsa_calls), (_QUEUED, self._queued), (_RAN, self._ran),
+            (_COPY, self._copies), (_BARRIER, self._barriers), (_MARK, self._marks),
         ):  # fmt: skip
-            rows = pattern.findall(text)
-            for number, own in _by_process(rows, process):
-                taken += take(number, own)
-        taken += len(_ENQUEUED.findall(text))
-        self.other += max(some - taken, 0)
+            for process, rows in _by_process(pattern.findall(text)):
+                taken += take(process, rows)
+        lines = text.count("\n") - 1 - len(_BLANK.findall(text))
+        self.other += max(lines - taken, 0)
         return taken
 
     def join(self, *, last: bool = False) -> None:
@@ -141,37 +145,41 @@ class _Reader:
             if len(kernels):
                 self.recordings[process].add_kernels(kernels)
 
-    def _calls(self, process: int, rows: Rows) -> int:
-        kind, _, tid, what, returned, begin, spent = zip(*rows, strict=True)
-        start, end, good = _span(begin, spent)
-        if len(self._names) > _CACHED:
-            self._names.clear()
-        called = [self._called(text, of) for text, of in zip(what, kind, strict=True)]
-        sizes = [_size_of(text) for text in what]
-        table = pd.DataFrame(
-            {
-                "call": [name for name, _ in called], "kernel": [kernel for _, kernel in called],
-                "thread": _threads(tid), "start": start, "end": end,
-                "code": [int(code) if _CODE.fullmatch(code) else 0 for code in returned],
-                "bytes": [size for size, _ in sizes], "direction": [direction for _, direction in sizes],
-            }
-        )  # fmt: skip
-        return _added(table[good], self.recordings, process, Recording.add_calls)
+    def _hip_calls(self, process: int, rows: Rows) -> int:
+        return self._calls(process, rows, kernels=True)
 
-    def _marks(self, process: int, rows: Rows) -> int:
-        _, tid, text, begin, spent = zip(*rows, strict=True)
-        start, end, good = _span(begin, [duration or "0" for duration in spent])
+    def _hsa_calls(self, process: int, rows: Rows) -> int:
+        return self._calls(process, rows, kernels=False)
+
+    def _calls(self, process: int, rows: Rows, *, kernels: bool) -> int:
+        _, tid, what, returned, begin, spent = zip(*rows, strict=True)
+        start, end, good = _span(begin, spent)
+        called = [self._called(text, kernels) for text in what]
+        names, launched, sizes, directions = zip(*called, strict=True)
+        recording = self.recordings[process]
         table = pd.DataFrame(
             {
-                "call": [f"roctx: {each}" for each in text], "kernel": "", "thread": _threads(tid), "start": start,
-                "end": end, "code": 0, "bytes": 0, "direction": 0, "text": text,
+                "call": recording.texts(names), "kernel": recording.texts(launched), "thread": _threads(tid),
+                "start": start, "end": end, "code": _codes(returned), "bytes": sizes, "direction": directions,
             }
         )[good]  # fmt: skip
-        if len(table):
-            recording = self.recordings[process]
-            recording.add_marks(table["start"].to_numpy(), table["text"].tolist())
-            recording.counts["marks"] += len(table)
-        return _added(table, self.recordings, process, Recording.add_calls)
+        recording.add_calls(table)
+        return len(table)
+
+    def _marks(self, process: int, rows: Rows) -> int:
+        _, tid, texts, begin, spent = zip(*rows, strict=True)
+        start, end, good = _span(begin, [duration or "0" for duration in spent])
+        recording = self.recordings[process]
+        table = pd.DataFrame(
+            {
+                "call": recording.texts([f"roctx: {text}" for text in texts]), "kernel": 0, "thread": _threads(tid),
+                "start": start, "end": end, "code": 0, "bytes": 0, "direction": 0,
+            }
+        )[good]  # fmt: skip
+        recording.add_calls(table)
+        recording.add_marks(start[good], [text for text, kept in zip(texts, good, strict=True) if kept])
+        recording.counts["marks"] += len(table)
+        return len(table)
 
     def _queued(self, process: int, rows: Rows) -> int:
         _, tid, queue, agent, name, tick, number, *shape = zip(*rows, strict=True)
@@ -184,8 +192,9 @@ class _Reader:
             threads[f"grid_{axis}"] = np.where(threads[f"block_{axis}"] > 0, blocks, 0)
         table = pd.DataFrame(
             {
-                "name": name, **self._on_gpu(process, agent, queue), "time": np.where(good, time, 0).astype(np.int64),
-                "thread": _threads(tid), "start": 0, "end": 0, "id": numbers(number), **threads,
+                **self._on_gpu(process, agent, queue), "function": self.recordings[process].functions(name),
+                "time": np.where(good, time, 0).astype(np.int64), "thread": _threads(tid), "start": 0, "end": 0,
+                "id": numbers(number), **threads,
             }
         )[good]  # fmt: skip
         if len(table):
@@ -195,67 +204,65 @@ class _Reader:
 
     def _ran(self, process: int, rows: Rows) -> int:
         _, _, queue, agent, name, start, stop, number = zip(*rows, strict=True)
-        begin, end = numbers(start), numbers(stop)
-        good = sane(begin, end)
+        times, good = _times(start, stop)
         table = pd.DataFrame(
             {
-                "name": name, **self._on_gpu(process, agent, queue), **_times(begin, end), "time": begin, "thread": 0,
-                "id": numbers(number), **_NO_SHAPE,
+                **self._on_gpu(process, agent, queue), "function": self.recordings[process].functions(name),
+                **times, "time": times["start"], "thread": 0, "id": numbers(number), **_NO_SHAPE,
             }
         )[good]  # fmt: skip
         if len(table):
-            self._dispatches[process].ran.append(table.astype({"time": np.int64}))
+            self._dispatches[process].ran.append(table)
         return len(table)
 
     def _copies(self, process: int, rows: Rows) -> int:
         _, _, agent, start, stop = zip(*rows, strict=True)
-        begin, end = numbers(start), numbers(stop)
+        times, good = _times(start, stop)
+        recording = self.recordings[process]
         table = pd.DataFrame(
             {
-                "name": "copy", **self._on_gpu(process, agent, [""] * len(rows)), **_times(begin, end),
+                **self._on_gpu(process, agent, [""] * len(rows)), "name": recording.body.intern("copy"), **times,
                 "source": UNKNOWN, "destination": UNKNOWN, "bytes": -1,
             }
-        )[sane(begin, end)]  # fmt: skip
-        return _added(table, self.recordings, process, Recording.add_copies)
+        )[good]  # fmt: skip
+        recording.add_copies(table)
+        return len(table)
 
     def _barriers(self, process: int, rows: Rows) -> int:
         _, _, kind, queue, agent, start, stop = zip(*rows, strict=True)
-        begin, end = numbers(start), numbers(stop)
-        table = pd.DataFrame({"name": kind, **self._on_gpu(process, agent, queue), **_times(begin, end)})
-        return _added(table[sane(begin, end)], self.recordings, process, Recording.add_barriers)
+        times, good = _times(start, stop)
+        recording = self.recordings[process]
+        table = pd.DataFrame({**self._on_gpu(process, agent, queue), "name": recording.texts(kind), **times})[good]
+        recording.add_barriers(table)
+        return len(table)
 
-    def _on_gpu(self, process: int, agents: Texts, queues: Texts) -> dict[str, NDArray[np.uint64] | list[int]]:
+    def _on_gpu(self, process: int, agents: Texts, queues: Texts) -> dict[str, Any]:
+        codes, distinct = pd.factorize(np.fromiter(agents, object, len(agents)))
         known = self.recordings[process].agents
-        return {"gpu": [known.code(agent) for agent in agents], "stream": handles(queues)}
+        return {"gpu": np.array([known.code(agent) for agent in distinct])[codes], "stream": handles(queues)}
 
-    def _called(self, text: str, kind: str) -> tuple[str, str]:
-        """The name of a call, and that of the kernel that it launches."""
-        key = text, kind
-        if key not in self._names:
-            self._names[key] = _called(text, kind)
-        return self._names[key]
+    def _called(self, text: str, kernels: bool) -> tuple[str, str, int, int]:
+        """Name, kernel, bytes and direction of a call."""
+        key = text, kernels
+        if key not in self._known:
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            self._known[key] = *_called(text, kernels), *_size_of(text)
+        return self._known[key]
 
 
-def _by_process(rows: Rows, place: int) -> list[tuple[int, Rows]]:
-    """The rows of each process, whose number stands at a place in them."""
+def _by_process(rows: Rows) -> list[tuple[int, Rows]]:
+    """The rows of each process, whose number comes first."""
     if not rows:
         return []
     # Nearly always there is one.
-    first = rows[0][place]
-    if all(row[place] == first for row in rows):
+    first = rows[0][0]
+    if all(row[0] == first for row in rows):
         return [(int(first), rows)]
     found: defaultdict[int, Rows] = defaultdict(list)
     for row in rows:
-        found[int(row[place])].append(row)
+        found[int(row[0])].append(row)
     return list(found.items())
-
-
-def _added(
-    table: pd.DataFrame, recordings: Recordings, process: int, add: Callable[[Recording, pd.DataFrame], None]
-) -> int:
-    if len(table):
-        add(recordings[process], table)
-    return len(table)
 
 
 def _span(begin: Texts, spent: Texts) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
@@ -267,21 +274,30 @@ def _span(begin: Texts, spent: Texts) -> tuple[NDArray[np.int64], NDArray[np.int
     return start.astype(np.int64), np.where(good, end, 0).astype(np.int64), good
 
 
-def _times(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> dict[str, NDArray[np.int64]]:
-    return {name: np.minimum(time, LIMIT).astype(np.int64) for name, time in (("start", start), ("end", end))}
+def _times(start: Texts, end: Texts) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.bool_]]:
+    """Starts and ends on a GPU, and which of them make sense."""
+    begin, stop = numbers(start), numbers(end)
+    times = {name: np.minimum(time, LIMIT).astype(np.int64) for name, time in (("start", begin), ("end", stop))}
+    return times, sane(begin, stop)
 
 
 def _threads(texts: Texts) -> NDArray[np.int64]:
+    return (handles(texts) & np.uint64(0xFFFF_FFFF)).astype(np.int64)
+
+
+def _codes(texts: Texts) -> NDArray[np.int64]:
+    """What calls returned; 0 of those that return something else than a code."""
     codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
-    return np.array([handle(text) & 0xFFFF_FFFF for text in distinct], np.int64)[codes]
+    return np.array([int(text) if _CODE.fullmatch(text) else 0 for text in distinct], np.int64)[codes]
 
 
-def _called(text: str, kind: str) -> tuple[str, str]:
+def _called(text: str, kernels: bool) -> tuple[str, str]:
+    """The name of a call, and that of the kernel that it launches."""
     name = _NAME.match(text)
     if name is None:
         return text, ""
     rest = text[name.end() :].rstrip()
-    if kind != "HIP" or not rest.endswith("]"):
+    if not kernels or not rest.endswith("]"):
         return name[0], ""
     # A kernel's name may have brackets of its own, so the first one that can begin it does.
     begin = 0 if rest.startswith(" [") else rest.find(") [") + 1
