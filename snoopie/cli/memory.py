@@ -96,6 +96,10 @@ def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     shown = ["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]
     print_first(table[shown], arguments)
     agreement = trace.memory_agreement()
+    if (agreement["own"] >= 0).any() and not (agreement["used"] >= 0).any():
+        print("\nMemory in use by the program, as the tool that recorded it says")
+        last = agreement[agreement["own"] >= 0].groupby(["process", "device"]).tail(1)
+        print_table(last[["process", "device", "own"]])
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
         print("Memory in use as reported by the driver: change since the first sample, and what was allocated then")

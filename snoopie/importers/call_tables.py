@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from snoopie.trace.writer import TableWriter
+from snoopie.trace.writer import UNKNOWN, TableWriter
 
 Ints = NDArray[np.int64]
 
@@ -25,6 +25,7 @@ class CallTables:
     def __init__(self, writer: TableWriter) -> None:
         self._writer = writer
         self._totals = self._times = self._errors = pd.DataFrame()
+        self._sums_alone: list[dict[str, int]] = []
         self._last = 0
 
     def add(self, columns: Mapping[str, ArrayLike]) -> None:
@@ -58,14 +59,36 @@ class CallTables:
         self._times = _counted(_joined(self._times, table[ended]), _TIMED)
         self._errors = _counted(_joined(self._errors, table[failed]), _FAILED)
 
+    def add_sums(self, call: int, calls: int, total: int) -> None:
+        """Says of a call how often it was made, and the ns in it: what the single ones lack is known only as a sum."""
+        single = self._totals[self._totals["call"] == call] if len(self._totals) else self._totals
+        some, spent = (int(single[name].sum()) if len(single) else 0 for name in ("calls", "total"))
+        if calls <= some:
+            return
+        rest = dict.fromkeys((*_SUMMED, "errors", "bytes", "least", "most"), 0) | {
+            "call": call, "gpu": UNKNOWN, "calls": calls - some, "total": max(total - spent, 0),
+            "unknown": calls - some,
+        }  # fmt: skip
+        self._sums_alone.append(rest)
+
+    @property
+    def sums_alone(self) -> int:
+        """Of how many calls only the sums are known."""
+        return sum(rest["calls"] for rest in self._sums_alone)
+
+    def amounts(self, column: str) -> Ints:
+        """The sums of ``bytes``, or ``total`` ns, of single calls, by what distinguishes them."""
+        return self._totals[column].to_numpy(np.int64) if len(self._totals) else np.empty(0, np.int64)
+
     def finish(self, meaning: Callable[[int], str], *, totals: bool = True) -> None:
         """Writes call_totals (unless ``totals`` is False), call_times and call_errors.
 
         ``meaning`` names a code that is not 0.
         """
-        if totals and len(self._totals):
-            columns = {name: self._totals[name].to_numpy(np.int64) for name in (*_SUMMED, *_SUMS)}
-            none = (self._totals["unknown"] == self._totals["calls"]).to_numpy()
+        table = _joined(self._totals, pd.DataFrame(self._sums_alone))
+        if totals and len(table):
+            columns = {name: table[name].to_numpy(np.int64) for name in (*_SUMMED, *_SUMS)}
+            none = (table["unknown"] == table["calls"]).to_numpy()
             columns["least"] = np.where(none, NOT_KNOWN[0], columns["least"])
             columns["most"] = np.where(none, NOT_KNOWN[1], columns["most"])
             self._writer.write("call_totals", time=self._last, **columns)

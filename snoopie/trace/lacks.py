@@ -21,6 +21,7 @@ class Lack(StrEnum):
     ERRORS = "which calls failed"
     LAUNCHES = "launches"
     SHAPES = "the thread blocks of kernels"
+    COPIES = "copies by the host"
     COPY_SIZES = "the sizes of copies"
     ACCESSES = "which memory kernels access"
 
