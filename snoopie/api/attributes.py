@@ -14,6 +14,8 @@ from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic import places
 from snoopie.api.core import TraceCore
 from snoopie.api.table import table
+from snoopie.trace import lacks as _lacks
+from snoopie.trace.lacks import Lack
 
 
 class TraceAttributes(TraceCore):
@@ -37,6 +39,18 @@ class TraceAttributes(TraceCore):
         but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
         """
         return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
+
+    def lacks(self, what: Lack) -> str:
+        """A sentence, where the tools whose recordings these are did not record it, so that it is unknown: "" where
+        any of the processes has it.
+        """
+        tools = [str(source.header.tool.get("imported_from", "")) for source in self._tables.sources]
+        return _lacks.sentence(set(tools), what) if len(self._lacking(what)) == len(tools) else ""
+
+    def _lacking(self, what: Lack) -> list[int]:
+        """The processes whose tool does not record it."""
+        sources = self._tables.sources
+        return [place for place, source in enumerate(sources) if what in _lacks.of_tool(source.header.tool)]
 
     @property
     def totals(self) -> dict[str, int]:
