@@ -17,13 +17,15 @@ from snoopie.words.names import short_name
 # Files of libraries, by a part of their path.
 _LIBRARIES = re.compile(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^/usr/(?:local/)?include/|/gcc/[^/]+/[\d.]+/|"
-    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
+    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|/csu/|/nptl/|\.cudafe1\.stub\.c$|^\./|^<"
 )
 # Modules that calls pass through on their way to the driver.
 _MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "libpthread", "libstdc++", "libgcc_s",
             "libffi")  # fmt: skip
 # Of these, whatever the names go on with.
 _ALL_MODULES = ("ld-linux", "libpython")
+# Functions of the C library that start a program or a thread.
+_STARTS = re.compile(r"^(?:_start|__libc_start\w*|__libc_init\w*|start_thread|_*clone3?)(?:@|\(|$)")
 # A label is cut at so many letters, as the collector cuts names.
 _LONGEST = 1000
 # Functions of the runtime and of the driver, also where they are linked into the program, and nvcc's own for a launch.
@@ -123,8 +125,9 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
     file, name = places["file"], places["module"].str.split("/").str[-1]
     runtime = is_runtime(places, kernels)
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
-    own = (file != "").to_numpy() & ~runtime & ~library
-    rank = np.where(own, 2, np.where(runtime, 0, 1))
+    starts = places["function"].str.match(_STARTS).to_numpy(bool) & ~places["python"].to_numpy(bool)
+    own = (file != "").to_numpy() & ~runtime & ~library & ~starts
+    rank = np.where(own, 2, np.where(runtime | starts, 0, 1))
     # The innermost of the best levels of each frame.
     best = pd.DataFrame({"frame": places["frame"], "worse": -rank, "level": places["level"]})
     rows = best.sort_values(["frame", "worse", "level"], kind="stable").drop_duplicates("frame").index
