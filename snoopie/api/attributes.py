@@ -16,6 +16,7 @@ from snoopie.api.core import TraceCore
 from snoopie.api.table import table
 from snoopie.trace import lacks as _lacks
 from snoopie.trace.lacks import Lack
+from snoopie.trace.tables import Process
 
 
 class TraceAttributes(TraceCore):
@@ -49,8 +50,19 @@ class TraceAttributes(TraceCore):
 
     def _lacking(self, what: Lack) -> list[int]:
         """The processes whose tool does not record it."""
-        sources = self._tables.sources
-        return [place for place, source in enumerate(sources) if what in _lacks.of_tool(source.header.tool)]
+        return [place for place, source in enumerate(self._tables.sources) if what in self._lacks_of(source)]
+
+    def unknown(self) -> list[str]:
+        """Sentences on what none of the tools recorded whose recordings these are; [] for traces of the collector."""
+        return [sentence for what in Lack if (sentence := self.lacks(what))]
+
+    @staticmethod
+    def _lacks_of(source: Process) -> frozenset[str]:
+        tool = source.header.tool
+        if not tool.get("imported_from"):
+            return frozenset()
+        rows = source.rows
+        return _lacks.of_tool(tool) | {what for what, table in _lacks.TABLES.items() if not rows.get(table)}
 
     @property
     def totals(self) -> dict[str, int]:

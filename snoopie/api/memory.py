@@ -14,6 +14,7 @@ from snoopie.api.arguments import Positive
 from snoopie.api.stacks import StackMethods
 from snoopie.errors import UsageError
 from snoopie.importers import nvidia_smi
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 
@@ -71,7 +72,8 @@ class MemoryMethods(StackMethods):
         objects = self._memory_objects.loc[there.index]
         if self._selected is not None:
             objects = self._selected.at_times(objects, "allocated")
-        return _usage.leaks(objects, self.processes, use, self.label, self.stack_label)
+        freeless = self._lacking(Lack.FREES)
+        return _usage.leaks(objects, self.processes, use, self.label, self.stack_label, freeless)
 
     def memory_agreement(
         self, device: int | str | None = None, process: int | None = None, points: Positive | None = None

@@ -11,8 +11,10 @@ from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, places, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
 from snoopie.cli.output import json_rows, print_next, print_table
+from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.files import check_free
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ def main(arguments: argparse.Namespace) -> int:
     sys.stdout.flush()
     for sentence in not_filtered(arguments, "memory", MEMORY_BY):
         print(f"snoopie: note: {sentence}", file=sys.stderr)
+    print_losses(trace)
     if not trace.complete:
         print(
             "snoopie: a trace is incomplete: memory that it shows as not freed may have been freed later",
@@ -91,10 +94,18 @@ def main(arguments: argparse.Namespace) -> int:
 def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     first = int(trace.processes["start_ns"].min())
     kinds = trace.memory_by_kind()
-    print("Memory by kind; times are after the program's start")
-    table = kinds.assign(peak_after=kinds["peak_time"] - first)
+    if unknown := _unknown(trace):
+        print(f"Memory by kind: {unknown}")
+    else:
+        print("Memory by kind; times are after the program's start")
     shown = ["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]
-    print_first(table[shown], arguments)
+    table = kinds.assign(peak_after=kinds["peak_time"] - first)
+    if trace.lacks(Lack.FREES):
+        # What there was at once, and at the end, is at most what was allocated in all.
+        table = table.assign(peak=-1, peak_after=-1, left=-1, allocated_bytes=kinds["left"])
+        shown = ["process", "device", "kind", "counted", "allocated_bytes", "objects", "peak", "left"]
+    if len(table) or not unknown:
+        print_first(table[shown], arguments)
     agreement = trace.memory_agreement()
     if (agreement["own"] >= 0).any() and not (agreement["used"] >= 0).any():
         print("\nMemory in use by the program, as the tool that recorded it says")
@@ -123,7 +134,9 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
     table = trace.memory_watermark(total=arguments.total)
     first = int(trace.processes["start_ns"].min())
     if len(table) == 0:
-        print("No memory was allocated")
+        print(f"Peak: {unknown}" if (unknown := trace.lacks(Lack.ALLOCATIONS)) else "No memory was allocated")
+    elif unknown := trace.lacks(Lack.FREES):
+        print(f"Peak: {unknown}; below is all that was allocated")
     for number, ((_, process, device), live) in enumerate(table.groupby(["peak", "process", "device"], sort=False)):
         if number:
             print()
@@ -135,7 +148,10 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
             if len(trace.processes) > 1
             else device
         )
-        print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
+        if trace.lacks(Lack.FREES):
+            print(f"Allocated in {whose}: {units.bytes(peak)}")
+        else:
+            print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
         print_first(live[["source", "call", "kind", "objects", "bytes"]], arguments)
 
 
@@ -143,7 +159,9 @@ def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
     from snoopie.analysis.memory import usage
 
     table = trace.leaks()
-    if not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
+    if unknown := _unknown(trace):
+        print(f"Leaks: {unknown}")
+    elif not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
         print("No leaks: every allocation was freed, or lives until the program's end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
@@ -154,6 +172,11 @@ def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
         )
         print(f"{state[0].upper()}{state[1:]}{f': {size}' if size else ''}")
         print_first(some[["process", "device", "source", "call", "kind", "objects", "bytes"]], arguments)
+
+
+def _unknown(trace: Trace) -> str:
+    """Why it is not known what memory there was, or which of it was freed; "" where it is."""
+    return trace.lacks(Lack.ALLOCATIONS) or trace.lacks(Lack.FREES)
 
 
 _PRINT = {"usage": _print_usage, "watermark": _print_watermark, "leaks": _print_leaks}
@@ -174,6 +197,7 @@ def _as_json(
     from snoopie.analysis.memory import usage
 
     result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
+    result["unknown"] = trace.unknown()
     for part in parts:
         rows = json_rows(top(_table(trace, part, arguments), arguments))
         result[part] = [row | {"process": None} if row["process"] == usage.ALL else row for row in rows]

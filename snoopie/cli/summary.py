@@ -10,6 +10,7 @@ from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
 from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.trace.lacks import Lack
 from snoopie.words import units
@@ -75,10 +76,12 @@ def main(arguments: argparse.Namespace) -> int:
         print_table(shown[_SHOWN])
         print()
     if busy.empty:
-        print("This trace has no GPU timestamps, so there is nothing to summarise.")
+        unknown = trace.lacks(Lack.LAUNCHES)
+        print(f"This trace has no GPU timestamps{f': {unknown}' if unknown else ', so there is nothing to summarise'}.")
     for sentence in trace.without_device_times():
         print(in_shell_words(sentence))
     sys.stdout.flush()
+    print_losses(trace)
     for sentence in not_filtered(arguments, "kernels as a whole", LAUNCHES_BY):
         print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_next("view", *again(arguments), *arguments.traces)

@@ -22,8 +22,23 @@ class Lack(StrEnum):
     LAUNCHES = "launches"
     SHAPES = "the thread blocks of kernels"
     COPIES = "copies by the host"
+    CALL_SIZES = "the sizes of what calls copy, set or allocate"
     COPY_SIZES = "the sizes of copies"
     ACCESSES = "which memory kernels access"
+
+
+# What a recording of another tool can only have in a table: where that is empty, it is not known whether there was any.
+TABLES = {
+    Lack.ALLOCATIONS: "objects",
+    Lack.FREES: "objects",
+    Lack.CALLS: "call_totals",
+    Lack.ERRORS: "call_totals",
+    Lack.CALL_SIZES: "call_totals",
+    Lack.LAUNCHES: "launches",
+    Lack.SHAPES: "launches",
+    Lack.COPIES: "copies",
+    Lack.ACCESSES: "counts",
+}
 
 
 def of_tool(tool: Mapping[str, Any]) -> frozenset[str]:

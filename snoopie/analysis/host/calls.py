@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from snoopie.analysis.host.copies import ORDERS, Order
@@ -141,6 +142,12 @@ def percentiles(times: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -
 def is_asynchronous(calls: pd.Series[str]) -> pd.Series[bool]:
     """Whether a call only hands work over and returns: what the driver calls so, and batches."""
     return calls.str.contains("Async|Batch", regex=True)
+
+
+def known(table: pd.DataFrame, *, errors: bool, sizes: bool) -> pd.DataFrame:
+    """A table of calls without the numbers that were not recorded: NaN instead of 0."""
+    unknown = [name for name, there in (("errors", errors), ("bytes", sizes)) if not there and name in table]
+    return table.assign(**dict.fromkeys(unknown, np.nan)) if unknown else table
 
 
 def checked_keys(keys: Iterable[str]) -> list[str]:

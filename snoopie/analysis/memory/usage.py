@@ -27,12 +27,13 @@ COUNTED = frozenset(
 # can be said because the trace ends before its process did, the rest lives until then by design.
 NEVER_FREED = "never freed"
 NOT_KNOWN = "not known: the trace is incomplete"
+NOT_RECORDED = "not known: no frees were recorded"
 AT_EXIT = "freed at exit"
 WITH_CONTEXT = "ended with its context"
 STATIC = "module static"
 IN_GRAPH = "held by a graph"
 IN_POOL = "held by a pool"
-STATES = (NEVER_FREED, NOT_KNOWN, AT_EXIT, WITH_CONTEXT, STATIC, IN_GRAPH, IN_POOL)
+STATES = (NEVER_FREED, NOT_KNOWN, NOT_RECORDED, AT_EXIT, WITH_CONTEXT, STATIC, IN_GRAPH, IN_POOL)
 # In the place of a process or a device: the total over several.
 ALL = -9
 _PLACE = ["process", "owner"]
@@ -208,16 +209,18 @@ def _by_stack(objects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def leaks(
-    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel
-) -> pd.DataFrame:
+    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel,
+    freeless: Collection[int] = (),
+) -> pd.DataFrame:  # fmt: skip
     """process device (label) state (one of STATES) stack source (of the stack) call kind objects bytes: what no call
     had freed when the program began to exit, by call site; by state, then most bytes first.
 
-    Of pools: the bytes that they held at the end and had not handed out, by the driver (``use``, of memory_use), as 0
-    objects.
+    ``freeless``: processes of which no frees were recorded. Of pools: the bytes that they held at the end and had not
+    handed out, by the driver (``use``, of memory_use), as 0 objects.
     """
     objects = objects[objects["counted"]]
     state = _states(objects, processes)
+    state[objects["process"].isin(list(freeless)) & (state == NEVER_FREED)] = NOT_RECORDED
     kept = objects[state != ""].assign(state=state[state != ""])
     table = pd.concat([_by_stack(kept, [*_PLACE, "state"]), _in_pools(use)], ignore_index=True)
     table = table.assign(order=[STATES.index(text) for text in table["state"]])

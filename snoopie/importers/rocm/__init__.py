@@ -22,7 +22,7 @@ __all__ = ["import_hcc", "import_rtg"]
 _Read = Callable[[Sequence[TextFile], Progress], tuple[Recordings, int]]
 _RTG, _HCC = "rtg_tracer", "HCC_PROFILE=2"
 _LACKS = {
-    _RTG: (Lack.DATE, Lack.ALLOCATIONS, Lack.FREES, Lack.COPY_SIZES, Lack.ACCESSES),
+    _RTG: (Lack.DATE, Lack.ALLOCATIONS, Lack.FREES, Lack.ACCESSES),
     _HCC: (Lack.DATE, Lack.ALLOCATIONS, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES, Lack.ACCESSES),
 }
 
@@ -82,8 +82,9 @@ def _files(source: Path) -> list[Path]:
 def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, notices: list[str]) -> None:
     totals = recording.finish(lambda code: f"error {code}")
     start = recording.start
+    lacks = [str(lack) for lack in (*_LACKS[tool], *recording.lacks)]
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool, "lacks": [str(lack) for lack in _LACKS[tool]]},
+        tool={"version": snoopie.__version__, "imported_from": tool, "lacks": lacks},
         process={
             "host": "",
             "pid": pid,

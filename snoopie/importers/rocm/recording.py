@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from snoopie.errors import SnoopieError
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.call_tables import CallTables, codes_of
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import HOST, MOST_GPUS, UNKNOWN, Body
 
 Ints = NDArray[np.int64]
@@ -157,12 +158,18 @@ class Recording:
             raise SnoopieError("the amounts in the text add up to more than any machine can move", "record it again")
         self._calls.finish(meaning)
         launches = self.body.rows("launches")
+        # With copies of unknown size there is no sum.
+        sizes = {} if self.counts["sizeless copies"] else {"copy_bytes": self.copy_bytes}
         return {
-            "launches_seen": launches,
-            "launches_native": launches,
-            "copies": self.body.rows("copies"),
-            "copy_bytes": self.copy_bytes,
-        }
+            "launches_seen": launches, "launches_native": launches, "copies": self.body.rows("copies"), **sizes
+        }  # fmt: skip
+
+    @property
+    def lacks(self) -> list[Lack]:
+        """What this recording lacks, which others of its tool can have."""
+        sizes = self._calls.amounts("bytes").any()
+        found = [] if sizes else [Lack.CALL_SIZES]
+        return [*found, Lack.COPY_SIZES] if self.counts["sizeless copies"] else found
 
     def _during(self, starts: pd.Series[int] | Ints, ends: pd.Series[int] | Ints) -> None:
         # 0 is not known.

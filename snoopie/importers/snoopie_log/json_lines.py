@@ -237,8 +237,10 @@ def _together(
 ) -> tuple[list[str], pd.DataFrame, NDArray[np.uint64], int]:
     """The accesses of all kinds of lines as one table; nearly always there is one kind."""
     if not parts:
-        names = ("opcode thread_indx running_dev_id mem_dev_id code_linenum code_line_index code_line_context kernel"
-                 " obj_offset").split()  # fmt: skip
+        names = (
+            "opcode", "thread_indx", "running_dev_id", "mem_dev_id", "code_linenum", "code_line_index",
+            "code_line_context", "kernel", "obj_offset",
+        )  # fmt: skip
         return [], pd.DataFrame({name: np.empty(0, np.int64) for name in names}), np.empty(0, np.uint64), 0
     opcodes: list[str] = []
     tables = []
