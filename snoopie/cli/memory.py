@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, places, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
-from snoopie.cli.output import json_rows, print_next, print_table
+from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.files import check_free
@@ -38,6 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watermark", action="store_true", help="allocations at the peak, by call stack")
     parser.add_argument("--leaks", action="store_true", help="allocations never freed, by call stack")
+    parser.add_argument(
+        "--events", action="store_true", help="each allocation and free with its call stack, a line each, as TSV"
+    )
+    parser.add_argument(
+        "--by-origin", action="store_true",
+        help="usage by who allocated, not by kind: valid (the call stack is known), driver (a driver call without "
+        "a stack), invalid (no call is known)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile", action="store_true",
+        help="first run a program: snoopie memory --profile -- PROGRAM [ARGUMENT …], under nsys where it is installed, "
+        "else under the collector; then draw its memory",
+    )  # fmt: skip
     parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
     parser.add_argument("--nvidia-smi", metavar="LOG", type=Path, help="draw what nvidia-smi logged during the run")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw usage over time as .png, .svg or .pdf")
@@ -50,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     from snoopie.analysis.selection import MEMORY_BY
 
+    if arguments.profile:
+        return _profile(arguments)
     if arguments.nvidia_smi and not arguments.plot and not arguments.json:
         raise UsageError("--nvidia-smi is for the picture", "add --plot FILE, or --json")
     parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
@@ -58,6 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         _check_picture(arguments)
     trace = select(load_traces(arguments), arguments)
+    if arguments.events:
+        return _events(trace, arguments)
     logged = _logged(trace, arguments) if arguments.nvidia_smi else None
     if arguments.plot:
         _plot(trace, arguments, logged)
@@ -88,12 +105,34 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _profile(arguments: argparse.Namespace) -> int:
+    """Runs a program, and then shows and draws its memory, whatever its status, which is returned unless it is 0."""
+    from snoopie.cli import process, profiled
+
+    if arguments.nvidia_smi:
+        raise UsageError("--nvidia-smi is of a run that is over", "add it to `snoopie memory` of the folder afterwards")
+    if arguments.plot:
+        _check_picture(arguments)
+    try:
+        status, folder, traces = profiled.run(arguments.traces)
+    except process.ProgramError as error:
+        print(f"snoopie: {in_shell_words(str(error))}", file=sys.stderr)
+        return error.status
+    if not traces:
+        return status or 1
+    arguments.profile, arguments.traces, arguments.all_runs = False, [str(path) for path in traces], True
+    if not (arguments.plot or arguments.json or arguments.csv or arguments.markdown or arguments.events):
+        arguments.plot = folder / "memory.png"
+    shown = main(arguments)
+    return 128 - status if status < 0 else status or shown
+
+
 # --- what is printed ---
 
 
 def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     first = int(trace.processes["start_ns"].min())
-    kinds = trace.memory_by_kind()
+    kinds = trace.memory_by_kind(by_origin=arguments.by_origin)
     if unknown := _unknown(trace):
         print(f"Memory by kind: {unknown}")
     else:
@@ -185,9 +224,28 @@ _PRINT = {"usage": _print_usage, "watermark": _print_watermark, "leaks": _print_
 # --- for programs and documents ---
 
 
+# The columns that the scripts for Nsight Systems have, and ours.
+_EVENT = {
+    "pid": "PID", "address": "address", "time": "start_time", "bytes": "bytes", "kind": "memkind",
+    "operation": "mem_op_type", "name": "var_name", "call_stack": "call_stack", "device": "device", "origin": "origin",
+}  # fmt: skip
+
+
+def _events(trace: Trace, arguments: argparse.Namespace) -> int:
+    """Prints each allocation and free, in columns between tabs."""
+    table = top(trace.memory_events(), arguments)
+    print("\t".join(_EVENT.values()))
+    table = table.assign(address=[hex(address) for address in table["address"].tolist()])
+    for row in table[list(_EVENT)].itertuples(index=False):
+        print("\t".join(clean(value) for value in row))
+    sys.stdout.flush()
+    print_losses(trace)
+    return 0
+
+
 def _table(trace: Trace, part: str, arguments: argparse.Namespace) -> pd.DataFrame:
     if part == "usage":
-        return trace.memory_usage()
+        return trace.memory_usage(by_origin=arguments.by_origin)
     return trace.memory_watermark(total=arguments.total) if part == "watermark" else trace.leaks()
 
 
@@ -223,7 +281,7 @@ def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | No
     from snoopie.figures import memory as chart
     from snoopie.figures import picture
 
-    usage = trace.memory_usage()
+    usage = trace.memory_usage(by_origin=arguments.by_origin)
     if arguments.total:
         panels = chart.total(usage, trace.processes)
     else:

@@ -23,7 +23,7 @@ _COPIES = {Lack.COPIES}
 
 @dataclass(frozen=True)
 class Format:
-    """``write`` makes the files in a folder and names what is to be imported; ``lacks`` is what nobody can know of it."""
+    """``write`` makes the files in a folder and names what is to be imported; ``lacks``: what nobody can know of it."""
 
     write: Callable[[Path], Path]
     importer: Callable[..., Imported]
@@ -64,7 +64,7 @@ _CALLS = _text("timeline.log", f"name:cuMemAlloc, start:{_START}, burst:1192, by
 _LOG = _text("snoopie_log_7.txt", f"STG.E,0x{_BASE:016x},10240,1,0,125,1586,1,1,0x{_BASE:016x},4")
 _RTG = [
     "HIP: pid:12 tid:13 hipFree ret=0 @1811962118575233 +34010",
-    "HSA: pid:12 tid:13 dispatch queue:0 agent:1 signal:3 name:'step' start:1811962118600000 stop:1811962118610000 id:0",
+    "HSA: pid:12 tid:1 dispatch queue:0 agent:1 signal:3 name:'f' start:1811962118600000 stop:1811962118610000 id:0",
     f"HSA: pid:12 tid:13 copy agent:1 signal:3 start:1811962118620000 stop:1811962118630000 {_DEPS}",
 ]
 _CALLLESS = {Lack.CALLS, Lack.ERRORS, Lack.CALL_SIZES}
@@ -93,7 +93,8 @@ FORMATS = {
     "snoopie-log": Format(_LOG, import_snoopie_log, _OF_LOG | _COPIES | {Lack.ALLOCATIONS}),
     "snoopie-log with objects": Format(_log_with_objects, import_snoopie_log, _OF_LOG | _COPIES),
     "snoopie-log JSON": Format(
-        _text("out.txt", f'{{"op": "mem_alloc", "dev_id": 0, "bytesize": 4096, "start": "0x{_BASE:016x}", "end": "0x1"}}',
+        _text("out.txt",
+              f'{{"op": "mem_alloc", "dev_id": 0, "bytesize": 4096, "start": "0x{_BASE:016x}", "end": "0x1"}}',
               f'{{"op": "STG.E", "addr": "0x{_BASE:016x}", "running_device_id": 1, "mem_device_id": 0}}'),
         import_snoopie_log, _OF_LOG | _COPIES,
     ),

@@ -42,7 +42,8 @@ def schema() -> Schema:
         "memory": _object(
             "snoopie memory; times are those of the host's clock",
             optional=("usage", "agreement", "watermark", "leaks", "nvidia_smi"),
-            complete=BOOLEAN, start_ns=WHOLE, unknown=SENTENCES, usage=ROWS, agreement=ROWS, watermark=ROWS, leaks=ROWS, nvidia_smi=ROWS,
+            complete=BOOLEAN, start_ns=WHOLE, unknown=SENTENCES, usage=ROWS, agreement=ROWS, watermark=ROWS, leaks=ROWS,
+            nvidia_smi=ROWS,
         ),
         "workgroups": _object("snoopie summary --workgroups", workgroups=ROWS),
         "summary": _object(

@@ -69,6 +69,25 @@ def chosen(table: pd.DataFrame, place: int | None, process: int | None) -> pd.Da
     return table
 
 
+def origins(objects: pd.DataFrame) -> pd.Series[str]:
+    """For each object one of `curve.ORIGINS`: whether it is known who allocated it."""
+    driver = objects["call"].astype("str").str.match(r"cu[A-Z]").to_numpy(bool)
+    found = np.where(objects["stack"] > 0, curve.VALID, np.where(driver, curve.DRIVER, curve.INVALID))
+    return pd.Series(found, objects.index, dtype="str")
+
+
+def events(objects: pd.DataFrame, pids: pd.Series[int], label: Label) -> pd.DataFrame:
+    """process pid device (label) time operation (allocation, free) kind bytes address call name origin stack: each
+    allocation and each free, in the order of time."""
+    table = objects.assign(origin=origins(objects), pid=objects["process"].map(pids))
+    made = table.assign(time=table["allocated"], operation="allocation")
+    ended = table[table["freed"] > 0].assign(operation="free")
+    ended = ended.assign(time=ended["freed"])
+    both = pd.concat([made, ended]).sort_values("time", kind="stable", ignore_index=True)
+    columns = "process pid device time operation kind bytes address call name origin stack"
+    return _with_device(both, label)[columns.split()]
+
+
 def within(objects: pd.DataFrame, between: tuple[int, int]) -> pd.DataFrame:
     """The `live_times` of a time (host ns) alone: what there was before it begins with it, what outlives it stays."""
     first, after = between

@@ -16,8 +16,7 @@ from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
 from snoopie.importers import text
-from snoopie.importers.snoopie_log import log
-from snoopie.importers.snoopie_log import import_snoopie_log
+from snoopie.importers.snoopie_log import import_snoopie_log, log
 from snoopie.importers.snoopie_log.opcode import decode
 
 COLUMNS = (
