@@ -222,18 +222,18 @@ constexpr int kFormatVersion = 4;
     C(by, u1, "", role::optional(role::flag), "0 = a call, 1 = the end of its context")
 
 // The rows of one (call, kernel, thread, gpu, direction) have to be added up: each covers the time since the one before.
-#define SNOOPIE_CALL_TOTALS(C)                                                                   \
-    C(time, u8, "ns", {}, "host time up to which the row counts")                                \
-    C(call, u4, "", role::row_or_none("strings"), "the driver call")                             \
-    C(kernel, u4, "", role::row_or_none("strings"), "of a launch: demangled name of the kernel") \
-    C(thread, u4, "", {}, "host thread that called")                                             \
-    C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")  \
-    C(direction, u1, "", role::directions, "index in the header's directions")                   \
-    C(calls, u8, "", {}, "number of calls that returned")                                        \
-    C(errors, u8, "", {}, "of these, those that failed")                                         \
-    C(total, u8, "ns", {}, "host time in the calls")                                             \
-    C(least, u8, "ns", {}, "the shortest")                                                       \
-    C(most, u8, "ns", {}, "the longest")                                                         \
+#define SNOOPIE_CALL_TOTALS(C)                                                                      \
+    C(time, u8, "ns", {}, "host time up to which the row counts")                                   \
+    C(call, u4, "", role::row_or_none("strings"), "the driver call")                                \
+    C(kernel, u4, "", role::row_or_none("strings"), "of a launch: demangled name of the kernel")    \
+    C(thread, u4, "", {}, "host thread that called")                                                \
+    C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")     \
+    C(direction, u1, "", role::directions, "index in the header's directions")                      \
+    C(calls, u8, "", {}, "number of calls that returned")                                           \
+    C(errors, u8, "", {}, "of these, those that failed")                                            \
+    C(total, u8, "ns", {}, "host time in the calls")                                                \
+    C(least, u8, "ns", {}, "the shortest; above the longest: neither is known, in imported traces") \
+    C(most, u8, "ns", {}, "the longest")                                                            \
     C(bytes, u8, "bytes", {}, "bytes copied, set or allocated by the calls that succeeded")
 
 #define SNOOPIE_CALL_TIMES(C)                                                                   \
@@ -259,7 +259,7 @@ constexpr int kFormatVersion = 4;
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")  \
     C(direction, u1, "", role::directions, "index in the header's directions")                   \
     C(start, u8, "ns", {}, "host time when the call began")                                      \
-    C(end, u8, "ns", {}, "host time when the call returned")                                     \
+    C(end, u8, "ns", {}, "host time when the call returned; 0 = unknown, in imported traces")    \
     C(code, i4, "", {}, "what it returned, 0 = success")                                         \
     C(bytes, u8, "bytes", {}, "bytes copied, set or allocated; 0 if it failed")
 
