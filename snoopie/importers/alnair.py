@@ -17,7 +17,7 @@ from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import LIMIT, check_sums
 from snoopie.importers.call_tables import CallTables, codes_of
 from snoopie.importers.output import trace_paths, write_all
-from snoopie.importers.text import TextFile
+from snoopie.importers.text import TextFile, many_rows
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN, Body, TraceWriter, header
 
@@ -78,7 +78,8 @@ def import_alnair(
     for file in files:
         text = TextFile(file, allow_truncated)
         for piece in text.texts():
-            _read(piece, file, logs, calls)
+            with many_rows():
+                _read(piece, file, logs, calls)
             progress(file.name, logs.calls)
         logs.cut += [text.cut] if text.cut else []
     if not logs.sums and not logs.calls and logs.memory is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -14,7 +16,7 @@ from snoopie.errors import CorruptError, NotATraceError, SnoopieError, Truncated
 # Bytes of text that are handed out at once, to what reads columns of bytes and to what reads strings; and the longest
 # line that is not taken for something else than text.
 _PIECE = 32 << 20
-_SMALL_PIECE = 2 << 20
+_SMALL_PIECE = 4 << 20
 _LONGEST = 16 << 20
 _READ = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -114,6 +116,18 @@ class TextFile:
         if not self.allow_truncated:
             raise error(f"{self.path} {what}", "import the complete lines with --allow-truncated")
         self.cut = f"{self.path.name} {what}; only that is in this trace."
+
+
+@contextmanager
+def many_rows() -> Iterator[None]:
+    """For what makes millions of tuples that are soon gone: nobody looks for cycles among them."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def side_by_side(texts: Sequence[TextFile]) -> Iterator[list[str]]:

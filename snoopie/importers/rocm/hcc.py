@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from snoopie.importers import Progress
 from snoopie.importers.rocm.recording import Ints, Recording, Recordings, numbers, sane
-from snoopie.importers.text import TextFile, side_by_side
+from snoopie.importers.text import TextFile, many_rows, side_by_side
 from snoopie.trace.writer import HOST, UNKNOWN
 
 _TIME = r"(?:(\d{1,19});[ \t]*)?"
@@ -38,8 +38,9 @@ def read(texts: Sequence[TextFile], progress: Progress) -> tuple[Recordings, int
     recordings = Recordings()
     reader = _Reader(recordings[0])
     for parts in side_by_side(texts):
-        for part in parts:
-            reader.take(part)
+        with many_rows():
+            for part in parts:
+                reader.take(part)
         progress(texts[0].path.name, reader.records)
     reader.finish()
     return recordings, reader.other

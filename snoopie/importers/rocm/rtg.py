@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.rocm.recording import Recordings, Texts, handles, numbers, sane
-from snoopie.importers.text import TextFile, side_by_side
+from snoopie.importers.text import TextFile, many_rows, side_by_side
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN
 
 # With a newline before each line, all of them begin with a text that is searched for at once; its newline stays.
@@ -76,7 +76,8 @@ def read(texts: Sequence[TextFile], progress: Progress) -> tuple[Recordings, int
     reader = _Reader()
     lines = 0
     for parts in side_by_side(texts):
-        lines += sum(reader.take(part) for part in parts)
+        with many_rows():
+            lines += sum(reader.take(part) for part in parts)
         reader.join()
         progress(texts[0].path.name, lines)
     reader.join(last=True)

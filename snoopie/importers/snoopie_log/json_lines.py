@@ -32,6 +32,10 @@ _RENAMED = {
 }  # fmt: skip
 _NUMBERS = ("thread_index", "running_device_id", "mem_device_id", "code_line_linenum", "object_allocation_line_num")
 _NEEDED = frozenset({"op", "addr", "running_device_id", "mem_device_id"})
+_NAMES = frozenset({"kernel_name", "object_variable_name", "object_allocation_file_name", "object_allocation_func_name",
+                    "code_line_filename", "code_line_dirname"})  # fmt: skip
+_WANTED = _NEEDED | _NAMES | set(_NUMBERS) | {"object_allocation_pc", "bytesize", "start", "dev_id"}
+_NAME, _WORD = r'{}[^"\n]*?)', r'{}[^",\n}}]*)'
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,16}", re.ASCII)
 _NOBODY = 64
@@ -58,7 +62,15 @@ class _Kind:
         self.keys = [_RENAMED.get(key, key) for key in keys]
         self.access = set(self.keys) >= _NEEDED
         self.allocation = {"bytesize", "start"} <= set(self.keys)
-        fields = (rf'"?{re.escape(key)}"?: ?"?([^"\n]*?)' for key in keys)
+        # Names of functions have commas; what is not needed is passed over.
+        fields = (
+            rf'"?{re.escape(key)}"?: ?"?'
+            + (_NAME if _RENAMED.get(key, key) in _NAMES else _WORD).format(
+                "(" if _RENAMED.get(key, key) in _WANTED else "(?:"
+            )
+            for key in keys
+        )
+        self.keys = [key for key in self.keys if key in _WANTED]
         self.pattern = re.compile(r"^\{" + r'[", ]*'.join(fields) + r'[", ]*\}[ \t\r]*$', re.MULTILINE)
 
 

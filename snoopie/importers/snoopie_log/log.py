@@ -20,7 +20,7 @@ from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fi
 from snoopie.importers.snoopie_log.json_lines import JsonLines
 from snoopie.importers.snoopie_log.opcode import Opcode, decode
 from snoopie.importers.snoopie_log.side_files import SideFiles
-from snoopie.importers.text import TextFile
+from snoopie.importers.text import TextFile, many_rows
 from snoopie.trace.writer import HOST, UNKNOWN
 
 _Key = TypeVar("_Key")
@@ -133,7 +133,8 @@ class _Reader:
         """Reads a piece; the access at its end is kept for the next one, which may have more of it."""
         piece, self._carry = self._carry + piece, b""
         if self._json.begins(piece):
-            self._take_json(piece, last)
+            with many_rows():
+                self._take_json(piece, last)
             return
         self._layouts |= _layouts_named(piece)
         groups, rest = lines_by_fields(piece)
