@@ -22,7 +22,9 @@ from snoopie.importers.snoopie_log.fields import Ints
 from snoopie.importers.snoopie_log.side_files import Frame, Range, SideFiles
 
 _QUOTED, _BARE = re.compile(r'"(\w+)": ?', re.ASCII), re.compile(r"[{ ]([a-z_*]+): ", re.ASCII)
-_LINE = re.compile(r'^\{"?op"?: ".*$', re.MULTILINE)
+# How lines begin: with the newline before them, so that they are searched for at once.
+_BEGINS = ('\n{"op": "', '\n{op: "')
+_LINE = re.compile(r'\n(\{(?:"op"|op): ".*)')
 _ALLOCATION = "mem_alloc"
 # The names that keys of later generations have, by those of earlier ones.
 _RENAMED = {
@@ -62,16 +64,17 @@ class _Kind:
         self.keys = [_RENAMED.get(key, key) for key in keys]
         self.access = set(self.keys) >= _NEEDED
         self.allocation = {"bytesize", "start"} <= set(self.keys)
+        begin = next(begin for begin in _BEGINS if ("\n" + line).startswith(begin))
         # Names of functions have commas; what is not needed is passed over.
-        fields = (
+        fields = [
             rf'"?{re.escape(key)}"?: ?"?'
-            + (_NAME if _RENAMED.get(key, key) in _NAMES else _WORD).format(
-                "(" if _RENAMED.get(key, key) in _WANTED else "(?:"
-            )
-            for key in keys
-        )
+            + (_NAME if known in _NAMES else _WORD).format("(" if known in _WANTED else "(?:")
+            for key, known in zip(keys[1:], self.keys[1:], strict=True)
+        ]
         self.keys = [key for key in self.keys if key in _WANTED]
-        self.pattern = re.compile(r"^\{" + r'[", ]*'.join(fields) + r'[", ]*\}[ \t\r]*$', re.MULTILINE)
+        first = _WORD.format("(") if self.access else f"({_ALLOCATION})"
+        parts = r'[", ]*'.join([re.escape(begin) + first, *fields])
+        self.pattern = re.compile(parts + r'[", ]*\}[ \t\r]*(?=\n)')
 
 
 class JsonLines:
@@ -97,36 +100,39 @@ class JsonLines:
 
     def read(self, text: str) -> Read:
         """The accesses in some whole lines."""
-        every = _LINE.findall(text)
-        taken = 0
+        text = "\n" + text
+        lines = sum(text.count(begin) for begin in _BEGINS)
+        found = [(kind, kind.pattern.findall(text)) for kind in self._kinds]
+        if sum(len(rows) for _, rows in found) < lines:
+            found += [(kind, kind.pattern.findall(text)) for kind in self._learnt(text)]
         parts: list[dict[str, Sequence[str]]] = []
-        for _ in range(_MOST_KINDS):
-            found = {kind: kind.pattern.findall(text) for kind in self._kinds}
-            taken = sum(map(len, found.values()))
-            if taken >= len(every) or len(self._kinds) >= _MOST_KINDS:
-                break
-            fresh = next((line for line in every if not any(kind.pattern.match(line) for kind in self._kinds)), None)
-            if fresh is None:
-                break
-            kind = _Kind(fresh)
-            if not (kind.access or kind.allocation) or not kind.pattern.match(fresh):
-                every = [line for line in every if line != fresh]
-                taken -= 1
-                continue
-            self._kinds.append(kind)
-        lines = len(_LINE.findall(text))
-        for kind, rows in found.items():
+        for kind, rows in found:
             if not rows:
                 continue
             columns = dict(zip(kind.keys, zip(*rows, strict=True), strict=True))
             if kind.allocation:
                 self._allocate(columns)
-            elif kind.access:
+            else:
                 parts.append(columns)
         self.rows += lines
         some = [self._accesses(columns) for columns in parts]
         opcodes, table, address, wrong = _together(some)
-        return Read(opcodes, table, address, lines, wrong + max(lines - sum(map(len, found.values())), 0))
+        return Read(opcodes, table, address, lines, wrong + max(lines - sum(len(rows) for _, rows in found), 0))
+
+    def _learnt(self, text: str) -> list[_Kind]:
+        """Kinds of lines that were not there before."""
+        fresh: list[_Kind] = []
+        for line in _LINE.findall(text):
+            known = [*self._kinds, *fresh]
+            if len(known) >= _MOST_KINDS:
+                break
+            if any(kind.pattern.match(f"\n{line}\n") for kind in known):
+                continue
+            kind = _Kind(line)
+            if (kind.access or kind.allocation) and kind.pattern.match(f"\n{line}\n"):
+                fresh.append(kind)
+        self._kinds += fresh
+        return fresh
 
     def side(self) -> SideFiles:
         """What other generations have in files beside the log."""
