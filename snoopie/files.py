@@ -11,11 +11,15 @@ import errno
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from snoopie.errors import SnoopieError
 
@@ -80,6 +84,11 @@ def whole_files(
     """
     for path in paths:
         check_free(path, force=force, other=other)
+    with _unwound():
+        yield from _written(paths, named, other)
+
+
+def _written(paths: Sequence[Path], named: Path | None, other: str) -> Iterator[list[Path]]:
     folders: dict[Path | None, Path] = {}
     try:
         beside = [_folder(path) for path in paths]
@@ -101,6 +110,34 @@ def whole_files(
     finally:
         for place in folders.values():
             shutil.rmtree(place, ignore_errors=True)
+
+
+# What ends a program without a word: batch systems and closed terminals send these.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def _unwound() -> Iterator[None]:
+    """Has a signal that ends the program do so as an exception, so that what is unfinished is taken away.
+
+    An ignored signal (nohup) stays ignored, and a handler of the program's own stays.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in _ENDING}
+    taken = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    # What a shell says of a program that a signal ended.
+    raise SystemExit(128 + number)
 
 
 def _descriptor(path: Path) -> int | None:

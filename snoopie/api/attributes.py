@@ -14,6 +14,9 @@ from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic import places
 from snoopie.api.core import TraceCore
 from snoopie.api.table import table
+from snoopie.trace import lacks as _lacks
+from snoopie.trace.lacks import Lack
+from snoopie.trace.tables import Process
 
 
 class TraceAttributes(TraceCore):
@@ -37,6 +40,29 @@ class TraceAttributes(TraceCore):
         but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
         """
         return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
+
+    def lacks(self, what: Lack) -> str:
+        """A sentence, where the tools whose recordings these are did not record it, so that it is unknown: "" where
+        any of the processes has it.
+        """
+        tools = [str(source.header.tool.get("imported_from", "")) for source in self._tables.sources]
+        return _lacks.sentence(set(tools), what) if len(self._lacking(what)) == len(tools) else ""
+
+    def _lacking(self, what: Lack) -> list[int]:
+        """The processes whose tool does not record it."""
+        return [place for place, source in enumerate(self._tables.sources) if what in self._lacks_of(source)]
+
+    def unknown(self) -> list[str]:
+        """Sentences on what none of the tools recorded whose recordings these are; [] for traces of the collector."""
+        return [sentence for what in Lack if (sentence := self.lacks(what))]
+
+    @staticmethod
+    def _lacks_of(source: Process) -> frozenset[str]:
+        tool = source.header.tool
+        if not tool.get("imported_from"):
+            return frozenset()
+        rows = source.rows
+        return _lacks.of_tool(tool) | {what for what, table in _lacks.TABLES.items() if not rows.get(table)}
 
     @property
     def totals(self) -> dict[str, int]:
@@ -174,6 +200,17 @@ class TraceAttributes(TraceCore):
     def spans(self) -> pd.DataFrame:
         """launch start end (host ns): when measured launches ran on their GPUs, instrumented unless imported"""
         return self._tables.spans
+
+    @table
+    def barriers(self) -> pd.DataFrame:
+        """process gpu stream start end (host ns) name: barriers at which queues of GPUs waited, as other tools record
+        them"""
+        return self._called(self._tables.barriers)
+
+    @table
+    def marks(self) -> pd.DataFrame:
+        """process time (host ns) text: moments that the program marked, as other tools record them"""
+        return self._tables.marks
 
     @table
     def call_totals(self) -> pd.DataFrame:

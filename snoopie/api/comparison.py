@@ -22,6 +22,7 @@ from snoopie.api.expect import amounts
 from snoopie.api.loading import Source, load
 from snoopie.api.notebook import rows_html
 from snoopie.api.trace import Trace
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 _OBJECT = ["name", "source", "owner", "kind"]
@@ -235,7 +236,7 @@ def _summary(trace: Trace) -> dict[str, Number]:
     return {
         **{metric: sums[metric] for metric in limits.METRICS if metric in sums},
         "peak_memory": int(peaks.max()) if len(peaks) else 0 if seen else None,
-        "leaks": int(never_freed.sum()) if seen and trace.complete else None,
+        "leaks": int(never_freed.sum()) if seen and trace.complete and not trace.lacks(Lack.FREES) else None,
         "wire_efficiency": sums["wire_efficiency"],
     }
 

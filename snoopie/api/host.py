@@ -15,6 +15,7 @@ from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
 from snoopie.api.time import TimeMethods
 from snoopie.errors import UsageError, warn
+from snoopie.trace.lacks import Lack
 
 
 class HostMethods(TimeMethods, StackMethods):
@@ -104,11 +105,11 @@ class HostMethods(TimeMethods, StackMethods):
         "not ready", which is none.
         """
         keys = (*calls.checked_keys(keys), "call")
-        return calls.by_call(self.call_totals, self.call_times, self.label, keys)
+        return self._with_unknown(calls.by_call(self.call_totals, self.call_times, self.label, keys))
 
     def by_thread(self) -> pd.DataFrame:
         """process thread, and the values of `by_call`, of all its driver calls"""
-        return calls.by_call(self.call_totals, self.call_times, self.label, ("process", "thread"))
+        return self._with_unknown(calls.by_call(self.call_totals, self.call_times, self.label, ("process", "thread")))
 
     def by_launched_kernel(self, *keys: str) -> pd.DataFrame:
         """kernel, ``keys`` (some of process, thread, gpu), launches (calls that succeeded) errors host_ns (in the
@@ -117,7 +118,7 @@ class HostMethods(TimeMethods, StackMethods):
         Every kernel that the host launched by itself, measured or not; a view divides them as `by_call`. A launch
         while a graph is captured is such a call; the launch of a graph is none of its kernels.
         """
-        return calls.by_kernel(self.call_totals, self.label, calls.checked_keys(keys))
+        return self._with_unknown(calls.by_kernel(self.call_totals, self.label, calls.checked_keys(keys)))
 
     def by_direction(self, *keys: str) -> pd.DataFrame:
         """direction, ``keys`` (some of process, thread, gpu), call asynchronous (bool) calls errors bytes host_ns (in
@@ -126,7 +127,10 @@ class HostMethods(TimeMethods, StackMethods):
         All copy calls, also within one memory; a view divides them as `by_call`. ``bandwidth`` is NaN where the call
         does not wait for the transfer: asynchronous ones, and all between GPUs or within one.
         """
-        return calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys))
+        return self._with_unknown(calls.by_direction(self.call_totals, self.label, calls.checked_keys(keys)))
+
+    def _with_unknown(self, table: pd.DataFrame) -> pd.DataFrame:
+        return calls.known(table, errors=not self.lacks(Lack.ERRORS), sizes=not self.lacks(Lack.CALL_SIZES))
 
     def single_calls(self, call: str, order: Order = "host_ns", limit: Natural = 1000) -> pd.DataFrame:
         """event process thread gpu (label) kernel direction began (ns after the earliest of all) host_ns (in the call)

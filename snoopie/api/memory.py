@@ -14,20 +14,45 @@ from snoopie.api.arguments import Positive
 from snoopie.api.stacks import StackMethods
 from snoopie.errors import UsageError
 from snoopie.importers import nvidia_smi
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 
 class MemoryMethods(StackMethods):
     """How much memory there was."""
 
-    def memory_usage(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+    def memory_events(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+        """process pid device (label) time (host ns) operation (allocation, free) kind bytes address call name (of the
+        variable) origin (valid: the stack is known, driver: a driver call without one, invalid: no call is known) stack
+        call_stack: each allocation and free in the order of time.
+
+        ``call_stack`` is "function(module) -> function(module)", innermost first.
+        """
+        objects, _, _ = self._memory(device, process)
+        table = _usage.events(objects, self.processes["pid"], self.label)
+        texts = {stack: self._spelled(stack) for stack in table["stack"].unique().tolist()}
+        return table.assign(call_stack=table["stack"].map(texts).astype("str"))
+
+    def _spelled(self, stack: int) -> str:
+        if not stack:
+            return ""
+        rows = self.stack(stack)
+        places = zip(rows["function"], rows["module"].str.rpartition("/")[2], rows["file"], strict=True)
+        return " -> ".join(f"{function}({module or file})" for function, module, file in places)
+
+    def memory_usage(
+        self, device: int | str | None = None, process: int | None = None, *, by_origin: bool = False
+    ) -> pd.DataFrame:
         """process device (label) kind counted time (host ns) bytes objects: how much memory there was from each moment
         on, until the next of the same process, device and kind.
 
         Kinds that are not ``counted`` show memory that another object is, or another process's. ``device`` is a place
-        in ``gpus``, a UUID, a label or "host"; UsageError for what the trace does not have.
+        in ``gpus``, a UUID, a label or "host"; UsageError for what the trace does not have. ``by_origin``: in the place
+        of the kind stands the origin, as in `memory_events`.
         """
-        _, changes, _ = self._memory(device, process)
+        objects, changes, _ = self._memory(device, process)
+        if by_origin:
+            changes = _usage.summarise(objects[objects["counted"]].assign(kind=_usage.origins(objects)))
         return _usage.usage(changes, self.label)
 
     def memory_curve(
@@ -43,10 +68,12 @@ class MemoryMethods(StackMethods):
         )
         return curve.curve(usage, end, points)
 
-    def memory_by_kind(self, device: int | str | None = None, process: int | None = None) -> pd.DataFrame:
+    def memory_by_kind(
+        self, device: int | str | None = None, process: int | None = None, *, by_origin: bool = False
+    ) -> pd.DataFrame:
         """process device (label) kind counted peak (bytes) peak_time (host ns) left (bytes at the end) objects (then):
         `memory_usage` in few rows."""
-        return _usage.by_kind(self.memory_usage(device, process))
+        return _usage.by_kind(self.memory_usage(device, process, by_origin=by_origin))
 
     def memory_watermark(
         self, device: int | str | None = None, process: int | None = None, *, total: bool = False
@@ -71,7 +98,8 @@ class MemoryMethods(StackMethods):
         objects = self._memory_objects.loc[there.index]
         if self._selected is not None:
             objects = self._selected.at_times(objects, "allocated")
-        return _usage.leaks(objects, self.processes, use, self.label, self.stack_label)
+        freeless = self._lacking(Lack.FREES)
+        return _usage.leaks(objects, self.processes, use, self.label, self.stack_label, freeless)
 
     def memory_agreement(
         self, device: int | str | None = None, process: int | None = None, points: Positive | None = None

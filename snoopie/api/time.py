@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
 from snoopie.api.core import PAIR
 from snoopie.errors import UsageError
+from snoopie.trace.lacks import Lack
 
 
 class TimeMethods(TraceAttributes):
@@ -96,18 +99,49 @@ class TimeMethods(TraceAttributes):
         lanes = ran.lanes.index[ran.lanes["what"] == what]
         return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
 
-    def resources(self) -> pd.DataFrame:
+    def resources(self, *, barriers: bool = False) -> pd.DataFrame:
         """resource records start end (ns) busy (ns) busy_share gaps gap others (ns): each GPU with its kernels, and all
         copies ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the
-        first start of all to the last end. ``others``: of a view, how long only what is not in it ran.
+        first start of all to the last end. ``others``: of a view, how long only what is not in it ran. With
+        ``barriers`` those of the queues keep a GPU busy too.
         """
-        return resources.resources(self._timed, self._all_timed)
+        return resources.resources(*self._ran(barriers))
 
-    def by_resource(self) -> pd.DataFrame:
-        """resource kind (kernel, copy, gap) name share calls total average least most (ns): what each of `resources`
-        did, most time first, and its idle gaps by their length.
+    def by_resource(
+        self, gaps: Sequence[int] | None = None, *, barriers: bool = False, critical: bool = False
+    ) -> pd.DataFrame:
+        """resource kind (kernel, copy, barrier, gap) name share calls total average least most (ns): what each of
+        `resources` did, most time first, and its idle gaps by their length: the classes begin at ``gaps`` (µs).
+
+        ``critical``: of each row only the time in which nothing that began earlier still ran, so that the rows of a
+        resource add up. UsageError for limits that do not rise from 1 on.
         """
-        return resources.by_resource(self._timed, self._all_timed)
+        limits = resources.LIMITS if gaps is None else tuple(gaps)
+        if not limits or limits[0] < 1 or any(low >= high for low, high in pairwise(limits)):
+            raise UsageError("gaps are not rising numbers of µs", "use such as 10, 100, 1000")
+        return resources.by_resource(*self._ran(barriers), limits, critical=critical)
+
+    def by_workgroup(self) -> pd.DataFrame:
+        """threads block_x block_y block_z kernel launches: the sizes of thread blocks, smallest first; launches of
+        which the shape is not known are left out."""
+        return resources.workgroups(self.launches)
+
+    def marked(self, pattern: str) -> int:
+        """When the program marked a moment (host ns) by a text that matches: "PATTERN", or "N%PATTERN" for the Nth
+        time. UsageError where no mark is found."""
+        number, _, rest = pattern.rpartition("%")
+        nth = int(number) if number.isascii() and number.isdigit() else 1
+        try:
+            matching = re.compile(rest if nth != 1 or number == "1" else pattern.removeprefix("%"))
+        except re.error as error:
+            remedy = "put \\ before its special characters"
+            raise UsageError(f"{pattern} is no regular expression ({error})", remedy) from None
+        table = self.marks.sort_values("time", kind="stable")
+        found = table["time"][[matching.search(text) is not None for text in table["text"]]]
+        if len(found) < max(nth, 1):
+            which = f"only {len(found)} marks of the program match" if len(found) else "no mark of the program matches"
+            raise UsageError(f"{which} {pattern}", f"the trace has {len(table)} marks (table marks)")
+        return int(found.iloc[max(nth, 1) - 1])
 
     def without_device_times(self) -> list[str]:
         """What `resources` cannot have, in plain sentences."""
@@ -163,7 +197,17 @@ class TimeMethods(TraceAttributes):
 
     @cached_property
     def _timed(self) -> pd.DataFrame:
-        return resources.records(self.spans, self.launches, self.copies[self._copies_on_gpu], self.label)
+        copies = self.copies[self._copies_on_gpu]
+        return resources.records(self.spans, self.launches, copies, self.label, self._lacking(Lack.COPY_SIZES))
+
+    def _ran(self, barriers: bool) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """What ran of the selected, and of all; None without a selection."""
+        if not barriers:
+            return self._timed, self._all_timed
+        own, whole = resources.waits(self.barriers, self.label), self._all_timed
+        if whole is not None:
+            whole = pd.concat([whole, resources.waits(self._whole.barriers, self.label)], ignore_index=True)
+        return pd.concat([self._timed, own], ignore_index=True), whole
 
     @property
     def _all_timed(self) -> pd.DataFrame | None:

@@ -14,6 +14,7 @@ from snoopie.errors import TruncatedError
 from snoopie.joined import runs
 from snoopie.joined.tables import Tables
 from snoopie.trace.growing import Growing
+from snoopie.trace.lacks import Lack
 from snoopie.trace.limits import LIMITS, Limits
 
 # The sums behind all tables, and what distinguishes their rows.
@@ -27,6 +28,11 @@ class Sums:
 
     def __init__(self, tables: Trace | Tables) -> None:
         self.label = tables.label
+        # Why something is not known; "" of what is, and of processes that still run.
+        self.no_calls, self.no_errors, self.no_sizes = (
+            tables.lacks(what) if isinstance(tables, Trace) else ""
+            for what in (Lack.CALLS, Lack.ERRORS, Lack.CALL_SIZES)
+        )
         self.totals = calls.summarise(tables.call_totals, _TOTALS)
         self.times = calls.summarise_times(tables.call_times, _TIMES)
         self.errors = calls.summarise_errors(tables.call_errors, _TIMES)
@@ -39,13 +45,16 @@ class Sums:
         self.errors = calls.merge_errors([self.errors, more.errors], _TIMES)
 
     def by_call(self, *keys: str) -> pd.DataFrame:
-        return calls.by_call(self.totals, self.times, self.label, list(keys))
+        return self._known(calls.by_call(self.totals, self.times, self.label, list(keys)))
 
     def by_kernel(self) -> pd.DataFrame:
-        return calls.by_kernel(self.totals, self.label)
+        return self._known(calls.by_kernel(self.totals, self.label))
 
     def by_direction(self) -> pd.DataFrame:
-        return calls.by_direction(self.totals, self.label)
+        return self._known(calls.by_direction(self.totals, self.label))
+
+    def _known(self, table: pd.DataFrame) -> pd.DataFrame:
+        return calls.known(table, errors=not self.no_errors, sizes=not self.no_sizes)
 
     def by_error(self) -> pd.DataFrame:
         return calls.by_error(self.errors, self.label)

@@ -85,7 +85,10 @@ def main(arguments: argparse.Namespace) -> int:
     trace = select(load_traces(arguments), arguments)
     sums = Sums(trace)
     if arguments.json:
-        print_json(as_json(sums, arguments) | {"complete": trace.complete, "losses": trace.losses()})
+        print_json(
+            as_json(sums, arguments)
+            | {"complete": trace.complete, "losses": trace.losses(), "unknown": trace.unknown()}
+        )
         return 0
     if arguments.csv or arguments.markdown:
         table = top(BY[arguments.by or "call"](sums), arguments)
@@ -109,19 +112,21 @@ def as_json(sums: Sums, arguments: argparse.Namespace) -> dict[str, Any]:
 def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> None:
     """Print one table, or where none was chosen those that have rows, with the total."""
     if sums.totals.empty:
-        print("no driver call was recorded: CALLS=off, or a collector too old to record them", file=stream)
+        why = sums.no_calls or "no driver call was recorded: CALLS=off, or a collector too old to record them"
+        print(why, file=stream)
         return
     if (by := arguments.by) is not None:
         table = BY[by](sums)
         if table.empty:
-            print(_NOTHING[by], file=stream)
+            print(sums.no_errors if by == "error" and sums.no_errors else _NOTHING[by], file=stream)
         else:
             print_first(table, arguments, stream)
         return
     print_first(BY["call"](sums), arguments, stream)
     number, failed, spent = (int(sums.totals[name].sum()) for name in ("calls", "errors", "total"))
     print(
-        f"{number:,} {'call' if number == 1 else 'calls'}, {failed:,} failed; {units.duration(spent)} in them",
+        f"{number:,} {'call' if number == 1 else 'calls'}, "
+        f"{'how many failed is unknown' if sums.no_errors else f'{failed:,} failed'}; {units.duration(spent)} in them",
         file=stream,
     )
     for other, title in _BESIDE.items():

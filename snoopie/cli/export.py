@@ -46,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lanes", action="store_true", help="add lane_accesses, one row per lane of every record, with its address"
     )
+    parser.add_argument(
+        "--kernel-names", action="store_true", help="chrome: name the call of a launch as the kernel that it launches"
+    )
+    parser.add_argument(
+        "--group", choices=("gpu", "process"),
+        help="chrome: show kernels with their GPU (default), or with the process that launched them",
+    )  # fmt: skip
     parser.add_argument("--value", choices=VALUES, help="the amount that a flame graph shows (default: bytes)")
     parser.add_argument(
         "--force", action="store_true", help="overwrite files that exist; a pipe or a device is written to"
@@ -83,6 +90,9 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, given, things in (("--lanes", arguments.lanes, "lanes"), ("--table", arguments.table, "tables")):
         if given and not of_tables:
             raise UsageError(f"a {what} has no {things}", f"leave {option} out, or choose another format")
+    for option, given in (("--kernel-names", arguments.kernel_names), ("--group", arguments.group)):
+        if given and arguments.format != "chrome":
+            raise UsageError(f"{option} is for a timeline", "leave it out, or choose --format chrome")
     if arguments.value and arguments.format not in _FLAMES:
         raise UsageError("only a flame graph shows one amount", "leave --value out, or choose another format")
 
@@ -129,7 +139,10 @@ def _timeline(trace: Trace, path: Path, arguments: argparse.Namespace) -> int:
     from snoopie.exporters import chrome
 
     progress = _show_progress if is_terminal(sys.stderr) else None
-    events = chrome.export(trace, path, force=arguments.force, progress=progress)
+    events = chrome.export(
+        trace, path, force=arguments.force, progress=progress, kernel_names=arguments.kernel_names,
+        by_process=arguments.group == "process",
+    )  # fmt: skip
     if progress:
         print("\r\033[K", end="", file=sys.stderr)
     say_written(path, f"wrote {events:,} events{size_of(path)}, to {path}")

@@ -11,6 +11,7 @@ from snoopie.cli.arguments import add_traces, again, load
 from snoopie.cli.formats import add_json, print_json
 from snoopie.cli.output import in_shell_words, json_rows, json_value, print_next, print_pairs_of_values, print_table
 from snoopie.cli.traffic import print_not_measured
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _processes(trace: Trace) -> pd.DataFrame:
     table = trace.processes.copy()
     table["started"] = [_date(ns) for ns in table["start_ns"]]
     table["ran"] = [
-        ("unknown, its end is missing" if not complete else units.duration(end - start) if start else units.NOTHING)
+        ("unknown, its end is missing" if not complete else units.duration(end - start) if start else units.UNKNOWN)
         for start, end, complete in zip(table["start_ns"], table["end_ns"], table["complete"], strict=True)
     ]
     table["process"] = table.index
@@ -97,9 +98,8 @@ def _processes(trace: Trace) -> pd.DataFrame:
 
 
 def _date(ns: int) -> str:
-    # An imported recording may not say when it was.
-    if not ns:
-        return units.NOTHING
+    if not units.is_date(ns):
+        return units.UNKNOWN
     try:
         return datetime.datetime.fromtimestamp(ns // 10**9).astimezone().isoformat(" ")
     except (OverflowError, OSError, ValueError):
@@ -134,17 +134,24 @@ def _settings(trace: Trace) -> pd.DataFrame:
 def _totals(trace: Trace) -> list[tuple[str, str]]:
     amounts = trace.summary()
     about = "≈ " if trace.estimated else ""
-    rows = [
-        ("accesses", f"{about}{amounts['accesses']:,}"),
-        ("bytes", f"{about}{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
-        ("wire bytes", f"{about}{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
-        ("wire efficiency", about + units.efficiency(amounts["wire_efficiency"])),
-    ]
+    unknown = trace.lacks(Lack.ACCESSES)
+    rows = (
+        [(name, unknown) for name in ("accesses", "bytes", "wire bytes")]
+        if unknown
+        else [
+            ("accesses", f"{about}{amounts['accesses']:,}"),
+            ("bytes", f"{about}{units.bytes(amounts['bytes'])} ({amounts['bytes']:,})"),
+            ("wire bytes", f"{about}{units.bytes(amounts['wire_bytes'])} ({amounts['wire_bytes']:,})"),
+            ("wire efficiency", about + units.efficiency(amounts["wire_efficiency"])),
+        ]
+    )
     if trace.estimated:
         rows.append(("launches", f"{amounts['launches']:,}, of which {amounts['measured']:,} were measured"))
     if amounts["copies"]:
-        size = f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
+        size = trace.lacks(Lack.COPY_SIZES) or f"{units.bytes(amounts['copy_bytes'])} ({amounts['copy_bytes']:,})"
         rows += [("copies by the host", f"{amounts['copies']:,}"), ("bytes of copies", size)]
+    elif unknown := trace.lacks(Lack.COPIES):
+        rows.append(("copies by the host", unknown))
     return rows + [(name.replace("_", " "), f"{value:,}") for name, value in trace.totals.items() if name != "accesses"]
 
 
@@ -163,4 +170,5 @@ def as_json(trace: Trace) -> dict[str, Any]:
         "totals": dict(trace.totals),
         "not_measured": json_rows(trace.not_measured()),
         "losses": trace.losses(),
+        "unknown": trace.unknown(),
     }

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, places, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
-from snoopie.cli.output import json_rows, print_next, print_table
+from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.files import check_free
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 if TYPE_CHECKING:
@@ -36,6 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watermark", action="store_true", help="allocations at the peak, by call stack")
     parser.add_argument("--leaks", action="store_true", help="allocations never freed, by call stack")
+    parser.add_argument(
+        "--events", action="store_true", help="each allocation and free with its call stack, a line each, as TSV"
+    )
+    parser.add_argument(
+        "--by-origin", action="store_true",
+        help="usage by who allocated, not by kind: valid (the call stack is known), driver (a driver call without "
+        "a stack), invalid (no call is known)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--profile", action="store_true",
+        help="first run a program: snoopie memory --profile -- PROGRAM [ARGUMENT …], under nsys where it is installed, "
+        "else under the collector; then draw its memory",
+    )  # fmt: skip
     parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
     parser.add_argument("--nvidia-smi", metavar="LOG", type=Path, help="draw what nvidia-smi logged during the run")
     parser.add_argument("--plot", metavar="FILE", type=Path, help="draw usage over time as .png, .svg or .pdf")
@@ -48,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     from snoopie.analysis.selection import MEMORY_BY
 
+    if arguments.profile:
+        return _profile(arguments)
     if arguments.nvidia_smi and not arguments.plot and not arguments.json:
         raise UsageError("--nvidia-smi is for the picture", "add --plot FILE, or --json")
     parts = [part for part in _PARTS if getattr(arguments, part)] or list(_PARTS)
@@ -56,6 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         _check_picture(arguments)
     trace = select(load_traces(arguments), arguments)
+    if arguments.events:
+        return _events(trace, arguments)
     logged = _logged(trace, arguments) if arguments.nvidia_smi else None
     if arguments.plot:
         _plot(trace, arguments, logged)
@@ -73,6 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
     sys.stdout.flush()
     for sentence in not_filtered(arguments, "memory", MEMORY_BY):
         print(f"snoopie: note: {sentence}", file=sys.stderr)
+    print_losses(trace)
     if not trace.complete:
         print(
             "snoopie: a trace is incomplete: memory that it shows as not freed may have been freed later",
@@ -85,17 +105,51 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _profile(arguments: argparse.Namespace) -> int:
+    """Runs a program, and then shows and draws its memory, whatever its status, which is returned unless it is 0."""
+    from snoopie.cli import process, profiled
+
+    if arguments.nvidia_smi:
+        raise UsageError("--nvidia-smi is of a run that is over", "add it to `snoopie memory` of the folder afterwards")
+    if arguments.plot:
+        _check_picture(arguments)
+    try:
+        status, folder, traces = profiled.run(arguments.traces)
+    except process.ProgramError as error:
+        print(f"snoopie: {in_shell_words(str(error))}", file=sys.stderr)
+        return error.status
+    if not traces:
+        return status or 1
+    arguments.profile, arguments.traces, arguments.all_runs = False, [str(path) for path in traces], True
+    if not (arguments.plot or arguments.json or arguments.csv or arguments.markdown or arguments.events):
+        arguments.plot = folder / "memory.png"
+    shown = main(arguments)
+    return 128 - status if status < 0 else status or shown
+
+
 # --- what is printed ---
 
 
 def _print_usage(trace: Trace, arguments: argparse.Namespace) -> None:
     first = int(trace.processes["start_ns"].min())
-    kinds = trace.memory_by_kind()
-    print("Memory by kind; times are after the program's start")
-    table = kinds.assign(peak_after=kinds["peak_time"] - first)
+    kinds = trace.memory_by_kind(by_origin=arguments.by_origin)
+    if unknown := _unknown(trace):
+        print(f"Memory by kind: {unknown}")
+    else:
+        print("Memory by kind; times are after the program's start")
     shown = ["process", "device", "kind", "counted", "peak", "peak_after", "left", "objects"]
-    print_first(table[shown], arguments)
+    table = kinds.assign(peak_after=kinds["peak_time"] - first)
+    if trace.lacks(Lack.FREES):
+        # What there was at once, and at the end, is at most what was allocated in all.
+        table = table.assign(peak=-1, peak_after=-1, left=-1, allocated_bytes=kinds["left"])
+        shown = ["process", "device", "kind", "counted", "allocated_bytes", "objects", "peak", "left"]
+    if len(table) or not unknown:
+        print_first(table[shown], arguments)
     agreement = trace.memory_agreement()
+    if (agreement["own"] >= 0).any() and not (agreement["used"] >= 0).any():
+        print("\nMemory in use by the program, as the tool that recorded it says")
+        last = agreement[agreement["own"] >= 0].groupby(["process", "device"]).tail(1)
+        print_table(last[["process", "device", "own"]])
     if len(agreement) and (agreement["used"] >= 0).any():
         print()
         print("Memory in use as reported by the driver: change since the first sample, and what was allocated then")
@@ -119,7 +173,9 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
     table = trace.memory_watermark(total=arguments.total)
     first = int(trace.processes["start_ns"].min())
     if len(table) == 0:
-        print("No memory was allocated")
+        print(f"Peak: {unknown}" if (unknown := trace.lacks(Lack.ALLOCATIONS)) else "No memory was allocated")
+    elif unknown := trace.lacks(Lack.FREES):
+        print(f"Peak: {unknown}; below is all that was allocated")
     for number, ((_, process, device), live) in enumerate(table.groupby(["peak", "process", "device"], sort=False)):
         if number:
             print()
@@ -131,7 +187,10 @@ def _print_watermark(trace: Trace, arguments: argparse.Namespace) -> None:
             if len(trace.processes) > 1
             else device
         )
-        print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
+        if trace.lacks(Lack.FREES):
+            print(f"Allocated in {whose}: {units.bytes(peak)}")
+        else:
+            print(f"Peak of {whose}: {units.bytes(peak)} after {units.duration(time)}")
         print_first(live[["source", "call", "kind", "objects", "bytes"]], arguments)
 
 
@@ -139,7 +198,9 @@ def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
     from snoopie.analysis.memory import usage
 
     table = trace.leaks()
-    if not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
+    if unknown := _unknown(trace):
+        print(f"Leaks: {unknown}")
+    elif not (table["state"] == usage.NEVER_FREED).any() and trace.complete:
         print("No leaks: every allocation was freed, or lives until the program's end by design")
     for number, state in enumerate(dict.fromkeys(table["state"])):
         some = table[table["state"] == state]
@@ -152,15 +213,39 @@ def _print_leaks(trace: Trace, arguments: argparse.Namespace) -> None:
         print_first(some[["process", "device", "source", "call", "kind", "objects", "bytes"]], arguments)
 
 
+def _unknown(trace: Trace) -> str:
+    """Why it is not known what memory there was, or which of it was freed; "" where it is."""
+    return trace.lacks(Lack.ALLOCATIONS) or trace.lacks(Lack.FREES)
+
+
 _PRINT = {"usage": _print_usage, "watermark": _print_watermark, "leaks": _print_leaks}
 
 
 # --- for programs and documents ---
 
 
+# The columns that the scripts for Nsight Systems have, and ours.
+_EVENT = {
+    "pid": "PID", "address": "address", "time": "start_time", "bytes": "bytes", "kind": "memkind",
+    "operation": "mem_op_type", "name": "var_name", "call_stack": "call_stack", "device": "device", "origin": "origin",
+}  # fmt: skip
+
+
+def _events(trace: Trace, arguments: argparse.Namespace) -> int:
+    """Prints each allocation and free, in columns between tabs."""
+    table = top(trace.memory_events(), arguments)
+    print("\t".join(_EVENT.values()))
+    table = table.assign(address=[hex(address) for address in table["address"].tolist()])
+    for row in table[list(_EVENT)].itertuples(index=False):
+        print("\t".join(clean(value) for value in row))
+    sys.stdout.flush()
+    print_losses(trace)
+    return 0
+
+
 def _table(trace: Trace, part: str, arguments: argparse.Namespace) -> pd.DataFrame:
     if part == "usage":
-        return trace.memory_usage()
+        return trace.memory_usage(by_origin=arguments.by_origin)
     return trace.memory_watermark(total=arguments.total) if part == "watermark" else trace.leaks()
 
 
@@ -170,6 +255,7 @@ def _as_json(
     from snoopie.analysis.memory import usage
 
     result: dict[str, Any] = {"complete": trace.complete, "start_ns": int(trace.processes["start_ns"].min())}
+    result["unknown"] = trace.unknown()
     for part in parts:
         rows = json_rows(top(_table(trace, part, arguments), arguments))
         result[part] = [row | {"process": None} if row["process"] == usage.ALL else row for row in rows]
@@ -195,7 +281,7 @@ def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | No
     from snoopie.figures import memory as chart
     from snoopie.figures import picture
 
-    usage = trace.memory_usage()
+    usage = trace.memory_usage(by_origin=arguments.by_origin)
     if arguments.total:
         panels = chart.total(usage, trace.processes)
     else:

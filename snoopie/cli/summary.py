@@ -8,22 +8,42 @@ from typing import TYPE_CHECKING, Any
 
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
-from snoopie.cli.formats import add_formats, add_top, print_csv, print_json, print_markdown, top
-from snoopie.cli.output import clean, in_shell_words, print_next, print_table
+from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
+from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.traffic import print_losses
+from snoopie.errors import UsageError
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from snoopie.api.trace import Trace
 
 DESCRIPTION = (
     "Kernels of each GPU, copies (DATA), and the idle gaps between them by length, most time first. Shares are of the"
     " time from the first activity to the last."
 )
+_MARK = (
+    "what is summarised {} at the program's mark that matches TEXT, a regular expression; 2%%TEXT for the second such"
+)
 _SHOWN = ["share", "total", "calls", "average", "least", "most", "name"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_traces(parser)
+    parser.add_argument("--from", metavar="TEXT", dest="mark", help=_MARK.format("begins"))
+    parser.add_argument("--to", metavar="TEXT", help=_MARK.format("ends"))
+    parser.add_argument(
+        "--gaps", metavar="US,US,…", type=_limits, help="where the classes of gaps begin, in µs (default: 10,20,50,…)"
+    )
+    parser.add_argument("--barriers", action="store_true", help="count barriers of queues as work of their GPU")
+    parser.add_argument(
+        "--critical",
+        action="store_true",
+        help="of each row only the time in which nothing that began earlier still ran, as rpt does",
+    )
+    parser.add_argument("--workgroups", action="store_true", help="list the sizes of thread blocks by kernel instead")
     add_top(parser, 20)
     add_formats(parser)
     add_filters(parser)
@@ -32,17 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     from snoopie.analysis.selection import LAUNCHES_BY
 
-    trace = select(load_traces(arguments), arguments)
+    trace = _between_marks(select(load_traces(arguments), arguments), arguments)
+    if arguments.workgroups:
+        return _workgroups(trace, arguments)
     if arguments.json:
         print_json(as_json(trace, arguments))
         return 0
+    rows = _rows(trace, arguments)
     if arguments.csv:
-        print_csv(top(trace.by_resource(), arguments))
+        print_csv(top(rows, arguments))
         return 0
     if arguments.markdown:
-        print_markdown(top(trace.by_resource()[["resource", *_SHOWN]], arguments))
+        print_markdown(top(rows[["resource", *_SHOWN]], arguments))
         return 0
-    busy, rows = trace.resources(), trace.by_resource()
+    busy = trace.resources(barriers=arguments.barriers)
     for resource in busy.itertuples():
         about = f"busy {units.percent(float(str(resource.busy_share)))}, {units.duration(float(str(resource.busy)))}"
         if others := int(str(resource.others)):
@@ -53,19 +76,57 @@ def main(arguments: argparse.Namespace) -> int:
         print_table(shown[_SHOWN])
         print()
     if busy.empty:
-        print("This trace has no GPU timestamps, so there is nothing to summarise.")
+        unknown = trace.lacks(Lack.LAUNCHES)
+        print(f"This trace has no GPU timestamps{f': {unknown}' if unknown else ', so there is nothing to summarise'}.")
     for sentence in trace.without_device_times():
         print(in_shell_words(sentence))
     sys.stdout.flush()
+    print_losses(trace)
     for sentence in not_filtered(arguments, "kernels as a whole", LAUNCHES_BY):
         print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_next("view", *again(arguments), *arguments.traces)
     return 0
 
 
+def _limits(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) < 16 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text} is not a list of µs, such as 10,100,1000")
+    return sorted({int(part) for part in parts})
+
+
+def _between_marks(trace: Trace, arguments: argparse.Namespace) -> Trace:
+    """The part of a trace from one mark of the program until before another."""
+    if arguments.mark is None and arguments.to is None:
+        return trace
+    first, after = trace.period
+    start = first if arguments.mark is None else trace.marked(arguments.mark)
+    end = after if arguments.to is None else trace.marked(arguments.to)
+    if start >= end:
+        raise UsageError("--to is not after --from", "choose a later mark, such as 2%TEXT for the second")
+    return trace.select(between=(start, end))
+
+
+def _rows(trace: Trace, arguments: argparse.Namespace) -> pd.DataFrame:
+    return trace.by_resource(arguments.gaps, barriers=arguments.barriers, critical=arguments.critical)
+
+
+def _workgroups(trace: Trace, arguments: argparse.Namespace) -> int:
+    table = trace.by_workgroup()
+    if arguments.json:
+        print_json({"workgroups": json_rows(top(table, arguments))})
+    elif arguments.csv or arguments.markdown:
+        (print_csv if arguments.csv else print_markdown)(top(table, arguments))
+    elif table.empty:
+        print(in_shell_words(trace.lacks(Lack.SHAPES) or "no launch with a known shape"))
+    else:
+        print_first(table, arguments)
+    return 0
+
+
 def as_json(trace: Trace, arguments: argparse.Namespace) -> dict[str, Any]:
     """What --json prints: each resource with its rows, times in ns."""
-    rows = trace.by_resource()
+    rows = _rows(trace, arguments)
     return {
         "resources": [
             {
@@ -77,7 +138,7 @@ def as_json(trace: Trace, arguments: argparse.Namespace) -> dict[str, Any]:
                     .to_dict("records")
                 ],
             }
-            for resource in trace.resources().to_dict("records")
+            for resource in trace.resources(barriers=arguments.barriers).to_dict("records")
         ],
         "notes": trace.without_device_times(),
     }

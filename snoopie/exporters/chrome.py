@@ -21,26 +21,35 @@ from snoopie.files import whole_file
 Progress = Callable[[int, int], None]
 
 
-def export(trace: Trace, path: str | Path, *, force: bool = False, progress: Progress | None = None) -> int:
+def export(
+    trace: Trace,
+    path: str | Path,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    kernel_names: bool = False,
+    by_process: bool = False,
+) -> int:
     """Write the timeline of a trace as JSON, compressed if the name ends with .gz; returns the number of events.
 
-    The file takes its name when it is complete. SnoopieError if it already exists (unless `force`) or cannot be
-    written.
+    ``kernel_names``: the call of a launch has the name of its kernel. ``by_process``: kernels stand with the process
+    that launched them, not with their GPU. The file takes its name when it is complete. SnoopieError if it already
+    exists (unless `force`) or cannot be written.
     """
     path = Path(path)
+    story = Story(trace, kernel_names=kernel_names, by_process=by_process)
     with whole_file(path, force=force) as unfinished, unfinished.open("wb") as file:
-        return _write(trace, file, path.suffix == ".gz", progress)
+        return _write(story, file, path.suffix == ".gz", progress)
 
 
-def _write(trace: Trace, file: IO[bytes], compressed: bool, progress: Progress | None) -> int:
+def _write(story: Story, file: IO[bytes], compressed: bool, progress: Progress | None) -> int:
     if not compressed:
-        return _write_events(trace, file, progress)
+        return _write_events(story, file, progress)
     with gzip.GzipFile(filename="", mode="wb", compresslevel=4, fileobj=file, mtime=0) as packed:
-        return _write_events(trace, packed, progress)
+        return _write_events(story, packed, progress)
 
 
-def _write_events(trace: Trace, file: IO[bytes] | gzip.GzipFile, progress: Progress | None) -> int:
-    story = Story(trace)
+def _write_events(story: Story, file: IO[bytes] | gzip.GzipFile, progress: Progress | None) -> int:
     about = json_text(story.about())
     file.write(f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":['.encode())
     written = 0

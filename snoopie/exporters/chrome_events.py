@@ -29,10 +29,15 @@ _FAILED = '"cname":"terrible",'
 
 
 class Story:
-    """What a trace has to tell. ``expected``: about how many events that takes."""
+    """What a trace has to tell. ``expected``: about how many events that takes.
 
-    def __init__(self, trace: Trace) -> None:
+    ``kernel_names``: the call of a launch is named as its kernel. ``by_process``: kernels stand with the process that
+    launched them, not with their GPU.
+    """
+
+    def __init__(self, trace: Trace, *, kernel_names: bool = False, by_process: bool = False) -> None:
         self._trace = trace
+        self._kernel_names, self._by_process = kernel_names, by_process
         self._tracks = Tracks()
         self._hosts = sorted({*trace.processes["host"], *trace.gpus["host"]})
         self._when = trace.timeline()
@@ -151,15 +156,20 @@ class Story:
         (launched, self._copied), streams = lines(self._when[columns], self._queued[columns])
         self._kernels = self._slices(launched[self._spanned], self._when[self._spanned])
         self._unspanned = launched[~self._spanned]
-        self._stream_pids = np.array([self._place(int(gpu)) for gpu in streams["gpu"]], np.int64)
+        every = list(zip(*(streams[name].astype(object).tolist() for name in columns), strict=True))
+        self._stream_pids = np.array(
+            [self._pids[process] if self._by_process else self._place(int(gpu)) for gpu, process, _ in every], np.int64
+        )
         names = [
-            self._stream_name(stream, process)
-            for stream, process in zip(streams["stream"].tolist(), streams["process"].tolist(), strict=True)
+            f"{self._trace.label(int(gpu))} {_stream(stream)}"
+            if self._by_process
+            else self._stream_name(stream, process)
+            for gpu, process, stream in every
         ]
         self._stream_tids = settle(self._tracks, self._stream_pids.tolist(), names, (self._kernels,))
 
     def _stream_name(self, stream: int, process: int) -> str:
-        name = _STREAMS.get(stream, f"stream {stream:#x}")
+        name = _stream(stream)
         return f"{name} of {self._names[process]}" if len(self._names) > 1 else name
 
     # What
@@ -169,6 +179,9 @@ class Story:
         names, labels = _texts(table["call"]), self._labels(table["gpu"])
         kernels, directions = _texts(table["kernel"]), _texts(table["direction"])
         codes, sizes = table["code"].tolist(), table["bytes"].tolist()
+        if self._kernel_names:
+            launched = _texts([short_name(name) for name in table["kernel"]])
+            names = [kernel if kernel != '""' else name for kernel, name in zip(launched, names, strict=True)]
 
         def details(row: int) -> str:
             facts = f'"gpu":{labels[row]},"code":{codes[row]}'
@@ -434,6 +447,10 @@ def _texts(values: pd.Series[Any] | Sequence[str]) -> list[str]:
 def _us(nanoseconds: int) -> str:
     """Microseconds, exactly."""
     return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
+
+
+def _stream(handle: int) -> str:
+    return _STREAMS.get(handle, f"stream {handle:#x}")
 
 
 def _process_name(row: Any) -> str:

@@ -31,6 +31,8 @@ TABLES: dict[str, Maker] = {
     "sampling": lambda trace: [trace.sampling],
     "counts": lambda trace: [trace.counts],
     "spans": lambda trace: [trace.spans],
+    "barriers": lambda trace: [trace.barriers],
+    "marks": lambda trace: [trace.marks],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
     "copies": lambda trace: [trace.copies],
     "collectives": lambda trace: [trace.collectives],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import seaborn as sns
 
-from snoopie.analysis.memory.curve import KINDS
+from snoopie.analysis.memory.curve import KINDS, ORIGINS
 from snoopie.analysis.memory.curve import OTHERS as OTHER_KINDS
 
 # Not taken by any GPU, and seen on light and on dark ground: what belongs to none of them.
@@ -25,7 +25,8 @@ def of_amounts() -> list[str]:
 
 def of_kinds() -> dict[str, str]:
     """A colour for each kind of memory."""
-    kinds = (*KINDS, OTHER_KINDS)
+    # Origins of memory stand in the place of kinds, never beside them.
+    kinds = (*KINDS, OTHER_KINDS, *ORIGINS)
     return dict(zip(kinds, map(str, sns.color_palette("colorblind", len(kinds)).as_hex()), strict=True))
 
 

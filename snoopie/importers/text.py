@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import zstandard
 
 from snoopie.errors import CorruptError, NotATraceError, SnoopieError, TruncatedError
 
-# Bytes of text that are handed out at once, and the longest line that is not taken for something else than text.
+# Bytes of text that are handed out at once, to what reads columns of bytes and to what reads strings; and the longest
+# line that is not taken for something else than text.
 _PIECE = 32 << 20
+_SMALL_PIECE = 4 << 20
 _LONGEST = 16 << 20
 _READ = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -22,14 +27,15 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass
 class TextFile:
-    """``cut``, after `pieces`: a sentence if the end of the file is missing, else ""."""
+    """``cut``, after `pieces`: a sentence if the end of the file is missing, else "". ``read``: bytes of it so far."""
 
     path: Path
     allow_truncated: bool = False
     cut: str = ""
+    read: int = 0
 
-    def pieces(self) -> Iterator[bytes]:
-        """The text in pieces of whole lines, each line with its newline.
+    def pieces(self, least: int = _PIECE) -> Iterator[bytes]:
+        """The text in pieces of whole lines, each line with its newline, and of at least so many bytes.
 
         Raises an error of the family where the file cannot be read, and TruncatedError where a compressed file ends
         too early; with ``allow_truncated`` what can be decompressed is read, up to its last whole line.
@@ -38,13 +44,13 @@ class TextFile:
         size = 0
         for data in self._text():
             end = data.rfind(b"\n") + 1
-            if end and size + end >= _PIECE:
+            if end and size + end >= least:
                 yield b"".join([*pending, data[:end]])
                 pending, size = [data[end:]], len(data) - end
                 continue
             pending.append(data)
             size += len(data)
-            if size > _PIECE + _LONGEST:
+            if size > least + _LONGEST:
                 raise SnoopieError(f"{self.path} has a line of {size:,} bytes", "give a text file")
         rest = b"".join(pending)
         if self.cut:
@@ -55,10 +61,20 @@ class TextFile:
         if rest:
             yield rest
 
+    def texts(self) -> Iterator[str]:
+        """The text in pieces of whole lines; bytes that are not UTF-8 are spelled out."""
+        for piece in self.pieces(_SMALL_PIECE):
+            yield piece.decode("utf-8", "backslashreplace")
+
     def lines(self) -> Iterator[str]:
         """The lines without their ends; bytes that are not UTF-8 are spelled out."""
-        for piece in self.pieces():
-            yield from piece.decode("utf-8", "backslashreplace").replace("\r\n", "\n").split("\n")[:-1]
+        for text in self.texts():
+            yield from text.replace("\r\n", "\n").split("\n")[:-1]
+
+    @property
+    def share(self) -> float:
+        """How much of the file was read."""
+        return self.read / max(self.path.stat().st_size, 1)
 
     def data(self) -> Iterator[bytes]:
         """The text in pieces that end anywhere, for what has no lines; raises as `pieces` does."""
@@ -72,13 +88,18 @@ class TextFile:
                 if start[:4] == _SKIPPABLE and start[8:12] == b"SNPB":
                     raise NotATraceError(f"{self.path} is a trace already", f"open it: snoopie view {self.path}")
                 if start[:2] == _GZIP:
-                    yield from self._unzipped(iter(lambda: file.read(_READ), b""))
+                    yield from self._unzipped(self._parts(file))
                 elif start[:4] not in (_ZSTD, _SKIPPABLE):
-                    yield from iter(lambda: file.read(_READ), b"")
+                    yield from self._parts(file)
                 else:
-                    yield from self._decompressed(iter(lambda: file.read(_READ), b""))
+                    yield from self._decompressed(self._parts(file))
         except OSError as error:
             raise NotATraceError(f"{self.path} cannot be read ({error.strerror})", "give the path of a file") from None
+
+    def _parts(self, file: IO[bytes]) -> Iterator[bytes]:
+        while part := file.read(_READ):
+            self.read += len(part)
+            yield part
 
     def _decompressed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         read = lines = 0
@@ -123,3 +144,31 @@ class TextFile:
         if not self.allow_truncated:
             raise error(f"{self.path} {what}", "import the complete lines with --allow-truncated")
         self.cut = f"{self.path.name} {what}; only that is in this trace."
+
+
+@contextmanager
+def many_rows() -> Iterator[None]:
+    """For what makes millions of tuples that are soon gone: nobody looks for cycles among them."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def side_by_side(texts: Sequence[TextFile]) -> Iterator[list[str]]:
+    """Pieces of several texts that were written at the same time: first one of each, then of those that are behind."""
+    left = {number: text.texts() for number, text in enumerate(texts)}
+    while left:
+        least = min(texts[number].share for number in left)
+        parts = []
+        for number in [number for number in left if texts[number].share <= least]:
+            part = next(left[number], None)
+            if part is None:
+                del left[number]
+            else:
+                parts.append(part)
+        if parts:
+            yield parts

@@ -46,7 +46,7 @@ def date(ns: int) -> list[str]:
         moment = datetime.datetime.fromtimestamp(ns // 10**9)
     except (OverflowError, OSError, ValueError):
         return []
-    return [moment.isoformat(" ")] if ns else []
+    return [moment.isoformat(" ")] if units.is_date(ns) else []
 
 
 def runs_of(sources: Sequence[Process]) -> list[Run]:

@@ -199,6 +199,8 @@ class Tables:
         kernel=lambda tables: tables._kernels("launches"),
     )
     spans = _Declared("launch start end")
+    barriers = _Declared("process gpu stream start end name")
+    marks = _Declared("process time text")
     sampling = _Declared(
         "process function kernel gpu launches measured",
         sums="launches measured",

@@ -13,6 +13,7 @@ from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.report import sections
 from snoopie.report.parts import MOST_LETTERS, Folders, cut
+from snoopie.words import units
 
 _HERE = Path(__file__).parent
 
@@ -86,8 +87,7 @@ def _about(trace: Trace) -> list[str]:
 
 
 def _date(ns: int) -> str:
-    # An imported recording may not say when it was.
-    if not ns:
+    if not units.is_date(ns):
         return ""
     try:
         return datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
+import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import zstandard
@@ -42,7 +44,7 @@ _ENTRY = struct.Struct("<4sIIIQQQI")
 
 def header(
     *,
-    tool: Mapping[str, str],
+    tool: Mapping[str, Any],
     process: Mapping[str, Any],
     gpus: Sequence[Mapping[str, Any]],
     object_kinds: Sequence[str] = OBJECT_KINDS,
@@ -72,45 +74,21 @@ def header(
     }
 
 
-class TraceWriter:
-    """Writes one trace file, which must not exist; used in a ``with``, it leaves none behind after an exception.
+class TableWriter:
+    """Writes tables as blocks into an open file, from the block ``sequence`` on.
 
-    Rows that are referred to are written before those that refer to them; interned strings by themselves. Without
-    `finish` the trace has no footer, so that every reader calls it incomplete. Raises SnoopieError where the file
-    cannot be made or written.
+    Rows that are referred to are written before those that refer to them; interned strings by themselves.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+    def __init__(self, file: IO[bytes], path: Path, sequence: int) -> None:
         self.path = path
-        self._tables: dict[str, dict[str, Any]] = {table["name"]: table for table in header["schema"]}
+        self._file = file
+        self._sequence = sequence
+        self._tables: dict[str, dict[str, Any]] = {table["name"]: table for table in declaration()}
         self._strings: dict[str, int] = {"": 0}
         self._unwritten: list[str] = []
-        self._sequence = 0
         self._compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
         self._totals: dict[str, int] = {}
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
-        except FileExistsError:
-            raise SnoopieError(f"{path} already exists and is not overwritten", "name another with -o") from None
-        except OSError as error:
-            raise SnoopieError(f"{path} cannot be created ({error.strerror})", "name another place with -o") from None
-        self._file = os.fdopen(descriptor, "wb")
-        self._block(HEADER, 1, _json(header))
-
-    def __enter__(self) -> TraceWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._file.close()
-        except OSError as failed:
-            kind = type(failed)
-            raise self._failed(failed) from None
-        finally:
-            if kind is not None:
-                self.path.unlink(missing_ok=True)
 
     def intern(self, text: str) -> int:
         """The id of a string in the table strings; 0 for the empty one."""
@@ -149,11 +127,6 @@ class TraceWriter:
         """How many rows of a table were written."""
         return self._totals.get(table, 0)
 
-    def finish(self, end_ns: int, totals: Mapping[str, int]) -> None:
-        """Writes the footer: the trace is complete. ``end_ns`` is the end of the process, in ns since the epoch."""
-        self._flush_strings()
-        self._block(FOOTER, 1, _json({"end_ns": end_ns, "totals": dict(totals)}))
-
     def _flush_strings(self) -> None:
         if not self._unwritten:
             return
@@ -173,6 +146,68 @@ class TraceWriter:
 
     def _failed(self, error: OSError) -> SnoopieError:
         return SnoopieError(f"{self.path} cannot be written ({error.strerror})", "free space, or name another place")
+
+
+class TraceWriter(TableWriter):
+    """Writes one trace file, which must not exist; used in a ``with``, it leaves none behind after an exception.
+
+    Without `finish` the trace has no footer, so that every reader calls it incomplete. Raises SnoopieError where the
+    file cannot be made or written.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except FileExistsError:
+            raise SnoopieError(f"{path} already exists and is not overwritten", "name another with -o") from None
+        except OSError as error:
+            raise SnoopieError(f"{path} cannot be created ({error.strerror})", "name another place with -o") from None
+        super().__init__(os.fdopen(descriptor, "wb"), path, 0)
+        self._block(HEADER, 1, _json(header))
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._file.close()
+        except OSError as failed:
+            kind = type(failed)
+            raise self._failed(failed) from None
+        finally:
+            if kind is not None:
+                self.path.unlink(missing_ok=True)
+
+    def finish(self, end_ns: int, totals: Mapping[str, int]) -> None:
+        """Writes the footer: the trace is complete. ``end_ns`` is the end of the process, in ns since the epoch."""
+        self._flush_strings()
+        self._block(FOOTER, 1, _json({"end_ns": end_ns, "totals": dict(totals)}))
+
+    def append(self, body: Body) -> None:
+        """Takes over the blocks of a body, which follow the header."""
+        self._sequence = body.copy_to(self._file)
+
+
+class Body(TableWriter):
+    """The tables of a trace whose header and name are known only at the end: in a file without a name until then."""
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.gettempdir())
+        try:
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by copy_to
+        except OSError as error:
+            raise SnoopieError(f"{folder} cannot be written ({error.strerror})", "set TMPDIR to another") from None
+        super().__init__(file, folder, 1)
+
+    def copy_to(self, file: IO[bytes]) -> int:
+        """Writes all blocks to a file, and returns the number of the next one."""
+        self._flush_strings()
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file, 1 << 20)
+        self._file.close()
+        return self._sequence
 
 
 class _Numbers:

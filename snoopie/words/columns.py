@@ -193,6 +193,7 @@ _OBJECTS = {
     "distinct": Column("Distinct bytes", Kind.BYTES, "Bytes that were touched at least once, for each GPU by itself."),
     "reuse": Column("Reuse", Kind.TIMES, "How often each distinct byte was moved, on average."),
     "exact": Column("Exact", Kind.FLAG, "Whether its amounts are exact, not divided among objects that share pages."),
+    "allocated_bytes": Column("Allocated", Kind.BYTES, "What was allocated in all, whether or not it was freed."),
     "allocated": Column("Allocated", Kind.CLOCK, "When it was allocated."),
     "freed": Column("Freed", Kind.CLOCK, "When it was freed; 0 if it never was."),
     "at_least": Column("At least", Kind.COUNT, "How often the same bytes were touched at least."),

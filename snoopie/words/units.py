@@ -11,6 +11,9 @@ _DECIMAL = ("", "K", "M", "G", "T", "P", "E")
 # Size of a unit in ns, the unit, how many of it make the next.
 _TIMES = ((1, "ns", 1000), (10**3, "µs", 1000), (10**6, "ms", 1000), (10**9, "s", 60))
 NOTHING = "–"
+UNKNOWN = "unknown"
+# ns. Clocks of recordings that do not say when they were count from the machine's start, or from any other moment.
+_FIRST_DATE = 631_152_000 * 10**9
 
 
 def plural(number: int, one: str, many: str) -> str:
@@ -80,6 +83,11 @@ def duration(ns: float) -> str:
 def moment(ns: float) -> str:
     """A time after some beginning, exact to a microsecond, for what is looked for by it: 5_007_000 → "5.007 ms"."""
     return f"{ns / 10**6:,.3f} ms" if math.isfinite(ns) else NOTHING
+
+
+def is_date(ns: float) -> bool:
+    """Whether a host time can be a date, from 1990 on: imported recordings may not say when they were."""
+    return ns >= _FIRST_DATE
 
 
 def capability(sm: float) -> str:

@@ -25,6 +25,8 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.function("k<\"a\", 'b'>(int,\n  float) → é")
     trace.add("sampling", function=1, gpu=0, launches=3, measured=1)
     trace.add("spans", launch=1, start=START_NS + 5, end=START_NS + 9)
+    trace.add("barriers", gpu=1, stream=7, start=START_NS + 9, end=START_NS + 11, name=trace.string("acq=sys"))
+    trace.add("marks", time=START_NS + 5, text=trace.string('step, "1"'))
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
     took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}
     trace.add("call_totals", **called, **took, errors=1, kernel=trace.string(ring.PUT))

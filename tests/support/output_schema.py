@@ -32,7 +32,8 @@ def schema() -> Schema:
         ),
         "findings": _object("snoopie findings", complete=BOOLEAN, findings=ROWS, losses=SENTENCES),
         "calls": _object(
-            "snoopie calls", by=_one_of(CALLS_BY), rows=ROWS, complete=BOOLEAN, losses=SENTENCES
+            "snoopie calls", by=_one_of(CALLS_BY), rows=ROWS, complete=BOOLEAN, losses=SENTENCES,
+            unknown=SENTENCES,
         ),
         "calls-live": _object(
             "snoopie calls --live, a line each time", optional=("by", "rows"),
@@ -41,8 +42,10 @@ def schema() -> Schema:
         "memory": _object(
             "snoopie memory; times are those of the host's clock",
             optional=("usage", "agreement", "watermark", "leaks", "nvidia_smi"),
-            complete=BOOLEAN, start_ns=WHOLE, usage=ROWS, agreement=ROWS, watermark=ROWS, leaks=ROWS, nvidia_smi=ROWS,
+            complete=BOOLEAN, start_ns=WHOLE, unknown=SENTENCES, usage=ROWS, agreement=ROWS, watermark=ROWS, leaks=ROWS,
+            nvidia_smi=ROWS,
         ),
+        "workgroups": _object("snoopie summary --workgroups", workgroups=ROWS),
         "summary": _object(
             "snoopie summary", resources={"type": "array", "items": {"$ref": "#/$defs/resource"}}, notes=SENTENCES
         ),
@@ -72,7 +75,7 @@ def schema() -> Schema:
         "info": _object(
             "snoopie info", complete=BOOLEAN, estimated=BOOLEAN, runs=ROWS, processes=ROWS, gpus=ROWS, links=ROWS,
             settings={"type": "object", "description": "By process, as the collector names them."},
-            summary=SUMS, totals=SUMS, not_measured=ROWS, losses=SENTENCES,
+            summary=SUMS, totals=SUMS, not_measured=ROWS, losses=SENTENCES, unknown=SENTENCES,
         ),
     }  # fmt: skip
     return {

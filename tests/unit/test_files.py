@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -198,3 +200,35 @@ def test_a_reader_that_has_seen_enough_is_no_error(trace: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_takes_away_what_is_unfinished(tmp_path: Path, number: signal.Signals) -> None:
+    # A log that nobody writes: the import waits for it, its trace already begun.
+    pipe, out = tmp_path / "snoopie_log_7.zst", tmp_path / "out"
+    os.mkfifo(pipe)
+    out.mkdir()
+    command = [sys.executable, "-m", "snoopie", "import", "snoopie-log", str(pipe), "-o", str(out / "t.zst")]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE)
+    with pipe.open("wb"):
+        ends = time.monotonic() + 60
+        while not list(out.iterdir()) and time.monotonic() < ends:
+            time.sleep(0.01)
+        assert list(out.iterdir())
+        child.send_signal(number)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 128 + number
+    assert list(out.iterdir()) == []
+    assert b"Traceback" not in said
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with whole_file(tmp_path / "x") as unfinished:
+            os.kill(os.getpid(), signal.SIGHUP)
+            unfinished.write_text("whole")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (tmp_path / "x").read_text() == "whole"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

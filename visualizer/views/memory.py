@@ -12,6 +12,7 @@ from snoopie import Trace
 from snoopie.analysis.memory import usage
 from snoopie.analysis.selection import MEMORY_BY
 from snoopie.figures import colours
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 from visualizer.controls import time_range
 from visualizer.look import theme
@@ -198,7 +199,7 @@ def _peaks(device: str | None) -> None:
     st.subheader("At the peak")
     table = state.ask(Trace.memory_watermark, device)
     if table.empty:
-        st.caption("The program allocated nothing here.")
+        st.caption(theme.plain(state.trace().lacks(Lack.ALLOCATIONS) or "The program allocated nothing here."))
         return
     st.caption("Allocations at each process's peak, by call site.")
     _made(table, ["device"] if device is None else [], "memory_peak")
@@ -207,7 +208,9 @@ def _peaks(device: str | None) -> None:
 def _leaks(device: str | None) -> None:
     st.subheader("Not freed")
     table = state.ask(Trace.leaks, device)
-    if not state.trace().complete:
+    if unknown := state.trace().lacks(Lack.ALLOCATIONS) or state.trace().lacks(Lack.FREES):
+        st.caption(theme.plain(f"Leaks: {unknown}."))
+    elif not state.trace().complete:
         st.caption("The trace is incomplete: memory that it shows as not freed may have been freed later.")
     elif not (table["state"] == usage.NEVER_FREED).any():
         st.success("No leaks: everything was freed, or lives until the end by design.", icon=":material/check_circle:")

@@ -10,6 +10,7 @@ import streamlit as st
 from snoopie import Trace
 from snoopie.errors import NotATraceError
 from snoopie.figures import colours
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 from visualizer.look import theme
 from visualizer.parts import remarks, stacks, tables
@@ -208,7 +209,7 @@ def _life(own: dict[str, Any]) -> str:
     start = int(process["start_ns"])
     sentence = f"By {who}, {units.duration(max(begin - start, 0))} after the program began"
     if not end:
-        return f"{sentence}; never freed."
+        return f"{sentence}; {'whether it was freed is unknown' if trace.lacks(Lack.FREES) else 'never freed'}."
     how = "with its context" if own["with_context"] else f"by thread {own['freed_by']}"
     if not own["with_context"] and own["freed_by"] == own["thread"]:
         how = "by the same thread" if own["thread"] else ""
@@ -247,7 +248,7 @@ def _none() -> None:
         remarks.nothing(
             "This trace's format has no allocations.", ("Record it again with the current collector to see them.")
         )
-    elif any(path for path in trace.processes["imported_from"]):
+    elif trace.lacks(Lack.ALLOCATIONS):
         remarks.nothing(
             "The tool that recorded this trace does not record allocations.", "Record the program with snoopie run."
         )

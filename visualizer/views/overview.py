@@ -90,7 +90,7 @@ def _when(processes: pd.DataFrame) -> list[str]:
         return []
     ended = processes["end_ns"]
     ran = [f"ran {units.duration(int(ended.max() - started.min()))}"] if (ended > 0).all() else []
-    return [*ran, f"{began:%Y-%m-%d %H:%M}"]
+    return [*ran, *([f"{began:%Y-%m-%d %H:%M}"] if units.is_date(int(started.min())) else [])]
 
 
 def _totals(summary: dict[str, float]) -> None:

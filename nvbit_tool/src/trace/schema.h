@@ -222,18 +222,18 @@ constexpr int kFormatVersion = 4;
     C(by, u1, "", role::optional(role::flag), "0 = a call, 1 = the end of its context")
 
 // The rows of one (call, kernel, thread, gpu, direction) have to be added up: each covers the time since the one before.
-#define SNOOPIE_CALL_TOTALS(C)                                                                   \
-    C(time, u8, "ns", {}, "host time up to which the row counts")                                \
-    C(call, u4, "", role::row_or_none("strings"), "the driver call")                             \
-    C(kernel, u4, "", role::row_or_none("strings"), "of a launch: demangled name of the kernel") \
-    C(thread, u4, "", {}, "host thread that called")                                             \
-    C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")  \
-    C(direction, u1, "", role::directions, "index in the header's directions")                   \
-    C(calls, u8, "", {}, "number of calls that returned")                                        \
-    C(errors, u8, "", {}, "of these, those that failed")                                         \
-    C(total, u8, "ns", {}, "host time in the calls")                                             \
-    C(least, u8, "ns", {}, "the shortest")                                                       \
-    C(most, u8, "ns", {}, "the longest")                                                         \
+#define SNOOPIE_CALL_TOTALS(C)                                                                      \
+    C(time, u8, "ns", {}, "host time up to which the row counts")                                   \
+    C(call, u4, "", role::row_or_none("strings"), "the driver call")                                \
+    C(kernel, u4, "", role::row_or_none("strings"), "of a launch: demangled name of the kernel")    \
+    C(thread, u4, "", {}, "host thread that called")                                                \
+    C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")     \
+    C(direction, u1, "", role::directions, "index in the header's directions")                      \
+    C(calls, u8, "", {}, "number of calls that returned")                                           \
+    C(errors, u8, "", {}, "of these, those that failed")                                            \
+    C(total, u8, "ns", {}, "host time in the calls")                                                \
+    C(least, u8, "ns", {}, "the shortest; above the longest: neither is known, in imported traces") \
+    C(most, u8, "ns", {}, "the longest")                                                            \
     C(bytes, u8, "bytes", {}, "bytes copied, set or allocated by the calls that succeeded")
 
 #define SNOOPIE_CALL_TIMES(C)                                                                   \
@@ -259,7 +259,7 @@ constexpr int kFormatVersion = 4;
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of the context that was current; unknown = none")  \
     C(direction, u1, "", role::directions, "index in the header's directions")                   \
     C(start, u8, "ns", {}, "host time when the call began")                                      \
-    C(end, u8, "ns", {}, "host time when the call returned")                                     \
+    C(end, u8, "ns", {}, "host time when the call returned; 0 = unknown, in imported traces")    \
     C(code, i4, "", {}, "what it returned, 0 = success")                                         \
     C(bytes, u8, "bytes", {}, "bytes copied, set or allocated; 0 if it failed")
 
@@ -287,6 +287,18 @@ constexpr int kFormatVersion = 4;
     C(same_as, u4, "", role::row_or_none("source_files"), "a file with the same text, which stands there; 0 = it stands here") \
     C(bytes, u8, "bytes", {}, "size of the file; 0 if it was empty, or no text that could be read")                            \
     C(kept, u1, "", role::flag, "1 if the text is in the trace; 0 if it could not be read, or is larger than what a trace keeps")
+
+// The next two are of other tools' recordings: the collector writes neither.
+#define SNOOPIE_BARRIERS(C)                                 \
+    C(gpu, u1, "", role::gpu, "the GPU")                    \
+    C(stream, u8, "", role::handle, "its queue")            \
+    C(start, u8, "ns", {}, "when the queue reached it")     \
+    C(end, u8, "ns", {}, "when what it waits for was done") \
+    C(name, u4, "", role::row_or_none("strings"), "what the tool calls it, 0 = nothing")
+
+#define SNOOPIE_MARKS(C)                                                                                \
+    C(time, u8, "ns", {}, "when, as exactly as the tool says: that of the record after it, or its own") \
+    C(text, u4, "", role::row_or_none("strings"), "what the program printed or named it")
 
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
@@ -320,7 +332,9 @@ constexpr bool kRequired = true, kOptional = false;
     T(calls, CallRow, SNOOPIE_CALLS, kOptional, "single driver calls, with CALLS=all")                                                  \
     T(memory_use, MemoryUseRow, SNOOPIE_MEMORY_USE, kOptional, "memory in use, as the driver reports it")                               \
     T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")                                                       \
-    T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")
+    T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")                         \
+    T(barriers, BarrierRow, SNOOPIE_BARRIERS, kOptional, "barriers that queues of GPUs waited at, as other tools record them")          \
+    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked, as other tools record them")
 
 enum class Table : uint32_t {
     header = 0,

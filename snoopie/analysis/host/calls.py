@@ -8,7 +8,9 @@ failed. Sums are 64-bit integers, exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from snoopie.analysis.host.copies import ORDERS, Order
@@ -20,12 +22,18 @@ KEYS = ("process", "thread", "gpu")
 PERCENTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 # In these directions a call that is not asynchronous returns when the bytes are where they belong.
 _WAITED_FOR = ("host to device", "device to host", "host to host")
+# In the place of the shortest and longest of calls of which only the sum is known.
+_NOT_KNOWN = -1
 _SUMS = ("calls", "errors", "total", "bytes")
 
 
 def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """calls errors total (ns) bytes, summed, least and most (ns), for each combination of the keys: keys first."""
     how = dict.fromkeys(_SUMS, "sum") | {"least": "min", "most": "max"}
+    # Of calls whose shortest is said to be above their longest, neither is known; nor is it then of all together.
+    unknown = (block["least"] > block["most"]) & (block["calls"] > 0)
+    if unknown.any():
+        block = block.assign(least=block["least"].mask(unknown, _NOT_KNOWN))
     return block.groupby(list(keys), observed=True, sort=False)[list(how)].agg(how).reset_index()
 
 
@@ -109,7 +117,7 @@ def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: O
         raise UsageError(f"calls cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     earliest = calls["start"].min() if len(calls) else 0
     table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event").rename(columns={"code": "returned"})
-    table = table.assign(began=table["start"] - earliest, host_ns=(table["end"] - table["start"]).clip(lower=0))
+    table = table.assign(began=table["start"] - earliest, host_ns=_spent(table))
     table = table.sort_values([order, "event"], ascending=[order == "start", True], ignore_index=True).head(limit)
     columns = "event process thread gpu kernel direction began host_ns bytes returned"
     return _labelled(table[columns.split()], label)
@@ -126,13 +134,20 @@ def percentiles(times: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -
         reached = times[share >= wanted].groupby(list(keys), observed=True, sort=False)["log2"].min().reset_index()
         ends = table[[*keys, "max_ns"]].merge(reached, on=list(keys), how="left")
         bound = 2.0 ** (ends["log2"].astype("float64") + 1)
-        found[name] = bound.where(bound.isna() | (bound < ends["max_ns"]), ends["max_ns"].astype("float64"))
+        longest = ends["max_ns"].astype("float64")
+        found[name] = bound.where(bound.isna() | longest.isna() | (bound < longest), longest)
     return found
 
 
 def is_asynchronous(calls: pd.Series[str]) -> pd.Series[bool]:
     """Whether a call only hands work over and returns: what the driver calls so, and batches."""
     return calls.str.contains("Async|Batch", regex=True)
+
+
+def known(table: pd.DataFrame, *, errors: bool, sizes: bool) -> pd.DataFrame:
+    """A table of calls without the numbers that were not recorded: NaN instead of 0."""
+    unknown = [name for name, there in (("errors", errors), ("bytes", sizes)) if not there and name in table]
+    return table.assign(**dict.fromkeys(unknown, np.nan)) if unknown else table
 
 
 def checked_keys(keys: Iterable[str]) -> list[str]:
@@ -144,8 +159,20 @@ def checked_keys(keys: Iterable[str]) -> list[str]:
     return keys
 
 
+def _spent(calls: pd.DataFrame) -> pd.Series[Any]:
+    """How long single calls took; NaN where the end is not known."""
+    spent = (calls["end"] - calls["start"]).clip(lower=0)
+    ended = calls["end"] > 0
+    return spent if ended.all() else spent.where(ended)
+
+
 def _timed(table: pd.DataFrame) -> pd.DataFrame:
     renamed = table.rename(columns={"total": "host_ns", "least": "min_ns", "most": "max_ns"})
+    unknown = renamed["min_ns"] == _NOT_KNOWN
+    if unknown.any():
+        # Without any known duration the sum of them is not known either.
+        known = {name: renamed[name].mask(unknown) for name in ("min_ns", "max_ns")}
+        renamed = renamed.assign(**known, host_ns=renamed["host_ns"].mask(unknown & (renamed["host_ns"] == 0)))
     return renamed.assign(mean_ns=renamed["host_ns"] / renamed["calls"].where(renamed["calls"] > 0))
 
 

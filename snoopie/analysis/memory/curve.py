@@ -11,6 +11,9 @@ from snoopie.trace.tables import Ints
 # Kinds in the order of drawing: they keep their colours from picture to picture.
 KINDS = ("device", "pool", "physical", "managed", "host", "array", "graph", "mapping", "device static")
 OTHERS = "other kinds"
+# In the place of kinds, where it is asked who allocated: what has a call stack, what a call of the driver made that has
+# none, and what no call is known of. The words are those of the scripts for Nsight Systems that users have.
+ORIGINS = VALID, DRIVER, INVALID = "valid", "driver", "invalid"
 
 
 def curve(usage: pd.DataFrame, end: int, most: int) -> pd.DataFrame:
@@ -20,9 +23,9 @@ def curve(usage: pd.DataFrame, end: int, most: int) -> pd.DataFrame:
     moments are kept at which there was most.
     """
     moments = np.unique(np.append(usage["time"].to_numpy(np.int64), end))
-    shown = usage["kind"].where(usage["kind"].isin(KINDS), OTHERS)
+    shown = usage["kind"].where(usage["kind"].isin((*KINDS, *ORIGINS)), OTHERS)
     series: dict[str, Ints] = {}
-    for kind in (*KINDS, OTHERS):
+    for kind in (*KINDS, *ORIGINS, OTHERS):
         for _, rows in usage[shown == kind].groupby("kind"):
             before = np.searchsorted(rows["time"].to_numpy(), moments, side="right")
             amounts = np.concatenate([[0], rows["bytes"].to_numpy(np.int64)])[before]

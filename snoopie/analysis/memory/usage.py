@@ -27,12 +27,13 @@ COUNTED = frozenset(
 # can be said because the trace ends before its process did, the rest lives until then by design.
 NEVER_FREED = "never freed"
 NOT_KNOWN = "not known: the trace is incomplete"
+NOT_RECORDED = "not known: no frees were recorded"
 AT_EXIT = "freed at exit"
 WITH_CONTEXT = "ended with its context"
 STATIC = "module static"
 IN_GRAPH = "held by a graph"
 IN_POOL = "held by a pool"
-STATES = (NEVER_FREED, NOT_KNOWN, AT_EXIT, WITH_CONTEXT, STATIC, IN_GRAPH, IN_POOL)
+STATES = (NEVER_FREED, NOT_KNOWN, NOT_RECORDED, AT_EXIT, WITH_CONTEXT, STATIC, IN_GRAPH, IN_POOL)
 # In the place of a process or a device: the total over several.
 ALL = -9
 _PLACE = ["process", "owner"]
@@ -66,6 +67,25 @@ def chosen(table: pd.DataFrame, place: int | None, process: int | None) -> pd.Da
     if process is not None:
         table = table[table["process"] == process]
     return table
+
+
+def origins(objects: pd.DataFrame) -> pd.Series[str]:
+    """For each object one of `curve.ORIGINS`: whether it is known who allocated it."""
+    driver = objects["call"].astype("str").str.match(r"cu[A-Z]").to_numpy(bool)
+    found = np.where(objects["stack"] > 0, curve.VALID, np.where(driver, curve.DRIVER, curve.INVALID))
+    return pd.Series(found, objects.index, dtype="str")
+
+
+def events(objects: pd.DataFrame, pids: pd.Series[int], label: Label) -> pd.DataFrame:
+    """process pid device (label) time operation (allocation, free) kind bytes address call name origin stack: each
+    allocation and each free, in the order of time."""
+    table = objects.assign(origin=origins(objects), pid=objects["process"].map(pids))
+    made = table.assign(time=table["allocated"], operation="allocation")
+    ended = table[table["freed"] > 0].assign(operation="free")
+    ended = ended.assign(time=ended["freed"])
+    both = pd.concat([made, ended]).sort_values("time", kind="stable", ignore_index=True)
+    columns = "process pid device time operation kind bytes address call name origin stack"
+    return _with_device(both, label)[columns.split()]
 
 
 def within(objects: pd.DataFrame, between: tuple[int, int]) -> pd.DataFrame:
@@ -208,16 +228,18 @@ def _by_stack(objects: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def leaks(
-    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel
-) -> pd.DataFrame:
+    objects: pd.DataFrame, processes: pd.DataFrame, use: pd.DataFrame, label: Label, stack_label: StackLabel,
+    freeless: Collection[int] = (),
+) -> pd.DataFrame:  # fmt: skip
     """process device (label) state (one of STATES) stack source (of the stack) call kind objects bytes: what no call
     had freed when the program began to exit, by call site; by state, then most bytes first.
 
-    Of pools: the bytes that they held at the end and had not handed out, by the driver (``use``, of memory_use), as 0
-    objects.
+    ``freeless``: processes of which no frees were recorded. Of pools: the bytes that they held at the end and had not
+    handed out, by the driver (``use``, of memory_use), as 0 objects.
     """
     objects = objects[objects["counted"]]
     state = _states(objects, processes)
+    state[objects["process"].isin(list(freeless)) & (state == NEVER_FREED)] = NOT_RECORDED
     kept = objects[state != ""].assign(state=state[state != ""])
     table = pd.concat([_by_stack(kept, [*_PLACE, "state"]), _in_pools(use)], ignore_index=True)
     table = table.assign(order=[STATES.index(text) for text in table["state"]])

@@ -17,7 +17,7 @@ from snoopie.words.names import short_name
 # Files of libraries, by a part of their path.
 _LIBRARIES = re.compile(
     r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^/usr/(?:local/)?include/|/gcc/[^/]+/[\d.]+/|"
-    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|\.cudafe1\.stub\.c$|^\./|^<"
+    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|/csu/|/nptl/|\.cudafe1\.stub\.c$|^\./|^<"
 )
 # Modules that calls pass through on their way to the driver.
 _MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "libpthread", "libstdc++", "libgcc_s",
@@ -26,6 +26,8 @@ _MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "li
 _ALL_MODULES = ("ld-linux", "libpython")
 # Modules of CUDA: what is in them is nobody's own.
 _DRIVERS = re.compile(r"lib(?:cuda|cupti|nccl)|nvcuda|cudart|cupti", re.IGNORECASE)
+# Functions of the C library that start a program or a thread.
+_STARTS = re.compile(r"^(?:_start|__libc_start\w*|__libc_init\w*|start_thread|_*clone3?)(?:@|\(|$)")
 # A label is cut at so many letters, as the collector cuts names.
 _LONGEST = 1000
 # Functions of the runtime and of the driver, also where they are linked into the program, and nvcc's own for a launch.
@@ -129,7 +131,8 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
     file, name = places["file"], _file_names(places["module"])
     runtime = is_runtime(places, kernels)
     library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
-    rank = np.select([runtime, library, (file == "").to_numpy()], [0, 1, 2], 3)
+    starts = places["function"].str.match(_STARTS).to_numpy(bool) & ~places["python"].to_numpy(bool)
+    rank = np.select([runtime | starts, library, (file == "").to_numpy()], [0, 1, 2], 3)
     # The innermost of the best levels of each frame.
     best = pd.DataFrame({"frame": places["frame"], "worse": -rank, "level": places["level"]})
     rows = best.sort_values(["frame", "worse", "level"], kind="stable").drop_duplicates("frame").index

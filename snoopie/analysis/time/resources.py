@@ -6,7 +6,7 @@ same time counts once. Only times on the GPU count. Of a part of a trace, what r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,12 +17,8 @@ from snoopie.joined.gpus import HOST, UNKNOWN
 
 COPIES = "DATA"
 # Gaps by their length: the first class is below the first limit, in µs.
-_LIMITS = (10, 20, 50, 100, 1_000, 10_000, 100_000)
-GAPS = (
-    f"gap <{_LIMITS[0]} us",
-    *(f"gap {low}-{high} us" for low, high in pairwise(_LIMITS)),
-    f"gap >={_LIMITS[-1]} us",
-)
+LIMITS = (10, 20, 50, 100, 1_000, 10_000, 100_000)
+BARRIER = "barrier"
 _NS = 1000
 _ROW = ["resource", "kind", "name", "share", "calls", "total", "average", "least", "most"]
 
@@ -35,10 +31,26 @@ class Region:
     end: int
 
 
+def gap_names(limits: Sequence[int]) -> tuple[str, ...]:
+    """The classes of gaps that these limits (µs, rising) divide."""
+    between = (f"gap {low}-{high} us" for low, high in pairwise(limits))
+    return f"gap <{limits[0]} us", *between, f"gap >={limits[-1]} us"
+
+
+GAPS = gap_names(LIMITS)
+
+
 def records(
-    spans: pd.DataFrame, launches: pd.DataFrame, copies: pd.DataFrame, label: Callable[[int], str]
+    spans: pd.DataFrame,
+    launches: pd.DataFrame,
+    copies: pd.DataFrame,
+    label: Callable[[int], str],
+    sizeless: Collection[int] = (),
 ) -> pd.DataFrame:
-    """resource kind (kernel, copy) name start end (ns): each kernel with a span, and all copies."""
+    """resource kind (kernel, copy) name start end (ns): each kernel with a span, and all copies.
+
+    ``sizeless``: processes whose tool does not record the sizes of copies, so that none is in their names.
+    """
     spans = spans[spans["launch"].isin(launches.index)]
     ran = launches.loc[spans["launch"]]
     names = {gpu: label(gpu) for gpu in ran["gpu"].unique().tolist()}
@@ -55,7 +67,7 @@ def records(
         {
             "resource": COPIES,
             "kind": "copy",
-            "name": _directions(copies) + "_" + copies["bytes"].astype("str").to_numpy() + "_bytes",
+            "name": _copy_names(copies, sizeless),
             "start": copies["start"].to_numpy(),
             "end": copies["end"].to_numpy(),
         }
@@ -64,6 +76,21 @@ def records(
         {"resource": "str", "kind": "str", "name": "str", "start": np.int64, "end": np.int64}
     )
     return table.assign(end=table[["start", "end"]].max(axis=1))
+
+
+def waits(barriers: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+    """The same columns, of barriers at which queues of GPUs waited."""
+    names = {gpu: label(gpu) for gpu in barriers["gpu"].unique().tolist()}
+    table = pd.DataFrame(
+        {
+            "resource": barriers["gpu"].map(names),
+            "kind": BARRIER,
+            "name": barriers["name"].astype("str").where(barriers["name"] != "", BARRIER),
+            "start": barriers["start"],
+            "end": barriers["end"],
+        }
+    )
+    return table.astype({"resource": "str", "kind": "str", "name": "str", "start": np.int64, "end": np.int64})
 
 
 def region(records: pd.DataFrame) -> Region:
@@ -95,16 +122,26 @@ def resources(records: pd.DataFrame, everything: pd.DataFrame | None = None) -> 
     return result
 
 
-def by_resource(records: pd.DataFrame, everything: pd.DataFrame | None = None) -> pd.DataFrame:
-    """resource kind (kernel, copy, gap) name share (of the region) calls total average least most (ns): most time of
-    each resource first. Gaps are by their length, and between the records of ``everything`` as in `resources`.
+def by_resource(
+    records: pd.DataFrame,
+    everything: pd.DataFrame | None = None,
+    limits: Sequence[int] = LIMITS,
+    *,
+    critical: bool = False,
+) -> pd.DataFrame:
+    """resource kind (kernel, copy, barrier, gap) name share (of the region) calls total average least most (ns): most
+    time of each resource first. Gaps are by their length, and between the records of ``everything`` as in `resources`.
+
+    ``critical``: of each record only the time after all that began earlier has ended, so that the rows of a resource
+    add up to its whole time.
     """
     whole = region(records)
     table = _by_start(records)
     gaps = _gaps(records, everything)
-    lengths = np.searchsorted(np.array(_LIMITS) * _NS, gaps["gap"].to_numpy(), "right")
-    gaps = gaps.assign(kind="gap", name=np.array(GAPS, object)[lengths], spent=gaps["gap"])
-    rows = pd.concat([table.assign(spent=table["end"] - table["start"]), gaps], ignore_index=True)
+    lengths = np.searchsorted(np.array(limits) * _NS, gaps["gap"].to_numpy(), "right")
+    gaps = gaps.assign(kind="gap", name=np.array(gap_names(limits), object)[lengths], spent=gaps["gap"])
+    begun = np.maximum(table["start"], table["before"]) if critical else table["start"]
+    rows = pd.concat([table.assign(spent=(table["end"] - begun).clip(lower=0)), gaps], ignore_index=True)
     sums = rows.groupby(["resource", "kind", "name"], sort=False)["spent"]
     result = sums.agg(calls="count", total="sum", least="min", most="max").reset_index()
     result["share"] = result["total"] / max(whole.end - whole.start, 1)
@@ -138,6 +175,22 @@ def _gaps(records: pd.DataFrame, everything: pd.DataFrame | None) -> pd.DataFram
     table = _by_start(records)
     table["gap"] = table["start"] - table["before"]
     return table.loc[table["gap"] > 0, ["resource", "gap"]]
+
+
+def workgroups(launches: pd.DataFrame) -> pd.DataFrame:
+    """threads block_x block_y block_z kernel launches: the thread blocks of kernels, smallest first; none where the
+    shape is not known."""
+    axes = ["block_x", "block_y", "block_z"]
+    known = launches[launches["block_x"] > 0]
+    table = known.assign(threads=known[axes].prod(axis=1), launches=1)
+    sums = table.groupby(["threads", *axes, "kernel"], observed=True, sort=True)["launches"].sum().reset_index()
+    return sums[["threads", *axes, "kernel", "launches"]]
+
+
+def _copy_names(copies: pd.DataFrame, sizeless: Collection[int]) -> pd.Series[str]:
+    sizes = pd.Series("_" + copies["bytes"].astype("str").to_numpy() + "_bytes", dtype="str")
+    unknown = copies["process"].isin(list(sizeless)).to_numpy()
+    return _directions(copies) + sizes.mask(unknown, "")
 
 
 def _directions(copies: pd.DataFrame) -> pd.Series[str]:

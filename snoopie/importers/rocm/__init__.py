@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,29 +10,34 @@ import numpy as np
 import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
-from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
-from snoopie.importers.rocm.recording import Recording, agents, write_recording
+from snoopie.importers.rocm.recording import Recording, Recordings
 from snoopie.importers.text import TextFile
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_hcc", "import_rtg"]
 
-_Read = Callable[[TextFile, Progress], tuple[dict[int, Recording], int]]
+_Read = Callable[[Sequence[TextFile], Progress], tuple[Recordings, int]]
+_RTG, _HCC = "rtg_tracer", "HCC_PROFILE=2"
+_LACKS = {
+    _RTG: (Lack.DATE, Lack.ALLOCATIONS, Lack.FREES, Lack.ACCESSES),
+    _HCC: (Lack.DATE, Lack.ALLOCATIONS, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES, Lack.ACCESSES),
+}
 
 
 def import_rtg(
     source: Path, output: Path, *, force: bool = False, allow_truncated: bool = False,
     progress: Progress = lambda *_: None,
 ) -> Imported:  # fmt: skip
-    """Writes the trace of each process in a text of rtg_tracer.
+    """Writes the trace of each process in a text of rtg_tracer, or in a folder with a text of each thread.
 
     ``output`` is the name of the trace, or, with several processes, of output.PID.zst. Nothing takes its name before
     all are complete. Raises SnoopieError if one exists (unless ``force``) or cannot be written, and where the text
     cannot be read; one that ends too early is read as far as it is whole with ``allow_truncated``.
     """
-    return _import(TextFile(source, allow_truncated), output, force, progress, "rtg_tracer", rtg.read)
+    return _import(source, output, force, allow_truncated, progress, _RTG, rtg.read)
 
 
 def import_hcc(
@@ -40,35 +45,46 @@ def import_hcc(
     progress: Progress = lambda *_: None,
 ) -> Imported:  # fmt: skip
     """Writes the trace of what a program printed with HCC_PROFILE=2, else as `import_rtg`."""
-    return _import(TextFile(source, allow_truncated), output, force, progress, "HCC_PROFILE=2", hcc.read)
+    return _import(source, output, force, allow_truncated, progress, _HCC, hcc.read)
 
 
-def _import(text: TextFile, output: Path, force: bool, progress: Progress, tool: str, read: _Read) -> Imported:
-    recordings, other = read(text, progress)
+def _import(
+    source: Path, output: Path, force: bool, allow_truncated: bool, progress: Progress, tool: str, read: _Read
+) -> Imported:  # fmt: skip
+    texts = [TextFile(path, allow_truncated) for path in _files(source)]
+    recordings, other = read(texts, progress) if texts else (Recordings(), 0)
+    # Only a part of the processes that turn up have anything.
+    recordings = Recordings({pid: own for pid, own in recordings.items() if own.end or own.counts["untimed"]})
     if not recordings:
-        raise NotATraceError(f"{text.path} has no line of {tool}", "give the text that it printed")
-    for recording in recordings.values():
-        copies = recording.copies
-        check_sums(text.path, [[copy.bytes for copy in copies], [copy.end - copy.start for copy in copies]])
-        check_sums(text.path, [[call.end - call.start for call in recording.calls]])
+        raise NotATraceError(f"{source} has no line of {tool}", "give the text that it printed, or its folder")
     processes = sorted(recordings)
-    paths = trace_paths(text.path, output, [str(process) for process in processes])
+    paths = trace_paths(source, output, [str(process) for process in processes])
     notices: list[str] = []
 
     def write(number: int, path: Path) -> None:
         recording = recordings[processes[number]]
-        own = [*([text.cut] if text.cut else []), *_lacks(tool, recording, other)]
-        _write(path, processes[number], text.path, tool, recording, own)
+        cut = [text.cut for text in texts if text.cut]
+        own = [*cut, *_lacks(tool, recording, other)]
+        _write(path, processes[number], source, tool, recording, own)
         notices.extend(sentence for sentence in own if sentence not in notices)
 
-    write_all(paths, write, force=force, sources=[text.path])
+    write_all(paths, write, force=force, sources=[text.path for text in texts])
     return Imported(paths, notices)
 
 
+def _files(source: Path) -> list[Path]:
+    """The texts: with a folder, of all threads, also where it holds such folders of several processes."""
+    if not source.is_dir():
+        return [source]
+    return sorted(path for path in source.rglob("*.txt") if path.is_file())
+
+
 def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, notices: list[str]) -> None:
-    start, end = recording.range()
+    totals = recording.finish(lambda code: f"error {code}")
+    start = recording.start
+    lacks = [str(lack) for lack in (*_LACKS[tool], *recording.lacks)]
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool},
+        tool={"version": snoopie.__version__, "imported_from": tool, "lacks": lacks},
         process={
             "host": "",
             "pid": pid,
@@ -77,13 +93,13 @@ def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, 
             "start_ns": start,
             "run": run_of(source),
         },
-        gpus=[{"uuid": f"rocm-{agent}", "name": f"agent {agent}"} for agent in agents(recording)],
+        gpus=[{"uuid": f"rocm-{name}", "name": f"agent {name}"} for name in recording.agents.names],
         settings={"imported from": source.name, "copy_times": "device"},
     )
     with TraceWriter(path, head) as writer:
-        totals = write_recording(writer, recording)
+        writer.append(recording.body)
         writer.write("notices", time=start, text=np.array(notices, object))
-        writer.finish(end, totals)
+        writer.finish(recording.end, totals)
 
 
 def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
@@ -93,20 +109,18 @@ def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
         f"{tool} does not record the date: times count from an arbitrary moment.",
         f"{tool} identifies GPUs only by number: they are not recognised in other traces.",
     ]
-    copies = recording.copies
-    if tool == "rtg_tracer" and copies:
+    counts = recording.counts
+    if tool == _RTG and counts["sizeless copies"]:
         sentences.append(
-            f"{tool} does not record the sizes and ends of copies: their bytes are 0, their sources and destinations "
-            "unknown."
+            f"{tool} does not record the sizes and ends of copies: their bytes, sources and destinations are unknown."
         )
-    if tool != "rtg_tracer":
+    if tool == _HCC:
         sentences.append(f"{tool} does not record host calls or the thread blocks of kernels.")
     for what, number in (
-        ("Copies within the memory of one GPU", sum(copy.source == copy.destination == copy.agent for copy in copies)),
-        ("Kernels whose end on the GPU is not in the text",
-         sum(not kernel.end for kernel in recording.kernels)),
-        ("Barriers on GPUs, skipped because they move nothing", recording.barriers),
-        ("Marks and ranges of roctx, listed among the calls as roctx", recording.marks),
+        ("Copies within the memory of one GPU", counts["local copies"]),
+        ("Kernels whose end on the GPU is not in the text", counts["untimed"]),
+        ("Barriers on GPUs, which move nothing and stand in the table barriers", counts["barriers"]),
+        ("Marks and ranges of roctx, listed among the calls as roctx", counts["marks"]),
         (f"Lines that are damaged or not records of {tool}, skipped", other),
     ):  # fmt: skip
         if number:

@@ -1,87 +1,204 @@
-"""What was recorded of one process → the tables of a trace."""
+"""What was recorded of one process → the tables of a trace, some rows at a time: memory does not grow with a text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.errors import SnoopieError
-from snoopie.importers.call_tables import write_call_tables
-from snoopie.trace.writer import HOST, MOST_GPUS, UNKNOWN, TraceWriter
+from snoopie.importers.amounts import LIMIT
+from snoopie.importers.call_tables import CallTables, codes_of
+from snoopie.trace.lacks import Lack
+from snoopie.trace.writer import HOST, MOST_GPUS, UNKNOWN, Body
 
-Shape = tuple[int, int, int]
+Ints = NDArray[np.int64]
+Texts = Sequence[str]
 
-
-class Kernel(NamedTuple):
-    """A kernel, with ``start`` and ``end`` on the GPU (ns, 0 = not known), ``grid`` in blocks and ``block`` in threads.
-
-    ``time`` is that of the dispatch by the host.
-    """
-
-    name: str
-    agent: str
-    queue: str
-    start: int
-    end: int
-    time: int
-    thread: int = 0
-    grid: Shape = (0, 0, 0)
-    block: Shape = (0, 0, 0)
+NAMELESS = "(a kernel without a name)"
+_GEOMETRY = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+# Each is an open file until its trace is written.
+_MOST_PROCESSES = 512
 
 
-class Copy(NamedTuple):
-    """A copy; ``source`` and ``destination`` are agents, "host", or "" for unknown; times are on the GPU."""
+class Agents:
+    """The codes of GPUs, by how a text names them: in the order of appearance, or the numbers that they have."""
 
-    name: str
-    agent: str
-    queue: str
-    start: int
-    end: int
-    source: str = ""
-    destination: str = ""
-    bytes: int = 0
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._codes: dict[str, int] = {}
+
+    def code(self, name: str) -> int:
+        """The code of a GPU. SnoopieError where there are too many."""
+        if name not in self._codes:
+            self._codes[name] = self._room(len(self.names))
+            self.names.append(name)
+        return self._codes[name]
+
+    def numbered(self, number: int) -> int:
+        """The code of the GPU of that number, which is its place."""
+        while len(self.names) <= self._room(number):
+            self.names.append(str(len(self.names)))
+        return number
+
+    @staticmethod
+    def _room(code: int) -> int:
+        if code >= MOST_GPUS:
+            raise SnoopieError(
+                f"the text names {code + 1:,} GPUs, more than a trace can hold", "import the text of one machine"
+            )
+        return code
 
 
-class Call(NamedTuple):
-    """A call by the host; ``kernel`` is the name of the one that it launches."""
-
-    name: str
-    kernel: str
-    thread: int
-    start: int
-    end: int
-    code: int
-
-
-@dataclass(slots=True)
 class Recording:
-    """One process; ``barriers`` and ``marks`` are how many there were."""
+    """One process. What is added is written at once; ``other`` counts are what the notices say of it."""
 
-    kernels: list[Kernel] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    barriers: int = 0
-    marks: int = 0
+    def __init__(self) -> None:
+        self.body = Body()
+        self.agents = Agents()
+        self.counts = dict.fromkeys(("local copies", "untimed", "barriers", "vendor", "marks", "sizeless copies"), 0)
+        self.start, self.end = 0, 0
+        self.copy_bytes = 0
+        self._calls = CallTables(self.body)
+        self._functions: dict[str, int] = {}
+        self._spent = 0.0
 
-    def range(self) -> tuple[int, int]:
-        """The first and the last of all times."""
-        times = [kernel.start or kernel.time for kernel in self.kernels] + [kernel.time for kernel in self.kernels]
-        times += [copy.start for copy in self.copies] + [call.start for call in self.calls]
-        ends = [kernel.end for kernel in self.kernels]
-        ends += [copy.end for copy in self.copies] + [call.end for call in self.calls]
-        return min(times, default=0), max([*ends, *times], default=0)
+    def texts(self, texts: Texts) -> NDArray[np.uint32]:
+        """The ids of texts in the trace, which stand for them in all that is added."""
+        return codes_of(texts, self.body.intern_all)
 
+    def functions(self, names: Texts) -> Ints:
+        """The ids of kernels by their names."""
+        codes, distinct = pd.factorize(np.fromiter(names, object, len(names)))
+        fresh = [name for name in distinct if name not in self._functions]
+        first = len(self._functions) + 1
+        self._functions.update((name, first + place) for place, name in enumerate(fresh))
+        if fresh:
+            known = self.body.intern_all(name or NAMELESS for name in fresh)
+            self.body.write("functions", id=np.arange(first, first + len(fresh)), name=known, kernel=1)
+        ids: Ints = np.array([self._functions[name] for name in distinct], np.int64)[codes]
+        return ids
 
-def agents(recording: Recording) -> list[str]:
-    """The GPUs, by their numbers where they are numbers. SnoopieError where there are too many."""
-    found = {kernel.agent for kernel in recording.kernels} | {copy.agent for copy in recording.copies}
-    if len(found) > MOST_GPUS:
-        raise SnoopieError(
-            f"the text names {len(found)} GPUs, more than a trace can hold", "import the text of one machine"
+    def add_kernels(self, kernels: pd.DataFrame) -> None:
+        """Kernels: function gpu (code) stream time (of the launch) thread start end (on the GPU, 0 = unknown), and the
+        shape, in blocks and in threads."""
+        if kernels.empty:
+            return
+        kernels = kernels.sort_values(["time", "start"], kind="stable", ignore_index=True)
+        first = self.body.rows("launches") + 1
+        ids = np.arange(first, first + len(kernels))
+        self.body.write(
+            "launches", id=ids, stream=kernels["stream"].to_numpy(),
+            **{name: kernels[name].to_numpy(np.int64) for name in ("function", "gpu", "thread", "time", *_GEOMETRY)},
+        )  # fmt: skip
+        start, end = (kernels[name].to_numpy(np.int64) for name in ("start", "end"))
+        ran = end > 0
+        if ran.any():
+            self.body.write("spans", launch=ids[ran], start=start[ran], end=end[ran])
+        self.counts["untimed"] += int((~ran).sum())
+        self._during(np.where(ran, start, kernels["time"]), np.maximum(end, kernels["time"]))
+
+    def add_copies(self, copies: pd.DataFrame) -> None:
+        """Copies: name gpu stream start end (on the GPU) source destination (codes) bytes (-1 = not known)."""
+        if copies.empty:
+            return
+        copies = copies.sort_values(["end", "start"], kind="stable", ignore_index=True)
+        first = self.body.rows("copies") + 1
+        size = copies["bytes"].to_numpy(np.int64)
+        moved = np.maximum(size, 0)
+        self.body.write(
+            "copies", id=np.arange(first, first + len(copies)), call=copies["name"].to_numpy(),
+            stream=copies["stream"].to_numpy(), bytes=moved,
+            **{name: copies[name].to_numpy(np.int64) for name in ("gpu", "source", "destination", "start", "end")},
+        )  # fmt: skip
+        self.copy_bytes += int(moved.sum())
+        self.counts["sizeless copies"] += int((size < 0).sum())
+        self.counts["local copies"] += int(
+            ((copies["source"] == copies["destination"]) & (copies["source"] < HOST)).sum()
         )
-    return sorted(found, key=lambda agent: (handle(agent), agent))
+        self._during(copies["start"], copies["end"])
+
+    def add_calls(self, calls: pd.DataFrame) -> None:
+        """Calls: call kernel thread start end code bytes direction."""
+        if calls.empty:
+            return
+        self._calls.add(
+            {
+                **{
+                    name: calls[name]
+                    for name in ("call", "kernel", "thread", "start", "end", "code", "bytes", "direction")
+                },
+                "gpu": np.full(len(calls), UNKNOWN),
+            }
+        )
+        self._spent += float((calls["end"] - calls["start"]).sum())
+        self._during(calls["start"], calls["end"])
+
+    def add_barriers(self, barriers: pd.DataFrame) -> None:
+        """Barriers: name gpu stream start end."""
+        if barriers.empty:
+            return
+        self.body.write(
+            "barriers", name=barriers["name"].to_numpy(), stream=barriers["stream"].to_numpy(),
+            **{name: barriers[name].to_numpy(np.int64) for name in ("gpu", "start", "end")},
+        )  # fmt: skip
+        self.counts["barriers"] += len(barriers)
+        self._during(barriers["start"], barriers["end"])
+
+    def add_marks(self, times: Ints, texts: Texts) -> None:
+        """Moments with a text."""
+        if len(texts):
+            self.body.write("marks", time=times, text=self.texts(texts))
+
+    def finish(self, meaning: Callable[[int], str]) -> dict[str, int]:
+        """Writes the sums; returns the footer's totals. SnoopieError where they are more than a machine can do."""
+        if max(self._spent, float(self.copy_bytes)) >= LIMIT:
+            raise SnoopieError("the amounts in the text add up to more than any machine can move", "record it again")
+        self._calls.finish(meaning)
+        launches = self.body.rows("launches")
+        # With copies of unknown size there is no sum.
+        sizes = {} if self.counts["sizeless copies"] else {"copy_bytes": self.copy_bytes}
+        return {
+            "launches_seen": launches, "launches_native": launches, "copies": self.body.rows("copies"), **sizes
+        }  # fmt: skip
+
+    @property
+    def lacks(self) -> list[Lack]:
+        """What this recording lacks, which others of its tool can have."""
+        sizes = self._calls.amounts("bytes").any()
+        found = [] if sizes else [Lack.CALL_SIZES]
+        return [*found, Lack.COPY_SIZES] if self.counts["sizeless copies"] else found
+
+    def _during(self, starts: pd.Series[int] | Ints, ends: pd.Series[int] | Ints) -> None:
+        # 0 is not known.
+        known = np.asarray(starts)[np.asarray(starts) > 0]
+        if len(known):
+            self.start = min(self.start or LIMIT, int(known.min()))
+            self.end = max(self.end, int(ends.max()))
+
+
+class Recordings(dict[int, Recording]):
+    """The processes of a text by their numbers, made when first asked for."""
+
+    def __missing__(self, process: int) -> Recording:
+        if len(self) >= _MOST_PROCESSES:
+            raise SnoopieError(
+                f"the text is of more than {_MOST_PROCESSES} processes", "import the texts of some at a time"
+            )
+        self[process] = Recording()
+        return self[process]
+
+
+def numbers(texts: Texts) -> NDArray[np.uint64]:
+    """Texts of up to 19 digits."""
+    return np.fromiter(map(int, texts), np.uint64, len(texts))
+
+
+def sane(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which times can be those of something."""
+    return (start > 0) & (start <= end) & (end < LIMIT)
 
 
 def handle(text: str) -> int:
@@ -93,70 +210,7 @@ def handle(text: str) -> int:
     return number if 0 <= number < 1 << 64 else 0
 
 
-def write_recording(writer: TraceWriter, recording: Recording) -> dict[str, int]:
-    """Writes all tables but notices; returns the footer's totals."""
-    places = {agent: number for number, agent in enumerate(agents(recording))}
-    _write_kernels(writer, recording.kernels, places)
-    copy_bytes = _write_copies(writer, recording.copies, places)
-    calls = recording.calls
-    write_call_tables(
-        writer,
-        {
-            "call": writer.intern_all(call.name for call in calls),
-            "kernel": writer.intern_all(call.kernel for call in calls),
-            **{
-                name: np.array([getattr(call, name) for call in calls], np.int64)
-                for name in ("thread", "start", "end", "code")
-            },
-            "gpu": np.full(len(calls), UNKNOWN),
-            "direction": np.zeros(len(calls), np.int64),
-            "bytes": np.zeros(len(calls), np.int64),
-        },
-        lambda code: f"error {code}",
-    )
-    launches = writer.rows("launches")
-    return {
-        "launches_seen": launches,
-        "launches_native": launches,
-        "copies": writer.rows("copies"),
-        "copy_bytes": copy_bytes,
-    }
-
-
-def _write_kernels(writer: TraceWriter, kernels: list[Kernel], places: dict[str, int]) -> None:
-    kernels = sorted(kernels, key=lambda kernel: (kernel.time, kernel.start))
-    functions: dict[str, int] = {}
-    function = [functions.setdefault(kernel.name, len(functions) + 1) for kernel in kernels]
-    names = writer.intern_all(name or "(a kernel without a name)" for name in functions)
-    writer.write("functions", id=np.arange(1, len(functions) + 1), name=names, kernel=1)
-    ids = np.arange(1, len(kernels) + 1)
-    shapes = np.array([(*kernel.grid, *kernel.block) for kernel in kernels], np.int64).reshape(-1, 6)
-    geometry = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-    writer.write(
-        "launches", id=ids, function=np.array(function, np.int64),
-        gpu=np.array([places[kernel.agent] for kernel in kernels], np.int64),
-        stream=np.array([handle(kernel.queue) for kernel in kernels], np.uint64),
-        thread=np.array([kernel.thread for kernel in kernels], np.int64),
-        time=np.array([kernel.time for kernel in kernels], np.int64),
-        **dict(zip(geometry, shapes.T, strict=True)),
-    )  # fmt: skip
-    start, end = (np.array([getattr(kernel, name) for kernel in kernels], np.int64) for name in ("start", "end"))
-    ran = end > 0
-    writer.write("spans", launch=ids[ran], start=start[ran], end=end[ran])
-
-
-def _write_copies(writer: TraceWriter, copies: list[Copy], places: dict[str, int]) -> int:
-    copies = sorted(copies, key=lambda copy: (copy.end, copy.start))
-    ends = {**places, "host": HOST, "": UNKNOWN}
-    writer.write(
-        "copies", id=np.arange(1, len(copies) + 1), call=writer.intern_all(copy.name for copy in copies),
-        gpu=np.array([places[copy.agent] for copy in copies], np.int64),
-        stream=np.array([handle(copy.queue) for copy in copies], np.uint64),
-        source=np.array([ends[copy.source] for copy in copies], np.int64),
-        destination=np.array([ends[copy.destination] for copy in copies], np.int64),
-        **{
-            name: np.array([getattr(copy, name) for copy in copies], np.int64)
-            for name in ("bytes", "start", "end")
-        },
-    )  # fmt: skip
-    return sum(copy.bytes for copy in copies)
+def handles(texts: Texts) -> NDArray[np.uint64]:
+    """The same of many texts, of which few are different."""
+    codes, distinct = pd.factorize(np.fromiter(texts, object, len(texts)))
+    return np.array([handle(text) for text in distinct], np.uint64)[codes]

@@ -1,4 +1,4 @@
-"""Logs of the first Snoopie (2023 and 2024), all generations → one trace a process.
+"""Logs of the first Snoopie (2023 and 2024) → one trace a process: JSON lines, and all generations of its tables.
 
 They have one line a lane access, sampled at an unknown rate, and no kernels, launches or times.
 """
@@ -19,10 +19,12 @@ from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
 from snoopie.importers.snoopie_log.side_files import SideFiles, read_side_files
 from snoopie.importers.snoopie_log.tables import OBJECT_KINDS, write_tables
 from snoopie.importers.text import TextFile
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_snoopie_log"]
 
+_LACKED = [str(lack) for lack in (Lack.DATE, Lack.TIMES, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES)]
 _NAME = re.compile(r"snoopie_log_(\d+)\.\w+")
 _PID = re.compile(r"_(\d+)(?:\.[^.]*)?$")
 
@@ -72,6 +74,8 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         )
     check_sums(source, [np.concatenate([np.zeros(1), *(part["bytes"] for part in log.copies)])])
     files, cut = read_side_files(source.parent, pid, allow_truncated)
+    if log.side is not None:
+        files = log.side
     devices = max([log.devices, *(place.device + 1 for place in files.ranges if 0 <= place.device < GPUS)])
     about = {
         "host": "",
@@ -81,7 +85,7 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         "start_ns": 0,
     }
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023"},
+        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023", "lacks": _LACKED},
         process=about,
         # Nothing says which GPUs these were.
         gpus=[{"uuid": f"snoopie-log-{number}"} for number in range(devices)],
@@ -101,19 +105,30 @@ def _lacks(log: Log, files: SideFiles) -> list[str]:
         "The log does not record how accesses were sampled: with SAMPLE_SIZE=N, there were about N times as many.",
         "The log has one line per lane and does not mark where an access ends: consecutive lines that are alike are "
         "counted as one access of up to 32 lanes, so numbers of accesses and wire bytes are estimates.",
-        "The log has no kernels, launches, times, thread blocks or lane numbers: all accesses of a GPU from one "
-        "place in the program are one launch, and times are 0.",
+        *_on_launches(log),
         "The log identifies GPUs only by their number in the process: they are not recognised in other traces.",
     ]
     if "codeline_log" in files.absent:
         sentences.append("There is no codeline_log beside the log: files of source lines are unknown.")
     if files.ranges:
-        sentences.append("The log does not say when memory was allocated or freed: objects are shown as never freed.")
+        sentences.append("The log does not say when memory was allocated or freed: what was never freed is unknown.")
     if "address_range_log" in files.absent:
         sentences.append("There is no address_range_log beside the log: objects are unknown.")
     if min(log.generations, default=11) < 10 and log.copies:
         sentences.append("The log is of a version that did not store the sizes of copies: they are 0.")
     return sentences
+
+
+def _on_launches(log: Log) -> list[str]:
+    if any(log.kernels):
+        return [
+            "The log has no launches, times or thread blocks: all accesses of a GPU by one kernel are one launch, and "
+            "times are unknown."
+        ]
+    return [
+        "The log has no kernels, launches, times, thread blocks or lane numbers: all accesses of a GPU from one place "
+        "in the program are one launch, and times are unknown."
+    ]
 
 
 def _oddities(log: Log, files: SideFiles, ambiguous: int) -> list[str]:

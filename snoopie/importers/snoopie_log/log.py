@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fields
+from snoopie.importers.snoopie_log.json_lines import JsonLines
 from snoopie.importers.snoopie_log.opcode import Opcode, decode
-from snoopie.importers.text import TextFile
+from snoopie.importers.snoopie_log.side_files import SideFiles
+from snoopie.importers.text import TextFile, many_rows
 from snoopie.trace.writer import HOST, UNKNOWN
 
 _Key = TypeVar("_Key")
 
 LANES = 32
+_PIECE = 8 << 20
 # Numbers of devices from here on are no GPU's.
 GPUS = 64
 _ON_HOST = (-1, 999)
@@ -45,11 +48,14 @@ _NEEDED = frozenset(_NEWEST) - {*_ADDED, "code_line_estimated_status"}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A static instruction, as far as a log distinguishes them: ``index`` is that of the file of its line."""
+    """A static instruction, as far as a log distinguishes them: ``index`` is that of the file of its line, ``kernel``
+    a place in the kernels of `Log`, where it has any.
+    """
 
     opcode: str
     line: int
     index: int
+    kernel: int = 0
 
 
 @dataclass(slots=True)
@@ -68,7 +74,11 @@ class Accesses:
 
 @dataclass(slots=True)
 class Log:
-    """What a log says. Launches are distinguished by issuer and context, all that is known of them."""
+    """What a log says. Launches are distinguished by issuer and context, all that is known of them.
+
+    Logs of JSON lines name ``kernels``, which then stand for contexts, and have themselves what other generations have
+    in the files beside them: ``side``.
+    """
 
     sites: list[Site] = field(default_factory=list)
     launches: list[tuple[int, int]] = field(default_factory=list)
@@ -82,15 +92,18 @@ class Log:
     local: int = 0
     local_copies: int = 0
     generations: set[int] = field(default_factory=set)
+    kernels: list[str] = field(default_factory=list)
+    side: SideFiles | None = None
     cut: str = ""
 
 
 def read_log(text: TextFile, progress: Progress) -> Log:
     """Reads a log of any generation. Raises an error of the family where the file cannot be read."""
     reader = _Reader()
-    for piece, last in _with_last(text.pieces()):
+    for piece, last in _with_last(text.pieces(_PIECE)):
         reader.take(piece, last)
         progress(text.path.name, reader.log.rows)
+    reader.finish()
     reader.log.cut = text.cut
     return reader.log
 
@@ -114,10 +127,15 @@ class _Reader:
         self._bases: dict[tuple[int, int], int] = {}
         self._calls: dict[str, int] = {}
         self._carry = b""
+        self._json = JsonLines()
 
     def take(self, piece: bytes, last: bool) -> None:
         """Reads a piece; the access at its end is kept for the next one, which may have more of it."""
         piece, self._carry = self._carry + piece, b""
+        if self._json.begins(piece):
+            with many_rows():
+                self._take_json(piece, last)
+            return
         self._layouts |= _layouts_named(piece)
         groups, rest = lines_by_fields(piece)
         for group in groups:
@@ -130,6 +148,29 @@ class _Reader:
                 self._carry = piece[int(group.begins[held, 0]) :]
         self.log.rows += rest
         self.log.wrong += rest
+
+    def finish(self) -> None:
+        """Has the log know what only all of its lines say."""
+        if self._json.rows:
+            self.log.side, self.log.kernels = self._json.side(), list(self._json.kernels)
+
+    def _take_json(self, piece: bytes, last: bool) -> None:
+        read = self._json.read(piece.decode("utf-8", "backslashreplace"))
+        self.log.rows += read.lines
+        self.log.wrong += read.wrong
+        table = read.table
+        gpu = (table["running_dev_id"] >= 0) & (table["running_dev_id"] < GPUS)
+        self.log.wrong += int((~gpu).sum())
+        rows = np.flatnonzero(gpu)
+        table, address = table.iloc[rows].reset_index(drop=True), read.address[rows]
+        starts = _starts(table)
+        # All lines from the last access on, if none of them is of another kind.
+        if not last and len(starts) and (held := _from_line(piece, len(table) - int(starts[-1]))) is not None:
+            self._carry = piece[held:]
+            self.log.rows -= len(table) - int(starts[-1])
+            table, starts = table.iloc[: starts[-1]], starts[:-1]
+        if len(table):
+            self._accesses(read.opcodes, table, starts, address[: len(table)])
 
     def _group(self, lines: Lines, layout: Sequence[str], last: bool) -> int | None:
         """Reads lines of one layout; returns the first line that belongs to an access at the end of the piece."""
@@ -209,8 +250,8 @@ class _Reader:
         columns = pd.DataFrame(
             {
                 "site": self._numbered(
-                    first, ["opcode", "code_linenum", "code_line_index"],
-                    lambda key: _number(self._sites, self.log.sites, Site(texts[key[0]], key[1], key[2])),
+                    first, ["opcode", "code_linenum", "code_line_index", *(["kernel"] if "kernel" in first else [])],
+                    lambda key: _number(self._sites, self.log.sites, Site(texts[key[0]], *key[1:])),
                 ),
                 "launch": self._numbered(
                     first, ["running_dev_id", "code_line_context"],
@@ -260,6 +301,16 @@ def owners(devices: Ints) -> Ints:
     """The codes of owners for the log's numbers of devices."""
     gpus = np.where((devices >= 0) & (devices < GPUS), devices, UNKNOWN)
     return np.where(np.isin(devices, _ON_HOST), HOST, gpus)
+
+
+def _from_line(piece: bytes, lines: int) -> int | None:
+    """Where the last lines of a piece begin, if each is an access in JSON."""
+    begin = len(piece)
+    for _ in range(lines):
+        begin = piece.rfind(b"\n", 0, begin - 1) + 1
+        if not piece.startswith(JsonLines.ACCESSES, begin) or piece.startswith(JsonLines.ALLOCATIONS, begin):
+            return None
+    return begin
 
 
 def _layouts_named(piece: bytes) -> dict[int, tuple[str, ...]]:

@@ -30,9 +30,11 @@ def write_tables(writer: TraceWriter, log: Log, files: SideFiles) -> tuple[dict[
     sites = _write_sites(writer, log, files)
     objects, ambiguous = _write_objects(writer, log, files, allocated)
     writer.write(
-        "launches", id=np.arange(1, len(log.launches) + 1), function=1,
+        "launches", id=np.arange(1, len(log.launches) + 1),
+        # Of logs that name kernels these stand for contexts.
+        function=np.array([context + 1 if log.kernels else 1 for _, context in log.launches], np.int64),
         gpu=np.array([issuer for issuer, _ in log.launches], np.int64),
-        stack=np.array([contexts.get(context, 0) for _, context in log.launches], np.int64),
+        stack=np.array([0 if log.kernels else contexts.get(context, 0) for _, context in log.launches], np.int64),
     )  # fmt: skip
     accesses = _write_accesses(writer, log.accesses, sites, objects)
     copy_bytes = _write_copies(writer, log, contexts)
@@ -87,30 +89,37 @@ def _write_sites(writer: TraceWriter, log: Log, files: SideFiles) -> Ints:
 
     Returns the id for each of the log's sites.
     """
-    ids: list[int] = []
-    keys: dict[tuple[str, str, int], int] = {}
     lines: dict[tuple[str, int], int] = {}
+    places: list[tuple[int, str, str, int]] = []
     for site in log.sites:
         file, line = files.lines.get(site.index, ("", 0))
         line = site.line if site.line > 0 else line
         if line:
             lines.setdefault((file, line), len(lines) + 1)
-        ids.append(keys.setdefault((site.opcode, file, line), len(keys) + 1))
+        places.append((site.kernel, site.opcode, file, line))
+    # The sites of a function have consecutive ids.
+    keys = {key: number for number, key in enumerate(sorted(dict.fromkeys(places), key=lambda key: key[0]), start=1)}
+    ids = [keys[key] for key in places]
     writer.write(
         "lines", id=np.arange(1, len(lines) + 1), file=writer.intern_all(file for file, _ in lines),
         line=np.array([line for _, line in lines], np.int64),
     )  # fmt: skip
-    writer.write("functions", id=1, name=writer.intern(KERNEL), kernel=1, has_lines=int(bool(lines)),
-                 first_site=int(bool(keys)), sites=len(keys))  # fmt: skip
-    opcodes = [decode(opcode) for opcode, _, _ in keys]
-    names = writer.intern_all(opcode for opcode, _, _ in keys)
+    kernels = np.array([kernel for kernel, *_ in keys], np.int64)
+    named = [name or KERNEL for name in log.kernels or [KERNEL]]
+    held = np.bincount(kernels, minlength=len(named))
     writer.write(
-        "sites", id=np.arange(1, len(keys) + 1), function=1, sass=names, opcode=names,
+        "functions", id=np.arange(1, len(named) + 1), name=writer.intern_all(named), kernel=1,
+        has_lines=int(bool(lines)), first_site=np.where(held > 0, np.cumsum(held) - held + 1, 0), sites=held,
+    )  # fmt: skip
+    opcodes = [decode(opcode) for _, opcode, _, _ in keys]
+    names = writer.intern_all(opcode for _, opcode, _, _ in keys)
+    writer.write(
+        "sites", id=np.arange(1, len(keys) + 1), function=kernels + 1, sass=names, opcode=names,
         operation=np.array([_OPERATIONS.index(known.operation) if known else 0 for known in opcodes], np.int64),
         width=np.array([known.width if known else 0 for known in opcodes], np.int64),
         wire_unit=np.array([known.wire_unit if known else wire.READ for known in opcodes], np.int64),
         measured=np.array([known is not None for known in opcodes]).astype(np.uint8),
-        line=np.array([lines.get((file, line), 0) for _, file, line in keys], np.int64),
+        line=np.array([lines.get((file, line), 0) for _, _, file, line in keys], np.int64),
     )  # fmt: skip
     return np.array(ids, np.int64)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from snoopie.api.trace import Trace
 from snoopie.report.parts import Folders, KeyNumbers, Part, Section, Sentences, Text, cut, table
+from snoopie.trace.lacks import Lack
 from snoopie.words import columns, units
 from snoopie.words.remedies import in_shell_words
 
@@ -16,7 +17,11 @@ def totals(trace: Trace, _: Folders) -> Section:
     about = "≈ " if trace.estimated else ""
     numbers = [
         *(
-            (columns.heading(name), about + columns.say(name, amounts[name]), columns.meaning(name))
+            (
+                columns.heading(name),
+                units.UNKNOWN if trace.lacks(Lack.ACCESSES) else about + columns.say(name, amounts[name]),
+                columns.meaning(name),
+            )
             for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
         ),
         (
@@ -29,7 +34,8 @@ def totals(trace: Trace, _: Folders) -> Section:
     ]
     if amounts["copies"]:
         copies = f"by {units.count(amounts['copies'])} {'copy' if amounts['copies'] == 1 else 'copies'} of the host"
-        numbers.append(("Copied", units.bytes(amounts["copy_bytes"]), copies))
+        size = units.UNKNOWN if trace.lacks(Lack.COPY_SIZES) else units.bytes(amounts["copy_bytes"])
+        numbers.append(("Copied", size, copies))
     parts: list[Part] = [KeyNumbers(numbers)]
     if trace.estimated:
         parts.append(Text("≈ Estimates: only some launches were measured, and each stands for others of its kernel."))

@@ -8,6 +8,7 @@ from snoopie.analysis.memory import usage as _usage
 from snoopie.api.trace import Trace
 from snoopie.figures import memory as chart
 from snoopie.report.parts import Folders, Part, Section, Text, drawing, table
+from snoopie.trace.lacks import Lack
 from snoopie.words import units
 from snoopie.words.widths import PAGE
 
@@ -21,7 +22,8 @@ def objects(trace: Trace, _: Folders) -> Section:
     touched = trace.by_object()
     touched = touched[(touched[["bytes", "accesses", "copied_in", "copied_out"]] > 0).any(axis=1)]
     if not (touched["object"] > 0).any():
-        return Section("objects", title, absent="no allocation was touched, or allocations were not recorded")
+        absent = trace.lacks(Lack.ALLOCATIONS) or "no allocation was touched, or allocations were not recorded"
+        return Section("objects", title, absent=absent)
     parts: list[Part] = [
         table(
             touched,
@@ -40,9 +42,11 @@ def usage(trace: Trace, _: Folders) -> Section:
     used = trace.memory_usage()
     charts = chart.panels(used, trace.memory_agreement(), trace.processes)
     if not charts:
-        return Section("memory", title, absent="no allocation was recorded")
+        return Section("memory", title, absent=trace.lacks(Lack.ALLOCATIONS) or "no allocation was recorded")
     if len(charts) > _CHARTS:
         charts = chart.total(used, trace.processes)
+    if unknown := trace.lacks(Lack.FREES):
+        return Section("memory", title, absent=unknown)
     start = int(trace.processes["start_ns"].min())
     drawn = chart.draw(charts, start, width=PAGE, most=_MOMENTS)
     parts: list[Part] = [drawing(drawn, "Allocated memory by kind; the line shows what the driver reported.")]
@@ -70,7 +74,9 @@ def leaks(trace: Trace, _: Folders) -> Section:
     # What lives until the program's end by design is no leak.
     lost: pd.DataFrame = kept[kept["state"] == _usage.NEVER_FREED]
     if trace.objects.empty:
-        return Section("leaks", title, absent="no allocation was recorded")
+        return Section("leaks", title, absent=trace.lacks(Lack.ALLOCATIONS) or "no allocation was recorded")
+    if unknown := trace.lacks(Lack.FREES):
+        return Section("leaks", title, absent=unknown)
     parts: list[Part] = []
     if not trace.complete:
         parts.append(Text("The trace is incomplete: memory that it shows as not freed may have been freed later."))

@@ -21,6 +21,7 @@ from snoopie.cli import places, settings, tool
 from snoopie.errors import SnoopieError
 from tests.support import ring
 from tests.support.encoder import HOST, TraceBuilder
+from tests.support.nsys_export import Export
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 300  # seconds, for a machine that is busy with something else
@@ -556,3 +557,67 @@ def test_an_unwritable_scratch_folder_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(tool, "SCRATCH", tmp_path / "absent")
     with pytest.raises(SnoopieError, match="is not writable, and NVBit puts"):
         tool.check_machine(tmp_path / "tool", {})
+
+
+# Nsight Systems, as far as snoopie memory sees it: a report, and its export.
+NSYS = """
+import pathlib, shutil, subprocess, sys
+words = sys.argv[1:]
+target = pathlib.Path(words[words.index("-o") + 1])
+if words[0] == "profile":
+    assert "--cuda-memory-usage=true" in words and "--cudabacktrace=memory" in words, words
+    target.with_suffix(".nsys-rep").write_text("a report")
+    sys.exit(subprocess.run(words[words.index("-o") + 2 :]).returncode)
+assert words[:3] == ["export", "--type", "sqlite"] and words[-1].endswith(".nsys-rep"), words
+shutil.copyfile({database!r}, target)
+"""
+
+
+def profile(bench: Bench, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "snoopie", "memory", "--profile", *words], cwd=bench.work, env=bench.environment,
+        capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+
+
+def test_memory_of_a_program_under_nsys(bench: Bench) -> None:
+    export = Export("2025")
+    chain = export.chain(("cuMemAlloc", "/usr/lib/libcuda.so.1", 0x10), ("make(int)", "/home/u/app", 0x402000))
+    export.memory(150, 0x7F00_0000_0000, 1 << 20, call=export.call("cudaMalloc_v3020", 100, 200, chain=chain))
+    database = export.write(bench.folder / "prepared.sqlite")
+    bench.program(bench.folder / "cuda" / "nsys", NSYS.format(database=str(database)))
+    app = bench.app("import sys; print('own words', sys.argv[1:]); sys.exit(3)")
+    done = profile(bench, "--", app, "-x", "y")
+    assert done.returncode == 3, done.stderr
+    assert "own words ['-x', 'y']" in done.stdout
+    assert "Peak of GPU 0: 1 MiB" in done.stdout
+    assert "make    cudaMalloc" in done.stdout
+    (folder,) = bench.work.glob("snoopie-app-*")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "memory.png", "report.nsys-rep", "report.sqlite", "trace.zst",
+    ]  # fmt: skip
+    done = profile(bench, "--events", "--", app)
+    header, *events = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    assert header[:8] == ["PID", "address", "start_time", "bytes", "memkind", "mem_op_type", "var_name", "call_stack"]
+    assert [event[3:8] for event in events] == [
+        ["1048576", "device", "allocation", "", "cuMemAlloc(libcuda.so.1) -> make(int)(app)"]
+    ]
+
+
+def test_memory_of_a_program_where_nsys_fails(bench: Bench) -> None:
+    bench.program(bench.folder / "cuda" / "nsys", "import sys; print('no licence', file=sys.stderr); sys.exit(1)")
+    done = profile(bench, "--", bench.app(""))
+    assert done.returncode == 1
+    assert "nsys wrote no report" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_memory_of_a_program_under_the_collector(bench: Bench, trace: str) -> None:
+    app = bench.app(f"import sys; write_trace({trace}); sys.exit(0)")
+    done = profile(bench, "--", app)
+    assert done.returncode == 0, done.stderr
+    (folder,) = bench.work.glob("snoopie-app-*")
+    assert (folder / "memory.png").stat().st_size > 1000
+    assert len(list(folder.glob("*.zst"))) == 1
+    assert "Memory by kind" in done.stdout
+    done = profile(bench, "--", "./missing")
+    assert done.returncode == 127 and "Traceback" not in done.stderr

@@ -790,3 +790,24 @@ def test_an_import_that_fails_keeps_what_was_there(tmp_path: Path, capsys: pytes
     path = export.write(tmp_path / "report.sqlite")
     assert cli.main(["import", "nsys", str(path), "-o", str(out), "--force"]) == 1
     assert out.read_text() == "mine"
+
+
+def test_who_allocated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The three files of the scripts that users have: with a stack, by a driver call, by nobody known."""
+    trace = load(scenario("2025"), tmp_path)
+    usage = trace.memory_by_kind(by_origin=True)
+    peaks = usage.groupby("kind")["peak"].sum().to_dict()
+    assert peaks == {"valid": 1000 + 500, "driver": 64, "invalid": 32}
+    assert int(trace.memory_by_kind()["peak"].sum()) == sum(peaks.values())
+    events = trace.memory_events()
+    assert events[["operation", "bytes", "origin"]].to_numpy().tolist() == [
+        ["allocation", 1000, "valid"], ["allocation", 500, "valid"], ["allocation", 64, "driver"],
+        ["allocation", 32, "invalid"], ["free", 1000, "valid"],
+    ]  # fmt: skip
+    assert events["call_stack"].tolist()[0] == "cuMemAlloc(libcuda.so.1) -> make(int)(app) -> main(app)"
+    picture = tmp_path / "m.png"
+    words = ["memory", "--usage", "--by-origin", str(tmp_path / "out.zst"), "--plot", str(picture)]
+    assert cli.main(words) == 0
+    said = capsys.readouterr().out
+    assert all(origin in said for origin in ("valid", "driver", "invalid"))
+    assert picture.stat().st_size > 1000

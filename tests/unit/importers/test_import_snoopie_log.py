@@ -16,7 +16,7 @@ from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
 from snoopie.importers import text
-from snoopie.importers.snoopie_log import import_snoopie_log
+from snoopie.importers.snoopie_log import import_snoopie_log, log
 from snoopie.importers.snoopie_log.opcode import decode
 
 COLUMNS = (
@@ -300,3 +300,117 @@ def test_nothing_named_means_here_but_never_the_source(
     assert "wrote snoopie_log_77.trace.zst" in capsys.readouterr().out
     assert log.read_bytes() == before
     assert snoopie.load("snoopie_log_77.trace.zst").summary()["lanes"] == 1
+
+
+# The lines of the generations that printed JSON, as their sources have them; some lack a quote.
+ALLOCATED = '{{"op": "mem_alloc", "dev_id": {owner}, "bytesize": {size}, "start": "{base}", "end": "{end}"}}'
+ALLOCATED_EARLY = '{{"op": "mem_alloc", "bytesize": {size}, "start": "{base}", "end": "{end}"}}'
+GPUS = '"running_device_id": {issuer}, "mem_device_id": {owner}'
+OBJECT = (
+    '"object_allocation_pc": "{pc}", "object_variable_name": "a_new", "malloc_index_in_object": 0, '
+    '"element_index_in_malloc": 7, "object_allocation_file_name": "jacobi.cu", "object_allocation_func_name": "main", '
+    '"object_allocation_line_num": 300, "object_allocation_device_id": 0, "thread_index": 5, "lane_id": 0'
+)
+SOURCE = (
+    '"code_line_index": "9", "code_line_filename": "put.cu", "code_line_dirname": "/home/u", "code_line_linenum": 125, '
+    '"code_line_estimated_status": 1'
+)
+JSON = {
+    "2023-01": (
+        '{{op: "{op}", addr: {addr}, from: {issuer}, on: {owner}}}',
+        '{{op: "mem_alloc", bytesize: {size}, dtpr*: {base}, to: {end}}}',
+    ),
+    "2023-03-08": (f'{{{{"op": "{{op}}", "addr": "{{addr}}", {GPUS}}}}}', ALLOCATED_EARLY),
+    "2023-03-16": (
+        '{{"op": "{op}", "addr": "{addr}", "allocation_pc": {pc}", "variable_name": a_new", "file_name": jacobi.cu", '
+        f'"func_name": main", "line_num": 300", {GPUS}}}}}',
+        ALLOCATED_EARLY,
+    ),
+    "2023-03-31": (
+        '{{"op": "{op}", "addr": "{addr}", "object_allocation_pc": {pc}", "object_variable_name": a_new", '
+        '"malloc_index_in_object": "0", "element_index_in_malloc": "7", "object_allocation_file_name": jacobi.cu", '
+        '"object_allocation_func_name": main", "object_allocation_line_num": 300", "object_allocation_device_id": 0", '
+        f'{GPUS}, "code_line_filename": put.cu, "code_line_dirname": /home/u, "code_line_linenum": 125, '
+        '"code_line_estimated_status": 1}}',
+        ALLOCATED,
+    ),
+    "2023-04": (
+        '{{"op": "{op}", "kernel_name": "put(std::pair<int, int>, char**)", "addr": "{addr}",'
+        f"{OBJECT}, {GPUS}, {SOURCE}}}}}",
+        ALLOCATED,
+    ),
+    "2024-03": (f'{{{{"op": "{{op}}", ", "addr": "{{addr}}",{OBJECT}, {GPUS}, {SOURCE}}}}}', ALLOCATED),
+}
+
+
+def json_log(generation: str) -> list[str]:
+    """Two warps of two GPUs, between what the program prints."""
+    access, allocation = JSON[generation]
+    facts = {"base": f"0x{BASE:016x}", "end": f"0x{BASE + 4096:016x}", "size": 4096, "pc": "0x000055d500401a2f"}
+    lines = ["Starting the program", allocation.format(**facts, owner=0)]
+    for issuer in (1, 2):
+        for lane in range(32):
+            address = f"0x{BASE + 128 * issuer + 4 * lane:016x}"
+            lines.append(access.format(**facts, op="STG.E", addr=address, issuer=issuer, owner=0))
+    return [*lines, "", "norm = 0.25", '{"loss": 3}']
+
+
+@pytest.mark.parametrize("generation", JSON)
+def test_generations_of_json_lines(tmp_path: Path, generation: str) -> None:
+    (tmp_path / "out.txt").write_text("\n".join(json_log(generation)) + "\n")
+    trace = load(tmp_path / "out.txt")
+    columns = ["issuer", "owner", "accesses", "lanes", "bytes", "wire_units"]
+    assert trace.counts[columns].to_numpy().tolist() == [[1, 0, 1, 32, 128, 8], [2, 0, 1, 32, 128, 8]]
+    assert trace.objects[["address", "bytes", "owner"]].to_numpy().tolist() == [[BASE, 4096, 0]]
+    assert trace.by_object()["object"].tolist() == [1]
+    if generation >= "2023-03-16":
+        assert trace.objects["name"].tolist() == ["a_new"]
+        assert frames(trace, int(trace.objects["stack"].iloc[0])) == [("main", "jacobi.cu", 300)]
+    if generation >= "2023-03-31":
+        assert trace.by_line()[["file", "line"]].to_numpy().tolist() == [["/home/u/put.cu", 125]]
+    kernel = "put(std::pair<int, int>, char**)" if generation == "2023-04" else "(unknown kernel)"
+    assert trace.by_kernel()["kernel"].tolist() == [kernel]
+    assert not any("Invalid" in sentence for sentence in trace.losses())
+
+
+@pytest.mark.parametrize("generation", ["2023-01", "2023-04"])
+def test_json_lines_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generation: str) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("\n".join(json_log(generation)) + "\n")
+    whole = load(path)
+    monkeypatch.setattr(log, "_PIECE", 3000)
+    monkeypatch.setattr(text, "_READ", 1000)
+    parts = load(path)
+    for table in ("counts", "objects", "records"):
+        assert getattr(parts, table).to_numpy().tolist() == getattr(whole, table).to_numpy().tolist()
+
+
+def test_damaged_json_lines_are_counted(tmp_path: Path) -> None:
+    lines = json_log("2023-04")
+    lines[5] = lines[5][:60]
+    lines[9] = lines[9].replace("0x0000", "0xzzzz")
+    path = tmp_path / "out.txt"
+    path.write_text("\n".join(lines) + "\n")
+    trace = load(path)
+    assert int(trace.counts["lanes"].sum()) == 62
+    assert "Invalid lines, skipped: 2." in trace.losses()
+
+
+def test_objects_without_frees_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    beside(tmp_path)
+    load(write(tmp_path, [heading(), line(BASE)]))
+    assert cli.main(["memory", "--leaks", str(tmp_path / "out" / "t.zst")]) == 0
+    said = capsys.readouterr().out
+    assert "unknown: Snoopie 2023 does not record when memory was freed" in said
+    assert "ever freed" not in said
+
+
+def test_labels_are_of_the_program_not_of_libc(tmp_path: Path) -> None:
+    beside(tmp_path)
+    (tmp_path / "data_object_log_77.txt").write_text("obj_id,var_name,call_stack\n3,,1<2<3<4\n")
+    (tmp_path / "mem_alloc_site_log_77.txt").write_text(
+        'pc,func_name,file_name,line_no\n1,"cudaMalloc",,0\n2,"main",,0\n3,"__libc_start_call_main",'
+        '../sysdeps/nptl/libc_start_call_main.h,58\n4,"__libc_start_main",../csu/libc-start.c,392\n'
+    )
+    trace = load(write(tmp_path, [heading(), line(BASE)]))
+    assert trace.stack_label(trace.objects["stack"]).tolist()[0] == "main"
