@@ -5,7 +5,6 @@ An input is made of the target's name, a seed and a number, so that the watcher 
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import shutil
@@ -140,8 +139,6 @@ def _checked(target: Target, data: bytes, folder: Path) -> str:
             target.check(path, work)
     except Exception:
         return traceback.format_exc()
-    finally:
-        gc.collect()
     return ""
 
 

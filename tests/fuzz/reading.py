@@ -94,23 +94,18 @@ def _check_references(trace: Trace) -> None:
 
 def _check_sums(trace: Trace) -> None:
     """Whoever adds up the same gets the same, and nothing is less than nothing."""
-    counts = trace.counts
-    for name in ("accesses", "lanes", "bytes"):
-        total = int(counts[name].astype(object).sum())
-        if (counts[name] < 0).any() or total >= 1 << 63:
-            raise Fault(f"counts.{name} sums up to {total}")
-        sums = {
-            "by_line": trace.by_line()[name].sum(),
-            "by_kernel": trace.by_kernel()[name].sum(),
-            "by_operation": trace.by_operation()[name].sum(),
-            "by_site": trace.by_site()[name].sum(),
-        }
-        if name == "bytes":
-            sums["matrix"] = trace.matrix().to_numpy().sum()
-        if not trace.estimated:
-            for analysis, found in sums.items():
-                if int(found) != total:
-                    raise Fault(f"{analysis} has {found} {name}, and counts have {total}")
+    counts, names = trace.counts, ["accesses", "lanes", "bytes"]
+    totals = [int(counts[name].astype(object).sum()) for name in names]
+    if (counts[names] < 0).any(axis=None) or max(totals) >= 1 << 63:
+        raise Fault(f"{', '.join(names)} sum up to {totals}")
+    if trace.estimated:
+        return
+    for analysis in (trace.by_line, trace.by_kernel, trace.by_operation, trace.by_site):
+        found = [int(value) for value in analysis()[names].sum()]
+        if found != totals:
+            raise Fault(f"{analysis.__name__} has {found}, and counts have {totals}: {', '.join(names)}")
+    if (found := int(trace.matrix().to_numpy().sum())) != totals[-1]:
+        raise Fault(f"matrix has {found} bytes, and counts have {totals[-1]}")
 
 
 def _analyses() -> Iterator[tuple[str, Callable[[Trace], Any]]]:

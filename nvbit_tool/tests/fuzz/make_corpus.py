@@ -165,7 +165,7 @@ def parameter_tables() -> Iterator[tuple[str, bytes]]:
 
 
 def functions(name: str) -> Iterator[tuple[str, bytes]]:
-    """The code of each function in a listing of tests/data."""
+    """The code of each function in a listing of tests/data, as far as is quickly followed."""
     own: list[str] = []
     number = 0
     for line in [*(DATA / name).read_text().splitlines(), "#"]:
@@ -173,7 +173,7 @@ def functions(name: str) -> Iterator[tuple[str, bytes]]:
             own.append(line.split(" ", 2 if name == "listing.txt" else 1)[-1])
             continue
         if own:
-            yield f"{name}-{number}", "\n".join(own[:300]).encode()
+            yield f"{name}-{number}", "\n".join(own[:60]).encode()
             number += 1
         own = []
 

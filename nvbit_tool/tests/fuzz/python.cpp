@@ -29,9 +29,12 @@ struct Memory {
 
 Memory memory;
 alignas(16) std::array<uint8_t, 1024> runtime;
-alignas(16) std::array<uint64_t, 2> types;  // of code, and of text
 unsigned long version;
 uint64_t thread_state;
+
+// The types of code and of text lie among the rest, where pointers may lead, too.
+const uint8_t* type_of_code() { return &memory.bytes[kReach - 64]; }
+const uint8_t* type_of_text() { return &memory.bytes[kReach - 32]; }
 
 void* this_thread() { return reinterpret_cast<void*>(thread_state); }
 int yes() { return 1; }
@@ -79,8 +82,8 @@ const Exports& exports() {
         Exports made;
         made.add("Py_Version", &version);
         made.add("_PyEval_EvalFrameDefault", reinterpret_cast<const void*>(yes));
-        made.add("PyCode_Type", &types[0]);
-        made.add("PyUnicode_Type", &types[1]);
+        made.add("PyCode_Type", type_of_code());
+        made.add("PyUnicode_Type", type_of_text());
         made.add("PyGILState_GetThisThreadState", reinterpret_cast<const void*>(this_thread));
         made.add("Py_IsInitialized", reinterpret_cast<const void*>(yes));
         made.add("Py_IsFinalizing", reinterpret_cast<const void*>(no));
@@ -95,8 +98,8 @@ bool leads_anywhere(uint64_t word) { return word >= 4096 && word < uint64_t{1} <
 
 // The words of an input: types by number, and what could be a pointer made to be one into the memory.
 uint64_t as_word(uint64_t word) {
-    if (word == 0xC0DE) return reinterpret_cast<uint64_t>(&types[0]);
-    if (word == 0x7E87) return reinterpret_cast<uint64_t>(&types[1]);
+    if (word == 0xC0DE) return reinterpret_cast<uint64_t>(type_of_code());
+    if (word == 0x7E87) return reinterpret_cast<uint64_t>(type_of_text());
     return leads_anywhere(word & ~uint64_t{7}) ? memory.at(word) : word;
 }
 
