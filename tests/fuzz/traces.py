@@ -30,9 +30,13 @@ _TYPES = ("u1", "u2", "u4", "u8", "i1", "i4", "i8", "f4", "f8", "utf8", "delta4"
 def seeds() -> tuple[bytes, ...]:
     """Small traces with rows in every table, in one block each and in many; one of them without its end."""
     every = everything.everything_builder()
+    sampled = every.encode()
+    # What is sampled is estimated, and sums of estimates are rounded.
+    every.rows["sampling"].clear()
     return (
         every.encode(),
         every.encode(block_rows=2),
+        sampled,
         mixed.mixed_builder(0).encode(),
         mixed.mixed_builder(1).encode(block_rows=3),
         everything.everything_builder(pid=1).encode(footer=False, block_rows=5),
