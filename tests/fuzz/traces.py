@@ -35,7 +35,7 @@ def seeds() -> tuple[bytes, ...]:
     every.rows["sampling"].clear()
     return (
         every.encode(),
-        every.encode(block_rows=2),
+        every.encode(block_rows=30),
         sampled,
         mixed.mixed_builder(0).encode(),
         mixed.mixed_builder(1).encode(block_rows=3),
