@@ -153,7 +153,10 @@ def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:
             raise ValueError(text)
         form = "%Y/%m/%d %H:%M:%S.%f" if "." in text else "%Y/%m/%d %H:%M:%S"
         moment = datetime.strptime(text, form).replace(tzinfo=zone)
-        return int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+        time = int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
+        if abs(time) >= 1 << 63:
+            raise ValueError(text)
+        return time
     except (ValueError, OverflowError, OSError):
         raise _bad(path, f"has no time like 2026/11/21 14:03:07.123 in line {number}") from None
 

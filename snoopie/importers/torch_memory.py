@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import NotATraceError, UsageError
-from snoopie.importers.pickles import PlainUnpickler
+from snoopie.importers import plain_pickle
 from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
@@ -37,8 +37,7 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     where the file is no such snapshot.
     """
     try:
-        with path.open("rb") as file:
-            snapshot = PlainUnpickler(file).load()
+        snapshot = plain_pickle.load(path.read_bytes())
     except OSError as error:
         raise NotATraceError(f"{path} cannot be read ({error.strerror})", "give a snapshot of PyTorch") from None
     except Exception as error:
@@ -109,7 +108,7 @@ def _tensors(snapshot: Any) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     rows: list[list[int]] = []
 
     def stack(frames: Any) -> int:
-        own = tuple((str(f["filename"]), int(f["line"]), str(f["name"])) for f in (frames or [])[:_MOST_FRAMES])
+        own = tuple((_text(f["filename"]), int(f["line"]), _text(f["name"])) for f in (frames or [])[:_MOST_FRAMES])
         return stacks.setdefault(own, len(stacks)) if own else -1
 
     live: dict[tuple[int, int], int] = {}
@@ -132,6 +131,13 @@ def _tensors(snapshot: Any) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     tensors = pd.DataFrame(columns)
     tensors.index = pd.RangeIndex(1, len(tensors) + 1, name="tensor")
     return tensors, list(stacks)
+
+
+def _text(value: Any) -> str:
+    # Lists that hold one another again and again are short as they are, and endless written out.
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _blocks(snapshot: Any) -> Iterator[tuple[int, int, int, Any]]:

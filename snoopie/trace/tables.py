@@ -330,7 +330,11 @@ class Process:
     def _joined(self, block: Block, table: str, columns: Columns) -> Columns:
         """The columns of a block of records, with those of its patterns in the place of the ids of these."""
         ids = columns.pop("pattern").astype(np.int64)
-        lowest, highest = int(ids.min(initial=1)), int(ids.max(initial=0))
+        if not len(ids):
+            # There may be no patterns at all.
+            none = {name: np.empty(0, column.kept) for name, column in known_columns("patterns").items()}
+            return columns | {name: values for name, values in none.items() if name != "id"}
+        lowest, highest = int(ids.min()), int(ids.max())
         if lowest < 1 or highest > self._pattern_ids[-1]:
             raise self.container.corrupt(block, f"refers in {table}.pattern to patterns that no earlier row has")
         before = np.array(self._pattern_ids)

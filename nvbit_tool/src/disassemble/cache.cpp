@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -46,6 +47,8 @@ uint64_t disk_bytes(uint64_t file_bytes) {
 bool lock(int fd) {
     for (int i = 0; i < kLockMilliseconds; ++i) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+        // Where nothing can be locked, as on some network file systems, waiting does not help.
+        if (errno != EWOULDBLOCK && errno != EINTR) return false;
         usleep(1000);
     }
     return false;

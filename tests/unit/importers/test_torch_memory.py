@@ -162,6 +162,34 @@ def use(): _lazy_call.waiting()
 """
 
 
+@pytest.mark.parametrize("opcode", [b"r\xff\xff\xff\x0f", b"p268435455\n"], ids=["bytes", "digits"])
+def test_a_pickle_that_numbers_more_than_it_holds(tmp_path: Path, opcode: bytes) -> None:
+    # The table of these numbers would have 268 million rows.
+    path = tmp_path / "x.pickle"
+    path.write_bytes(pickle.dumps(train(), 2).replace(b"q\x01", opcode, 1))
+    with pytest.raises(NotATraceError, match="numbers more than it holds"):
+        torch_memory.read(path)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_all_protocols(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "x.pickle"
+    odd: dict[str, Any] = {"text": "r\xff\xff\xff\x7f\n" * 300, "numbers": [1, -1, 2.5, 10**30, None, True]}
+    if protocol >= 3:
+        odd["bytes"] = b"p99999999999\n" * 40
+    path.write_bytes(pickle.dumps(train() | odd, protocol))
+    assert len(torch_memory.read(path)[0]) == len(torch_memory.read(save(train(), tmp_path / "y.pickle"))[0])
+
+
+def test_names_that_are_endless_when_written_out(tmp_path: Path) -> None:
+    name: list[Any] = []
+    for _ in range(60):
+        name = [name, name]
+    snapshot_ = snapshot([event("alloc", HEAP, 1024, START_US, [OURS | {"name": name}])])
+    with pytest.raises(NotATraceError, match="has no allocator history"):
+        torch_memory.read(save(snapshot_, tmp_path / "x.pickle"))
+
+
 def test_an_unmodified_program_keeps_its_history(tmp_path: Path) -> None:
     package = tmp_path / "torch"
     (package / "cuda").mkdir(parents=True)

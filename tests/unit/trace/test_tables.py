@@ -403,6 +403,29 @@ def test_patterns_in_other_blocks(monkeypatch: pytest.MonkeyPatch, block_rows: i
     assert records["base"].tolist() == [256 * place for place in expected]
 
 
+@pytest.mark.parametrize("table", RECORD_TABLES)
+@pytest.mark.parametrize("before", [1, 99], ids=["before all patterns", "behind them"])
+@pytest.mark.parametrize("allow_truncated", [False, True])
+def test_a_block_of_records_without_rows(table: str, before: int, allow_truncated: bool) -> None:
+    declared = next(one for one in SCHEMA if one["name"] == table)
+    trace = busy_builder()
+    contents = [content for content in trace.contents() if content[1]]
+    # The lowest values of columns of differences, which are there without a row.
+    lowest = bytes(8) * sum(column["type"].startswith("delta") for column in declared["columns"])
+    contents.insert(before, (declared["id"], 0, lowest))
+    blocks = [
+        (HEADER, 1, json.dumps(trace.header).encode()),
+        *contents,
+        (FOOTER, 1, json.dumps(trace.footer()).encode()),
+    ]
+    process = read(
+        b"".join(encode_block(place, *block) for place, block in enumerate(blocks)), allow_truncated=allow_truncated
+    )
+    assert process.complete
+    everything(process)
+    assert Trace(Tables([process])).records.equals(Trace(Tables([read(trace.encode())])).records)
+
+
 def test_patterns_whose_ids_are_not_their_places() -> None:
     trace = busy_builder()
     first, second = trace.rows["patterns"][:2]
