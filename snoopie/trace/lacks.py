@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Lack(StrEnum):
-    """What is not known at all; the value stands in traces, and reads on from "does not record"."""
+    """What is not known at all; the value stands in traces, and reads on from "does not include"."""
 
     DATE = "the date"
     TIMES = "times"
@@ -48,6 +48,6 @@ def of_tool(tool: Mapping[str, Any]) -> frozenset[str]:
 
 
 def sentence(tools: Collection[str], lack: str) -> str:
-    """Which tools do not record it: what people read in the place of a number."""
-    names = " and ".join(sorted(tools))
-    return f"unknown: {names} {'does' if len(tools) == 1 else 'do'} not record {lack}"
+    """What people read in the place of a number."""
+    # Of the recording: a tool that could have recorded it may not have been told to.
+    return f"unknown: what {' and '.join(sorted(tools))} recorded does not include {lack}"
