@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -574,6 +576,32 @@ def test_parquet_says_what_sqlite_says(version: str, tmp_path: Path) -> None:
     broken.write_bytes(broken.read_bytes()[:100])
     with pytest.raises(SnoopieError, match="damaged or incomplete"):
         import_nsys(tmp_path / "report", tmp_path / "c.zst")
+
+
+OTHER_COLUMNS: dict[str, Callable[[int], pa.Array]] = {
+    "text": lambda rows: pa.array(["x"] * rows),
+    "bytes": lambda rows: pa.array([b"\xff"] * rows),
+    "dictionary": lambda rows: pa.array(["x"] * rows).dictionary_encode(),
+    "fractions": lambda rows: pa.array([1.5] * rows),
+    "nothing": pa.nulls,
+    "unsigned": lambda rows: pa.array([(1 << 64) - 1] * rows, pa.uint64()),
+    "lists": lambda rows: pa.array([[1]] * rows),
+}
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_parquet_of_other_types(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("parquet")
+    files = sorted(two_ranks().write_parquet(folder / "report").iterdir())
+    for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3, unique=True)):
+        table = pq.read_table(file)
+        place = data.draw(st.integers(0, table.num_columns - 1))
+        kind = data.draw(st.sampled_from(sorted(OTHER_COLUMNS)))
+        column = OTHER_COLUMNS[kind](len(table))
+        pq.write_table(table.set_column(place, table.column_names[place], column), file)
+    imported = import_nsys(folder / "report", folder / "out.zst")
+    assert all(not (checked := check(path, LIMITS)).wrong and not checked.suspicious for path in imported.paths)
 
 
 FAKE = """#!/bin/sh
