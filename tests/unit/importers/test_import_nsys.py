@@ -562,6 +562,8 @@ def test_ranks_of_several_reports(tmp_path: Path) -> None:
     assert trace.processes[["rank", "ranks"]].to_numpy().tolist() == [[0, 2], [1, 2]]
     assert trace.gpus["uuid"].tolist() == [f"GPU-{uuid}" for uuid in UUIDS[:2]]
     assert sorted(trace.copies[["source", "destination", "bytes"]].to_numpy().tolist()) == [[0, 1, 100], [1, 0, 101]]
+    named = import_nsys(sorted(folder.iterdir()), tmp_path / "named.zst")
+    assert [path.name for path in named.paths] == ["named.50.zst", "named.51.zst"] and named.notices == imported.notices
     assert b"SECRET" not in b"".join(path.read_bytes() for path in imported.paths)
 
 
