@@ -211,8 +211,22 @@ def test_what_a_report_lacks_names_the_option(tmp_path: Path, tables: tuple[str,
 def test_graphs_that_were_recorded_as_a_whole(tmp_path: Path) -> None:
     path = scenario("2024").write(tmp_path / "report.sqlite")
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER)")
-    assert any("--cuda-graph-trace=node" in text for text in import_nsys(path, tmp_path / "out.zst").notices)
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER)")
+        connection.commit()
+        # A table without rows says nothing.
+        assert not any("graph" in text for text in import_nsys(path, tmp_path / "none.zst").notices)
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (?, ?)", [(10, 20), (30, 70)])
+        connection.commit()
+    notices = import_nsys(path, tmp_path / "out.zst").notices
+    assert any("--cuda-graph-trace=node" in text for text in notices)
+    assert "2 graphs launched as a whole, 50 ns on GPUs." in notices
+
+
+def test_allocations_that_were_recorded_though_there_are_none(tmp_path: Path) -> None:
+    export = Export("2024")
+    export.call("cudaFree", 1, 2)
+    export.add("META_DATA_CAPTURE", name="COLLECT_GPU_MEMORY_USAGE", value="true")
+    assert not any("--cuda-memory-usage" in text for text in load(export, tmp_path).notices["text"])
 
 
 def test_a_backtrace_in_the_row_of_the_call(tmp_path: Path) -> None:
