@@ -209,6 +209,8 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
         calls.write_calls(writer, made, names, host)
         inside = gpu_work.inside(ends)
         counted = Counted(
+            calls=len(made),
+            allocations=len(events.time),
             invalid=made.wrong + kernels.wrong + copies.wrong + sets.wrong + graphs.wrong + wrong_events + wrong_pools,
             homeless=homeless,
             lost_frees=lost,
@@ -227,7 +229,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
             ambiguous=devices.ambiguous,
             incomplete=[text for of, text in report.incomplete if of in (None, process)],
         )
-        notices = lacks(export, report, counted, None if only and read.alone else process & ID_MASK)
+        notices = lacks(report, counted, None if only and read.alone else process & ID_MASK)
         writer.write("notices", time=start, text=np.array(notices, object))
         launches = writer.rows("launches")
         writer.finish(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from snoopie.importers.nsys import calls, gpu_work, memory
-from snoopie.importers.nsys.export import Export
 from snoopie.importers.nsys.report import Report
 from snoopie.words import units
 
@@ -14,6 +12,8 @@ from snoopie.words import units
 class Counted:
     """Numbers of what an import came across; pairs are of a number and of bytes or nanoseconds."""
 
+    calls: int = 0
+    allocations: int = 0
     invalid: int = 0
     homeless: int = 0
     lost_frees: int = 0
@@ -33,27 +33,28 @@ class Counted:
     incomplete: list[str] = field(default_factory=list)
 
 
-def lacks(export: Export, report: Report, counted: Counted, process: int | None) -> list[str]:
+def lacks(report: Report, counted: Counted, process: int | None) -> list[str]:
     """The sentences, what can be mended by recording or exporting again first.
 
     Numbers are said to be those of a ``process``, if that is not the only one.
     """
     whose = "" if process is None else f"Process {process}: "
     return [
-        *_recorded(export, counted),
+        *_recorded(report, counted),
         *_said(report, counted),
         *(whose + text for text in _numbers(counted)),
         *(["Copies have their times on the GPU, as Nsight Systems measured them."] if counted.copies else []),
     ]
 
 
-def _recorded(export: Export, counted: Counted) -> list[str]:
+def _recorded(report: Report, counted: Counted) -> list[str]:
     sentences = [
         "Nsight Systems does not record which memory kernels access: the traffic of their loads and stores is not in "
         "this trace."
     ]
     sentences += [f"Nsight Systems reported: {text}" for text in counted.incomplete]
-    if not export.has(calls.TABLE):
+    # A table that is there may have no rows: not every export leaves those out.
+    if not counted.calls:
         sentences.append(
             "The report has no CUDA calls, so nothing says who allocated, launched or copied: record it with nsys "
             "profile --trace=cuda."
@@ -67,11 +68,11 @@ def _recorded(export: Export, counted: Counted) -> list[str]:
             "The report has no call stacks: record it with nsys profile --cudabacktrace=all (it needs CPU sampling, "
             "--sample=process-tree)."
         )
-    if not export.has(memory.TABLE):
+    if not counted.allocations and not report.memory_recorded:
         sentences.append(
             "The report has no allocations: record it with nsys profile --trace=cuda --cuda-memory-usage=true."
         )
-    if export.has(gpu_work.GRAPHS):
+    if counted.graphs[0]:
         sentences.append(
             "The report has CUDA graphs only as a whole, not their kernels and copies: record it with nsys profile "
             "--cuda-graph-trace=node."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ _ENTRIES = {
     "CUDA device": ("device", 1 << 31),
 }
 _REDUCTIONS = ("", "sum", "prod", "max", "min", "avg", "custom")
+
+# Rows that are decoded at once.
+_AT_ONCE = 1 << 16
 
 # A communicator and a rank in it.
 Member = tuple[int, int]
@@ -91,11 +95,19 @@ class Ranges:
 
 def read_ranges(export: Export, only: int | None) -> Ranges:
     """The calls of NCCL in a report. Rows that say no process belong to the ``only`` one, if there is one."""
+    payloads = Payloads(export)
+    rows = export.named(RANGES, _PREFIX, "start end globalTid jsonText jsonTextId binaryData")
+    parts = [_decoded(export, payloads, only, [])]
+    while some := list(islice(rows, _AT_ONCE)):
+        parts.append(_decoded(export, payloads, only, some))
+    return Ranges(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Ranges)))
+
+
+def _decoded(export: Export, payloads: Payloads, only: int | None, cells: Iterable[tuple[object, ...]]) -> Ranges:
     names, identities, own, shared, binary = [], [], [], [], []
     times: list[tuple[int, int]] = []
     spellings: dict[object, str] = {}
-    columns = "start end globalTid jsonText jsonTextId binaryData"
-    for text, start, end, identity, spelled, spelled_id, payload in export.named(RANGES, _PREFIX, columns):
+    for text, start, end, identity, spelled, spelled_id, payload in cells:
         if text not in spellings:
             match = _CALL.fullmatch(str(text).strip())
             spellings[text] = match[1] if match else ""
@@ -113,7 +125,6 @@ def read_ranges(export: Export, only: int | None) -> Ranges:
     rows = len(names)
     found = {column: np.full(rows, -1, np.int64) for column, _ in _ENTRIES.values()}
     found["communicator"], found["reduction"] = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    payloads = Payloads(export)
     meanings = payloads.meanings(_REDUCTION)
     for entry, places, values in payloads.decode(binary):
         if entry == _REDUCTION:

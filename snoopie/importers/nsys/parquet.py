@@ -29,7 +29,7 @@ class ParquetExport:
         self._progress = progress
         self._files = {file.stem.casefold(): file for file in path.iterdir() if file.suffix == _SUFFIX}
         self._columns: dict[str, dict[str, str]] = {}
-        self._strings: dict[int, str] | None = None
+        self._strings: tuple[Ints, pa.LargeBinaryArray] | None = None
 
     def close(self) -> None:
         pass
@@ -94,7 +94,7 @@ class ParquetExport:
     def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
         if not self.has(table):
             return
-        spelled = {number: text for number, text in self._all_strings().items() if text.startswith(prefix)}
+        spelled = self._starting(prefix)
         names = [name for name in ("text", "textId", *columns.split()) if self.has(table, name)]
         for batch in self._batches(table, names):
             chosen = np.zeros(len(batch), np.bool_)
@@ -128,19 +128,31 @@ class ParquetExport:
         return found[:_SMALL]
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
-        held = self._all_strings()
-        return {number: held.get(number, "") for number in {*map(int, ids), MISSING}}
+        wanted = np.array(sorted({int(number) for number in ids} | {MISSING}), np.int64)
+        held, texts = self._all_strings()
+        place = np.searchsorted(held, wanted).clip(max=max(len(held) - 1, 0))
+        found = dict.fromkeys(wanted.tolist(), "")
+        if len(held):
+            known = held[place] == wanted
+            found |= zip(wanted[known].tolist(), _decoded(texts.take(pa.array(place[known]))), strict=True)
+        return found
 
-    def _all_strings(self) -> dict[int, str]:
+    def _starting(self, prefix: str) -> dict[int, str]:
+        """The strings that begin so."""
+        held, texts = self._all_strings()
+        rows = np.flatnonzero(pc.starts_with(texts, pattern=prefix.encode()).to_numpy(zero_copy_only=False))
+        return dict(zip(held[rows].tolist(), _decoded(texts.take(pa.array(rows))), strict=True))
+
+    def _all_strings(self) -> tuple[Ints, pa.LargeBinaryArray]:
+        """Ids, rising, and their texts as bytes: there can be millions."""
         if self._strings is None:
-            rows = self._batches("StringIds", ["id", "value"]) if self.has("StringIds", "id") else ()
-            self._strings = {}
-            for batch in rows:
-                texts = _cells(batch.column(1))
-                numbers = _integers(batch.column(0)).tolist()
-                self._strings |= {
-                    number: text for number, text in zip(numbers, texts, strict=True) if isinstance(text, str)
-                }
+            there = self.has("StringIds", "id") and self.has("StringIds", "value")
+            batches = list(self._batches("StringIds", ["id", "value"])) if there else []
+            parts = [_bytes(batch.column(1)) for batch in batches]
+            texts = pa.concat_arrays(parts) if parts else pa.array([], pa.large_binary())
+            held = np.concatenate([np.empty(0, np.int64), *(_integers(batch.column(0)) for batch in batches)])
+            order = np.argsort(held, kind="stable")
+            self._strings = held[order], pc.fill_null(texts.take(pa.array(order)), b"")
         return self._strings
 
     def _names(self, table: str) -> dict[str, str]:
@@ -182,7 +194,24 @@ def _cells(column: pa.Array, *, binary: bool = False) -> list[Any]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        large = pa.types.is_large_string(column.type)
-        raw = column.cast(pa.large_binary() if large else pa.binary()).to_pylist()
-        return raw if binary else [None if cell is None else cell.decode("utf-8", "replace") for cell in raw]
+        raw = _bytes(column)
+        return list(raw.to_pylist()) if binary else _decoded(raw)
+    if pa.types.is_integer(column.type):
+        # Of 64 bits with a sign, as everywhere.
+        column = pc.cast(column, pa.int64(), safe=False)
     return list(column.to_pylist())
+
+
+def _bytes(column: pa.Array) -> pa.LargeBinaryArray:
+    """The bytes of a column of text; nulls for what is none."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type):
+        column = column.cast(pa.binary())
+    if pa.types.is_binary(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary())
+    return column if pa.types.is_large_binary(column.type) else pa.nulls(len(column), pa.large_binary())
+
+
+def _decoded(texts: pa.LargeBinaryArray) -> list[Any]:
+    return [None if cell is None else cell.decode("utf-8", "replace") for cell in texts.to_pylist()]

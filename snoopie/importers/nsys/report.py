@@ -31,15 +31,17 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``epoch``: what makes host times of times of the report, in ns; ``dated``: they count from the Unix epoch.
+    """``epoch``: what to add to a time of the report to make it a host time, in ns; ``dated``: from the Unix epoch.
 
-    ``ranks``: variables of its launcher. ``incomplete``: messages of nsys, each of (globalPid >> 24 or None, text).
+    ``memory_recorded``: nsys was told to record allocations. ``ranks``: variables of its launcher.
+    ``incomplete``: messages of nsys, each of (globalPid >> 24 or None, text).
     """
 
     tool: str
     host: str
     epoch: int
     dated: bool
+    memory_recorded: bool
     ranks: dict[str, str]
     incomplete: list[tuple[int | None, str]]
 
@@ -64,6 +66,7 @@ def read_report(export: Export, first: Callable[[], int]) -> Report:
         hosts[0] if hosts else "",
         known[0] if known else max(0, 1 - first()),
         bool(known),
+        ("COLLECT_GPU_MEMORY_USAGE", "true") in export.rows("META_DATA_CAPTURE", "name value"),
         _ranks(export),
         _incomplete(export),
     )

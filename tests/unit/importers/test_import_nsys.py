@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -209,8 +211,22 @@ def test_what_a_report_lacks_names_the_option(tmp_path: Path, tables: tuple[str,
 def test_graphs_that_were_recorded_as_a_whole(tmp_path: Path) -> None:
     path = scenario("2024").write(tmp_path / "report.sqlite")
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER)")
-    assert any("--cuda-graph-trace=node" in text for text in import_nsys(path, tmp_path / "out.zst").notices)
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER)")
+        connection.commit()
+        # A table without rows says nothing.
+        assert not any("graph" in text for text in import_nsys(path, tmp_path / "none.zst").notices)
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (?, ?)", [(10, 20), (30, 70)])
+        connection.commit()
+    notices = import_nsys(path, tmp_path / "out.zst").notices
+    assert any("--cuda-graph-trace=node" in text for text in notices)
+    assert "2 graphs launched as a whole, 50 ns on GPUs." in notices
+
+
+def test_allocations_that_were_recorded_though_there_are_none(tmp_path: Path) -> None:
+    export = Export("2024")
+    export.call("cudaFree", 1, 2)
+    export.add("META_DATA_CAPTURE", name="COLLECT_GPU_MEMORY_USAGE", value="true")
+    assert not any("--cuda-memory-usage" in text for text in load(export, tmp_path).notices["text"])
 
 
 def test_a_backtrace_in_the_row_of_the_call(tmp_path: Path) -> None:
@@ -560,6 +576,8 @@ def test_ranks_of_several_reports(tmp_path: Path) -> None:
     assert trace.processes[["rank", "ranks"]].to_numpy().tolist() == [[0, 2], [1, 2]]
     assert trace.gpus["uuid"].tolist() == [f"GPU-{uuid}" for uuid in UUIDS[:2]]
     assert sorted(trace.copies[["source", "destination", "bytes"]].to_numpy().tolist()) == [[0, 1, 100], [1, 0, 101]]
+    named = import_nsys(sorted(folder.iterdir()), tmp_path / "named.zst")
+    assert [path.name for path in named.paths] == ["named.50.zst", "named.51.zst"] and named.notices == imported.notices
     assert b"SECRET" not in b"".join(path.read_bytes() for path in imported.paths)
 
 
@@ -574,6 +592,32 @@ def test_parquet_says_what_sqlite_says(version: str, tmp_path: Path) -> None:
     broken.write_bytes(broken.read_bytes()[:100])
     with pytest.raises(SnoopieError, match="damaged or incomplete"):
         import_nsys(tmp_path / "report", tmp_path / "c.zst")
+
+
+OTHER_COLUMNS: dict[str, Callable[[int], pa.Array]] = {
+    "text": lambda rows: pa.array(["x"] * rows),
+    "bytes": lambda rows: pa.array([b"\xff"] * rows),
+    "dictionary": lambda rows: pa.array(["x"] * rows).dictionary_encode(),
+    "fractions": lambda rows: pa.array([1.5] * rows),
+    "nothing": pa.nulls,
+    "unsigned": lambda rows: pa.array([(1 << 64) - 1] * rows, pa.uint64()),
+    "lists": lambda rows: pa.array([[1]] * rows),
+}
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_parquet_of_other_types(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("parquet")
+    files = sorted(two_ranks().write_parquet(folder / "report").iterdir())
+    for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3, unique=True)):
+        table = pq.read_table(file)
+        place = data.draw(st.integers(0, table.num_columns - 1))
+        kind = data.draw(st.sampled_from(sorted(OTHER_COLUMNS)))
+        column = OTHER_COLUMNS[kind](len(table))
+        pq.write_table(table.set_column(place, table.column_names[place], column), file)
+    imported = import_nsys(folder / "report", folder / "out.zst")
+    assert all(not (checked := check(path, LIMITS)).wrong and not checked.suspicious for path in imported.paths)
 
 
 FAKE = """#!/bin/sh
