@@ -44,7 +44,10 @@ class _Kind:
 
 # In the order in which help lists them; `snoopie.importers.recognition` knows a file of each.
 KINDS = {
-    "nsys": _Kind("an SQLite export of Nsight Systems (nsys export --type sqlite)", "nsys", "import_nsys", cut=False),
+    "nsys": _Kind(
+        "reports of Nsight Systems: SQLite or parquet exports, .nsys-rep where nsys is installed, or a folder of them",
+        "nsys", "import_nsys", cut=False, several=True,
+    ),
     "kineto": _Kind(
         "traces of PyTorch's profiler (.json, .json.gz), of one or several ranks, or a folder of them", "kineto",
         "import_kineto", several=True,
