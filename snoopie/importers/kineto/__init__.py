@@ -12,7 +12,7 @@ from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.activity.tables import EPOCH, Work, write_work
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.kineto.about import about, devices
+from snoopie.importers.kineto.about import MEMBERS, about, devices
 from snoopie.importers.kineto.collectives import collectives
 from snoopie.importers.kineto.events import EventFile
 from snoopie.importers.kineto.recording import CATEGORIES, Recording
@@ -88,7 +88,7 @@ def _begins_right(file: Path) -> bool:
 def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, *, alone: bool) -> list[str]:
     """Writes the trace of one file; returns the sentences on what it lacks."""
     source = text.path
-    file, recording = EventFile(text, CATEGORIES), Recording()
+    file, recording = EventFile(text, CATEGORIES, MEMBERS), Recording()
     for events in file.chunks():
         recording.read(events)
         progress(source.name, file.events)

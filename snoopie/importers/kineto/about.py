@@ -10,6 +10,9 @@ from snoopie.importers.activity.devices import Devices, numbers
 from snoopie.importers.activity.values import Ints, whole
 from snoopie.importers.amounts import LIMIT
 
+MEMBERS = ("distributedInfo", "deviceProperties", "host_name", "baseTimeNanoseconds")
+"""The members of a file that `about` looks at."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:

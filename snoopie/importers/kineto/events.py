@@ -41,14 +41,16 @@ _CAREFUL = json.JSONDecoder(parse_float=str, parse_constant=lambda _: None, pars
 
 
 class EventFile:
-    """``metadata``, after `chunks`: the members beside the events. ``events``: how many went by, wanted or not."""
+    """The events of ``wanted`` categories, and ``metadata``, after `chunks`: of the members beside them those of
+    ``members``. ``events``: how many went by, wanted or not.
+    """
 
-    def __init__(self, text: TextFile, wanted: Container[str]) -> None:
+    def __init__(self, text: TextFile, wanted: Container[str], members: Container[str] = ()) -> None:
         self.metadata: dict[str, Any] = {}
         self.events = 0
         self.cut = ""
         self._text = text
-        self._wanted = wanted
+        self._wanted, self._members = wanted, members
         self._pieces = text.data()
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._buffer, self._at, self._ended = "", 0, False
@@ -92,8 +94,10 @@ class EventFile:
             if name == "traceEvents" and self._next() == "[":
                 self._at += 1
                 yield from self._array()
-            else:
-                self.metadata[str(name)] = self._value()
+                continue
+            value = self._value()
+            if isinstance(name, str) and (name == "traceEvents" or name in self._members):
+                self.metadata[name] = value
 
     def _array(self) -> Iterator[list[Any]]:
         while (character := self._next()) != "]":
