@@ -16,6 +16,7 @@ from snoopie.cli.formats import VERSION
 from snoopie.cli.traffic import TABLES
 from tests.support import busy, mixed, ring
 from tests.support.command import run
+from tests.support.other_tools import FORMATS
 from tests.support.output_schema import schema
 from tests.support.program import SECTORS, App
 
@@ -43,6 +44,9 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     scattered = App()
     scattered.both_ways("store", SECTORS, lanes=SECTORS)
     made = [mixed.write_mixed(folder / "mixed"), busy.write_busy(folder), ring.write_ring(folder)]
+    # What another tool did not record is unknown.
+    (folder / "other").mkdir()
+    made += FORMATS["rtg"].importer(FORMATS["rtg"].write(folder / "other"), folder / "rtg.zst").paths
     return [*made, scattered.trace.write(folder / "scattered.zst"), *SAMPLES]
 
 
