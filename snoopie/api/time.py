@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
 
@@ -108,7 +108,7 @@ class TimeMethods(TraceAttributes):
         return resources.resources(*self._ran(barriers))
 
     def by_resource(
-        self, gaps: Sequence[int] | None = None, *, barriers: bool = False, critical: bool = False
+        self, gaps: Iterable[int] | None = None, *, barriers: bool = False, critical: bool = False
     ) -> pd.DataFrame:
         """resource kind (kernel, copy, barrier, gap) name share calls total average least most (ns): what each of
         `resources` did, most time first, and its idle gaps by their length: the classes begin at ``gaps`` (µs).

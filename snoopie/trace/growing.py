@@ -8,13 +8,9 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-import numpy as np
-
-from snoopie.trace.columns import Columns
 from snoopie.trace.container import FOOTER, GrowingContainer
-from snoopie.trace.declaration import known_columns
 from snoopie.trace.limits import LIMITS, Limits
-from snoopie.trace.tables import Process
+from snoopie.trace.tables import Process, Rows
 
 
 class Growing(Process):
@@ -47,18 +43,17 @@ class Growing(Process):
 
     def advance(self) -> None:
         """Reads what has been appended since the last time. CorruptError where that is no trace."""
-        parts: dict[str, list[Columns]] = {}
+        parts: dict[str, Rows] = {}
+        if "strings" in self._tables:
+            known = self._tables["strings"]
+            parts["strings"] = Rows("strings", 0)
+            parts["strings"].add(known, len(known["id"]))
         for block in self._growing.appended():
             self._count(block)
             self._index.check(block.offset + block.size)
             if block.table in self._wanted or block.table not in self.header.tables:
                 self._take(block, parts, try_records=False)
-        if "strings" in self._tables:
-            parts.setdefault("strings", []).insert(0, self._tables["strings"])
-        self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
-            for table, blocks in parts.items()
-        }
+        self._tables = {table: rows.columns() for table, rows in parts.items()}
 
     def close(self) -> None:
         """Closes the file."""

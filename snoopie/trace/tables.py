@@ -90,6 +90,31 @@ class _Ids:
         return len(wanted) == 0
 
 
+class Rows:
+    """The columns of a table, of so many rows, as blocks of it come: nothing stands in memory twice."""
+
+    def __init__(self, table: str, rows: int) -> None:
+        self._columns = {name: np.empty(rows, column.kept) for name, column in known_columns(table).items()}
+        self._filled = 0
+
+    def add(self, columns: Columns, rows: int) -> None:
+        """Takes over the columns of a block."""
+        self._make_room(self._filled + rows)
+        for name, values in self._columns.items():
+            values[self._filled : self._filled + rows] = columns[name]
+        self._filled += rows
+
+    def _make_room(self, rows: int) -> None:
+        # Of a file that grows nobody knows before how many there will be.
+        for name, values in self._columns.items():
+            if len(values) < rows:
+                self._columns[name] = np.empty(max(rows, 2 * len(values)), values.dtype)
+                self._columns[name][: self._filled] = values[: self._filled]
+
+    def columns(self) -> Columns:
+        return {name: values[: self._filled] for name, values in self._columns.items()}
+
+
 def _within(values: Ints, among: Ints) -> NDArray[np.bool_]:
     """Which of some values are among others, sorted."""
     places = np.minimum(np.searchsorted(among, values), len(among) - 1)
@@ -146,7 +171,7 @@ class Process:
         for block in container.blocks[1:]:
             self._count(block)
         self._index.check(container.size)
-        parts: dict[str, list[Columns]] = {}
+        parts: dict[str, Rows] = {}
         for block in container.blocks[1:]:
             try:
                 # Damage that checksums do not show must also end the readable part, so then records are tried too.
@@ -158,10 +183,7 @@ class Process:
                 self.footer = None
                 break
             self.blocks.append(block)
-        self._tables = {
-            table: {name: np.concatenate([part[name] for part in blocks]) for name in known_columns(table)}
-            for table, blocks in parts.items()
-        }
+        self._tables = {table: rows.columns() for table, rows in parts.items()}
         amounts.check(container.name, container.size, sum(self._index.rows.values()), self.column, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
@@ -273,7 +295,7 @@ class Process:
         if table is not None and table.name in known_tables() and possible:
             self._index.add(table.name, block.rows, block.raw_size, record=table.name in RECORD_TABLES)
 
-    def _take(self, block: Block, parts: dict[str, list[Columns]], *, try_records: bool) -> None:
+    def _take(self, block: Block, parts: dict[str, Rows], *, try_records: bool) -> None:
         if block.table == FOOTER:
             self.footer = _parse_footer(self.container.name, self.container.decode(block))
             return
@@ -284,7 +306,9 @@ class Process:
             return
         if table.name not in _LATER:
             columns = self._checked(block, table)
-            parts.setdefault(table.name, []).append(columns)
+            if table.name not in parts:
+                parts[table.name] = Rows(table.name, self._index.rows[table.name])
+            parts[table.name].add(columns, block.rows)
             return
         if table.least(block.rows) > block.raw_size:
             raise self.container.corrupt(block, f"is too short for {block.rows} rows of {table.name}")

@@ -193,6 +193,14 @@ _OBJECTS = {
     "distinct": Column("Distinct bytes", Kind.BYTES, "Bytes that were touched at least once, for each GPU by itself."),
     "reuse": Column("Reuse", Kind.TIMES, "How often each distinct byte was moved, on average."),
     "exact": Column("Exact", Kind.FLAG, "Whether its amounts are exact, not divided among objects that share pages."),
+    "origin": Column(
+        "Origin", Kind.WORD, "Who allocated: valid (the stack is known), driver (a driver call without one), invalid."
+    ),
+    "call_stack": Column("Call stack", Kind.NAME, "The functions and their modules, innermost first."),
+    "threads": Column("Threads", Kind.COUNT, "Threads of a block."),
+    "block_x": Column("Block x", Kind.NUMBER, "Threads of a block in x."),
+    "block_y": Column("Block y", Kind.NUMBER, "Threads of a block in y."),
+    "block_z": Column("Block z", Kind.NUMBER, "Threads of a block in z."),
     "allocated_bytes": Column("Allocated", Kind.BYTES, "What was allocated in all, whether or not it was freed."),
     "allocated": Column("Allocated", Kind.CLOCK, "When it was allocated."),
     "freed": Column("Freed", Kind.CLOCK, "When it was freed; 0 if it never was."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,16 +128,21 @@ class _Reader:
         text = "\n" + text
         if "\n " in text or "\n\t" in text:
             text = _INDENT.sub("\n", text)
-        taken = len(_ENQUEUED.findall(text))
+        taken = 0
+        if " barrier queue:" in text or " vendor queue:" in text:
+            taken += len(_ENQUEUED.findall(text)) + self._each(_BARRIER, text, self._barriers)
         for pattern, take in (
             (_HIP, self._hip_calls), (_HSA, self._hsa_calls), (_QUEUED, self._queued), (_RAN, self._ran),
-            (_COPY, self._copies), (_BARRIER, self._barriers), (_MARK, self._marks),
+            (_COPY, self._copies), (_MARK, self._marks),
         ):  # fmt: skip
-            for process, rows in _by_process(pattern.findall(text)):
-                taken += take(process, rows)
+            taken += self._each(pattern, text, take)
         lines = text.count("\n") - 1 - len(_BLANK.findall(text))
         self.other += max(lines - taken, 0)
         return taken
+
+    @staticmethod
+    def _each(pattern: re.Pattern[str], text: str, take: Callable[[int, Rows], int]) -> int:
+        return sum(take(process, rows) for process, rows in _by_process(pattern.findall(text)))
 
     def join(self, *, last: bool = False) -> None:
         """Has dispatches whose lines were all read written; the ``last`` time all."""

@@ -85,7 +85,7 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         "start_ns": 0,
     }
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023", "lacks": _LACKED},
+        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023", "lacks": _lacked(log)},
         process=about,
         # Nothing says which GPUs these were.
         gpus=[{"uuid": f"snoopie-log-{number}"} for number in range(devices)],
@@ -114,9 +114,18 @@ def _lacks(log: Log, files: SideFiles) -> list[str]:
         sentences.append("The log does not say when memory was allocated or freed: what was never freed is unknown.")
     if "address_range_log" in files.absent:
         sentences.append("There is no address_range_log beside the log: objects are unknown.")
-    if min(log.generations, default=11) < 10 and log.copies:
-        sentences.append("The log is of a version that did not store the sizes of copies: they are 0.")
+    if _sizeless(log):
+        sentences.append("The log is of a version that did not store the sizes of copies: they are unknown.")
     return sentences
+
+
+def _lacked(log: Log) -> list[str]:
+    return [*_LACKED, *([str(Lack.COPY_SIZES)] if _sizeless(log) else [])]
+
+
+def _sizeless(log: Log) -> bool:
+    """Whether the log is of a version that did not store the sizes of copies."""
+    return min(log.generations, default=11) < 10 and bool(log.copies)
 
 
 def _on_launches(log: Log) -> list[str]:

@@ -33,6 +33,7 @@ NEEDED: dict[str, Any] = {
     "reduction": "sum",
     "type": "float32",
     "communicator": "x",
+    "pattern": "x",
     "path": "/nowhere/log.csv",
     "source": "/nowhere.zst",
     "a": "/nowhere.zst",

@@ -16,6 +16,7 @@ from snoopie.cli.formats import VERSION
 from snoopie.cli.traffic import TABLES
 from tests.support import busy, mixed, ring
 from tests.support.command import run
+from tests.support.other_tools import FORMATS
 from tests.support.output_schema import schema
 from tests.support.program import SECTORS, App
 
@@ -46,6 +47,13 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*made, scattered.trace.write(folder / "scattered.zst"), *SAMPLES]
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a tool that did not record everything."""
+    folder = tmp_path_factory.mktemp("imported")
+    return Path(FORMATS["rtg"].importer(FORMATS["rtg"].write(folder), folder / "rtg.zst").paths[0])
+
+
 def validator(name: str) -> jsonschema.Draft202012Validator:
     """Of what one command prints."""
     whole = schema()
@@ -70,11 +78,11 @@ def test_every_command_with_json_is_tried() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_printed_is_what_the_schema_says(
-    name: str, traces: list[Path], capsys: pytest.CaptureFixture[str]
+    name: str, traces: list[Path], imported: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check = validator(name)
     filled = set()
-    for trace in traces:
+    for trace in [*traces, *([imported] if "unknown" in schema()["$defs"][name]["properties"] else [])]:
         # A recording says nothing of the ways to ask that those made for tests do not.
         for words in COMMANDS[name][:1] if trace in SAMPLES else COMMANDS[name]:
             beside = {"diff": [traces[2]], "expect": ["bytes >= 0", "pairs <= all", "--allow-gaps"]}
