@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.errors import NotATraceError, UsageError
-from snoopie.importers import plain_pickle
+from snoopie.importers.pickles import PlainUnpickler
 from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
@@ -37,7 +37,8 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     where the file is no such snapshot.
     """
     try:
-        snapshot = plain_pickle.load(path.read_bytes())
+        with path.open("rb") as file:
+            snapshot = PlainUnpickler(file).load()
     except OSError as error:
         raise NotATraceError(f"{path} cannot be read ({error.strerror})", "give a snapshot of PyTorch") from None
     except Exception as error:

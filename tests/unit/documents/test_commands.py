@@ -75,7 +75,16 @@ INSTALL = "installs packages: tests/readme/first_minutes runs it"
 CHECKS = "is what runs this test"
 
 # Not run: command → why. What is a command of snoopie is held against its parser all the same.
+FUZZ = "runs for hours; tests/fuzz has tests of its own"
 NOT_RUN = {
+    "python -m tests.fuzz --minutes 60": FUZZ,
+    "python -m tests.fuzz --minutes 60 reader nsys": FUZZ,
+    "python -m tests.fuzz --seed 11 --first 7 --inputs 1 reader": FUZZ,
+    "python -m tests.fuzz --input build/fuzz/reader-11-7.zst reader": FUZZ,
+    "python -m tests.fuzz.guided --minutes 60 reader": FUZZ,
+    "nvbit_tool/tests/fuzz/run 60": FUZZ,
+    "nvbit_tool/tests/fuzz/run 60 cubin line_table": FUZZ,
+    "make -C nvbit_tool fuzz INPUTS=100000 SEED=7": FUZZ,
     "python3 -m venv .venv": INSTALL,
     ". .venv/bin/activate": INSTALL,
     "pip install '.[app]'": INSTALL,

@@ -1,7 +1,7 @@
-"""Pickles of lists, dictionaries, strings and numbers, from whoever made them.
+"""Pickles that others wrote: only data is read from them.
 
-A pickle that names anything else could run code. One of a few bytes can number what it has read so that the table of
-these numbers fills the memory: it is looked through before it is read.
+A pickle can number what it has read, and one of a few bytes so that the table of these numbers fills the memory: it is
+looked through before it is read.
 """
 
 from __future__ import annotations
@@ -9,18 +9,22 @@ from __future__ import annotations
 import io
 import pickle
 import pickletools
-from typing import Any, NoReturn
+from typing import BinaryIO, NoReturn
 
 
-class _Plain(pickle.Unpickler):
+class PlainUnpickler(pickle.Unpickler):
+    """Reads lists, dictionaries, strings and numbers; a pickle that names anything else could run code.
+
+    A damaged one raises nearly anything.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        data = file.read()
+        _check_numbers(data)
+        super().__init__(io.BytesIO(data))
+
     def find_class(self, module_name: str, global_name: str, /) -> NoReturn:
         raise pickle.UnpicklingError(f"it names {module_name}.{global_name}")
-
-
-def load(data: bytes) -> Any:
-    """What the pickle holds. A damaged one raises nearly anything."""
-    _check_numbers(data)
-    return _Plain(io.BytesIO(data)).load()
 
 
 def _check_numbers(data: bytes) -> None:
