@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from snoopie.errors import NotATraceError, SnoopieError
-from snoopie.importers import plain_pickle
 from snoopie.importers.activity.collective import Collective, identity
 from snoopie.importers.activity.torch_names import BY_OUTPUT, OPERATIONS, TYPES
 from snoopie.importers.activity.values import whole
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nccl.calls import Call, Process
+from snoopie.importers.pickles import PlainUnpickler
 
 TOOL = "PyTorch's flight recorder"
 _RANK = re.compile(r"(\d{1,9})(?:\.\w+)*$")
@@ -67,7 +67,7 @@ def _load(path: Path) -> Any:
         with path.open("rb") as file:
             start = file.read(1)
             file.seek(0)
-            return json.load(file) if start in b"{[ \n" and start else plain_pickle.load(file.read())
+            return json.load(file) if start in b"{[ \n" and start else PlainUnpickler(file).load()
     except OSError as error:
         raise NotATraceError(f"{path} cannot be read ({error.strerror})", "give the path of a file") from None
     except Exception as error:

@@ -306,7 +306,9 @@ def test_workgroups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     hcc(tmp_path, HCC)
     assert cli.main(["summary", str(tmp_path / "hcc.zst"), "--workgroups"]) == 0
-    assert "unknown: what HCC_PROFILE=2 recorded does not include the thread blocks of kernels" in capsys.readouterr().out
+    assert (
+        "unknown: what HCC_PROFILE=2 recorded does not include the thread blocks of kernels" in capsys.readouterr().out
+    )
 
 
 def test_copies_without_a_size_have_none_in_their_names(tmp_path: Path) -> None:

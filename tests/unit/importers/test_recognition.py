@@ -15,6 +15,7 @@ from snoopie import cli
 from snoopie.cli.import_ import KINDS
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers.recognition import recognised
+from tests.support.nsys_export import Export
 
 KERNEL = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0}}'
 TEXTS = {
@@ -56,6 +57,14 @@ def test_databases_and_pickles(tmp_path: Path) -> None:
     assert recognised(tmp_path / "b.gz", KINDS) == "rocpd"
     (tmp_path / "rank_0").write_bytes(pickle.dumps({"pg_config": {}, "entries": []}, protocol=2))
     assert recognised(tmp_path / "rank_0", KINDS) == "flight-recorder"
+
+
+def test_parquet_exports_of_nsight_systems(tmp_path: Path) -> None:
+    export = Export("2024").write_parquet(tmp_path / "ranks" / "rank0")
+    assert recognised(export, KINDS) == recognised(export.parent, KINDS) == "nsys"
+    with pytest.raises(NotATraceError, match="nothing that can be imported"):
+        (export / "StringIds.parquet").rename(export / "other.parquet")
+        recognised(export, KINDS)
 
 
 def test_every_kind_is_recognised() -> None:
