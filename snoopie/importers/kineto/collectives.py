@@ -37,7 +37,9 @@ def collective(arguments: Sequence[Any], kernel: str, rank: int | None, world: i
     name, given, got, kind, size, group, members, source, destination = arguments
     elements = [number for number in (whole(given), whole(got)) if number is not None and 0 <= number < LIMIT >> 4]
     ranks = whole(size)
-    if not isinstance(name, str) or len(elements) < 2 or kind not in TYPES or ranks is None or not 0 < ranks < 1 << 32:
+    if not isinstance(name, str) or not isinstance(kind, str) or kind not in TYPES:
+        return None
+    if len(elements) < 2 or ranks is None or not 0 < ranks < 1 << 32:
         return None
     place = _place(members, rank, ranks, world)
     if place is None:

@@ -182,6 +182,7 @@ def arguments(**changed: Any) -> dict[str, Any]:
         # What is not known in full is not invented.
         ({"Process Group Ranks": None}, None),
         ({"dtype": "QUInt4x2"}, None),
+        ({"dtype": ["Half"]}, None),
         ({"In msg nelems": None}, None),
         ({"Out msg nelems": -5}, None),
         ({"Group size": 0}, None),

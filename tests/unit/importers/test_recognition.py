@@ -60,6 +60,7 @@ def test_databases_and_pickles(tmp_path: Path) -> None:
 
 
 def test_parquet_exports_of_nsight_systems(tmp_path: Path) -> None:
+    (tmp_path / "ranks").mkdir()
     export = Export("2024").write_parquet(tmp_path / "ranks" / "rank0")
     assert recognised(export, KINDS) == recognised(export.parent, KINDS) == "nsys"
     with pytest.raises(NotATraceError, match="nothing that can be imported"):
