@@ -19,9 +19,9 @@ _ENOUGH = 16
 _SQLITE = b"SQLite format 3\0"
 _CREATED = re.compile(rb"CREATE TABLE [\"`]?(\w+)")
 _REPORTS = (".nsys-rep", ".qdrep")
-# Its parquet export is a folder, in which this table is always.
+# Its parquet export is a folder, in which one of these tables is always.
 _PARQUET = b"PAR1"
-_NSYS_TABLE = "StringIds.parquet"
+_NSYS_TABLES = ("StringIds.parquet", "META_DATA_EXPORT.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _has_tables(beginning: str) -> Callable[[_Sample], bool]:
 
 def _is_nsys(sample: _Sample) -> bool:
     if sample.data.startswith(_PARQUET):
-        return sample.name == _NSYS_TABLE
+        return sample.name in _NSYS_TABLES
     return "StringIds" in sample.tables or _has_tables("CUPTI_ACTIVITY")(sample) or sample.name.endswith(_REPORTS)
 
 
@@ -119,7 +119,8 @@ def recognised(path: Path, kinds: Collection[str]) -> str:
 def _of_folder(folder: Path, kinds: Collection[str]) -> list[str]:
     found: list[str] = []
     try:
-        paths = [*sorted(folder.iterdir())[:_MOST_FILES], *sorted(folder.glob(f"*/{_NSYS_TABLE}"))[:_ENOUGH]]
+        exported = (path for table in _NSYS_TABLES for path in folder.glob(f"*/{table}"))
+        paths = [*sorted(folder.iterdir())[:_MOST_FILES], *sorted(exported)[:_ENOUGH]]
         files = [path for path in paths if path.is_file()]
     except OSError as error:
         raise NotATraceError(f"{folder} cannot be read ({error.strerror})", "give another folder") from None
