@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from snoopie.cli import process, run_id
 from snoopie.cli.output import shell_words
 from snoopie.cli.output_files import output_files, run_folder
-from snoopie.errors import SnoopieError, UsageError
+from snoopie.errors import UsageError
 
 # What nsys records: calls of CUDA, each event of device memory, and who allocated.
 _NSYS = ("profile", "--trace=cuda", "--cuda-memory-usage=true", "--cudabacktrace=memory", "--sample=process-tree")
@@ -42,13 +41,7 @@ def _under_nsys(nsys: str, command: Sequence[str], folder: Path) -> int:
     if not written.is_file():
         print(f"snoopie: nsys wrote no report: {shell_words(words)}", file=sys.stderr)
         return status or 1
-    database = report.with_suffix(".sqlite")
-    export = [nsys, "export", "--type", "sqlite", "-o", str(database), str(written)]
-    done = subprocess.run(export, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode or not database.is_file():
-        last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
-        raise SnoopieError(f"nsys cannot export {written} ({last or 'no reason given'})", shell_words(export))
-    import_nsys(database, folder / "trace.zst")
+    import_nsys(written, folder / "trace.zst")
     return status
 
 

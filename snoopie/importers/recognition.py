@@ -19,9 +19,6 @@ _ENOUGH = 16
 _SQLITE = b"SQLite format 3\0"
 _CREATED = re.compile(rb"CREATE TABLE [\"`]?(\w+)")
 _REPORTS = (".nsys-rep", ".qdrep")
-# Its parquet export is a folder, in which one of these tables is always.
-_PARQUET = b"PAR1"
-_NSYS_TABLES = ("StringIds.parquet", "META_DATA_EXPORT.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,6 @@ def _has_tables(beginning: str) -> Callable[[_Sample], bool]:
 
 
 def _is_nsys(sample: _Sample) -> bool:
-    if sample.data.startswith(_PARQUET):
-        return sample.name in _NSYS_TABLES
     return "StringIds" in sample.tables or _has_tables("CUPTI_ACTIVITY")(sample) or sample.name.endswith(_REPORTS)
 
 
@@ -117,17 +112,19 @@ def recognised(path: Path, kinds: Collection[str]) -> str:
 
 
 def _of_folder(folder: Path, kinds: Collection[str]) -> list[str]:
+    from snoopie.importers.nsys.sources import is_parquet
+
+    if is_parquet(folder):
+        return [kind for kind in ("nsys",) if kind in kinds]
     found: list[str] = []
     try:
-        exported = (path for table in _NSYS_TABLES for path in folder.glob(f"*/{table}"))
-        paths = [*sorted(folder.iterdir())[:_MOST_FILES], *sorted(exported)[:_ENOUGH]]
-        files = [path for path in paths if path.is_file()]
+        inside = sorted(folder.iterdir())[:_MOST_FILES]
     except OSError as error:
         raise NotATraceError(f"{folder} cannot be read ({error.strerror})", "give another folder") from None
     known = 0
-    for file in files:
+    for path in inside:
         try:
-            own = _of_file(file, kinds)
+            own = _of_folder(path, kinds) if is_parquet(path) else _of_file(path, kinds) if path.is_file() else []
         except SnoopieError:
             continue
         found += [kind for kind in own if kind not in found]
