@@ -68,15 +68,19 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
     """Picks an entry of a chooser by what it says, or by the whole of it."""
     chooser = page.get_by_role("combobox", name=label)
     entry = page.get_by_role("option", name=option, exact=exact)
-    # A list closes when what it stands in is scrolled, or drawn anew.
+    # A list closes when what it stands in is scrolled, or drawn anew; a click on one that is open closes it.
     chooser.scroll_into_view_if_needed()
     settled(page)
-    chooser.click()
-    try:
-        entry.click(timeout=PATIENCE / 24)
-    except TimeoutError:
-        chooser.click()
-        entry.click()
+    tries = 24
+    for again in range(tries):
+        if chooser.get_attribute("aria-expanded") != "true":
+            chooser.click()
+        try:
+            entry.click(timeout=PATIENCE / tries)
+            break
+        except TimeoutError:
+            if again == tries - 1:
+                raise
     page.keyboard.press("Escape")
     settled(page)
 
