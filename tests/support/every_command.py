@@ -1,4 +1,4 @@
-"""Every command that reads a trace, and a process that runs them all:  python -m tests.support.every_command TRACE OUT
+"""Every command that reads a trace, and a process that runs some:  python -m tests.support.every_command TRACE OUT …
 
 It prints a line of JSON for each, see `run_each`.
 """
@@ -46,12 +46,6 @@ class _Nowhere(io.TextIOBase):
 FEW = ("check", "stats", "stats object", "calls", "report", "export parquet")
 
 
-def chosen(trace: Path, out: Path) -> dict[str, list[str]]:
-    """FEW of the commands, or with SNOOPIE_HOSTILE=all each of them."""
-    every = commands(trace, out)
-    return every if os.environ.get("SNOOPIE_HOSTILE") == "all" else {name: every[name] for name in FEW}
-
-
 def run_each(trace: Path, out: Path, some: dict[str, list[str]]) -> Iterator[dict[str, object]]:
     """What each command came to: its exit status (-N for a signal), CPU time in s, peak memory in bytes, and its error.
 
@@ -89,7 +83,8 @@ def run_each(trace: Path, out: Path, some: dict[str, list[str]]) -> Iterator[dic
 
 def main() -> None:
     trace, out = map(Path, sys.argv[1:3])
-    for row in run_each(trace, out, chosen(trace, out)):
+    every = commands(trace, out)
+    for row in run_each(trace, out, {name: every[name] for name in sys.argv[3:]}):
         print(json.dumps(row), flush=True)
 
 

@@ -53,11 +53,11 @@ def empty_notices(blocks: int = 8) -> bytes:
     return whole(_one_launch(), [block] * blocks)
 
 
-def long_names_everywhere() -> bytes:
+def long_names_everywhere(places: int = 20_000) -> bytes:
     """One long name that thousands of rows have."""
     trace = TraceBuilder(2)
     function = trace.function("kernel<" + "int, " * 10_000 + "int>(float*)")
-    for place in range(20_000):
+    for place in range(places):
         site = trace.site(function, "STG.E", "store", 4, line=trace.line("/src/" + "deep/" * 5_000 + "x.cu", place + 1))
         if place == 0:
             launch = trace.launch(function, 0)
