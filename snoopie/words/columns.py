@@ -28,7 +28,8 @@ class Kind(Enum):
     CLOCK = "ns on the host's clock"
     BYTES_CHANGE = "bytes, with their sign"
     AMOUNT = "an amount of a kind that the row or the table names"
-    CAPABILITY = "compute capability"
+    CAPABILITY = "compute capability, 0 if unknown"
+    CAPACITY = "bytes, 0 if unknown"
     OFFSET = "bytes into something, in hexadecimal"
     NUMBER = "a number that stands for something"
     LINE = "a line's number"
@@ -84,11 +85,12 @@ _AMOUNTS: Mapping[Kind, Callable[[float], str]] = {
     Kind.MOMENT: units.moment,
     Kind.BYTES_CHANGE: lambda value: units.signed(value, units.bytes),
     Kind.CAPABILITY: units.capability,
+    Kind.CAPACITY: units.bytes,
 }
 # Less than these is the trace's way to say that something is not known, or that there is none.
-_LEAST = dict.fromkeys(
-    (Kind.BYTES, Kind.RATE, Kind.COUNT, Kind.DURATION, Kind.MOMENT, Kind.CAPABILITY, Kind.NUMBER), 0
-) | {Kind.LINE: 1}
+_LEAST = dict.fromkeys((Kind.BYTES, Kind.RATE, Kind.COUNT, Kind.DURATION, Kind.MOMENT, Kind.NUMBER), 0) | dict.fromkeys(
+    (Kind.LINE, Kind.CAPABILITY, Kind.CAPACITY), 1
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,7 @@ _MACHINE = {
     "label": Column("GPU", Kind.WORD, "The GPU, by its short name."),
     "gpus": Column("GPUs", Kind.WORD, "GPUs that it uses."),
     "users": Column("Used by", Kind.NAME, "The processes or ranks that use it."),
-    "memory": Column("Memory", Kind.BYTES, "How much memory the GPU has."),
+    "memory": Column("Memory", Kind.CAPACITY, "How much memory the GPU has."),
     "nvlinks": Column("NVLinks", Kind.COUNT, "How many NVLinks the GPU has."),
     "multiprocessor": Column("SM", Kind.NUMBER, "The streaming multiprocessor that ran it, -1 unknown."),
     "sm": Column("Compute capability", Kind.CAPABILITY, "The generation of the GPU."),
