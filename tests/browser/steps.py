@@ -76,7 +76,8 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
         if chooser.get_attribute("aria-expanded") != "true":
             chooser.click()
         try:
-            entry.click(timeout=PATIENCE / tries)
+            # Not with the mouse: on a busy machine the list still moves, and another entry may be where this one was.
+            entry.dispatch_event("click", timeout=PATIENCE / tries)
             break
         except TimeoutError:
             if again == tries - 1:
