@@ -125,36 +125,34 @@ def _print(comparison: Comparison, value: Value, arguments: argparse.Namespace, 
         summary = comparison.summary_in_words().reset_index()
         (print_markdown if arguments.markdown else print_table)(top(summary, arguments))
     elif arguments.markdown:
-        print_markdown(top(_changes(comparison, by, value), arguments))
+        print_markdown(top(_changes(comparison, by, value, TABLES[by][0](comparison, value)), arguments))
     else:
         _print_changes(comparison, value, arguments)
 
 
-def _changes(comparison: Comparison, by: str, value: Value) -> pd.DataFrame:
-    """What changed, as people read it."""
+def _changes(comparison: Comparison, by: str, value: Value, table: pd.DataFrame) -> pd.DataFrame:
+    """What changed in a table, as people read it."""
     import pandas as pd
 
     from snoopie.analysis.comparison import side_by_side
 
-    of_value, columns = TABLES[by]
-    table = of_value(comparison, value)
     changed = table[table["change"] != 0]
     if "file" in changed:
         changed = changed.assign(source=sources(changed))
     words = side_by_side.in_words(changed, [value] * len(changed), comparison.about)
-    return pd.concat([changed[columns], words], axis=1)
+    return pd.concat([changed[TABLES[by][1]], words], axis=1)
 
 
 def _print_changes(comparison: Comparison, value: Value, arguments: argparse.Namespace) -> None:
     by, named = arguments.by, heading(value).lower()
-    compared = len(TABLES[by][0](comparison, value))
-    changed = _changes(comparison, by, value)
+    table = TABLES[by][0](comparison, value)
+    changed = _changes(comparison, by, value, table)
     if changed.empty:
-        print(f"no difference in {named} by {by}: {_rows(compared)} compared")
+        print(f"no difference in {named} by {by}: {_rows(len(table))} compared")
         return
     shown = top(changed, arguments, for_people=True)
     print_table(shown)
-    print(f"{len(shown)} of {_rows(len(changed))} that changed in {named}, of {compared} compared")
+    print(f"{len(shown)} of {_rows(len(changed))} that changed in {named}, of {len(table)} compared")
 
 
 def _rows(number: int) -> str:

@@ -140,11 +140,7 @@ def _of_file(path: Path, kinds: Collection[str]) -> list[str]:
 
 
 def _sample(path: Path) -> _Sample:
-    data = b""
-    for part in TextFile(path, allow_truncated=True).data():
-        data += part
-        if len(data) >= _HEAD:
-            break
+    data = TextFile(path, allow_truncated=True).head(_HEAD)
     if not data:
         raise EmptyError(f"{path} is empty", "give what the tool wrote")
     return _Sample(path.name, data, _tables(path, data) if data.startswith(_SQLITE) else frozenset())

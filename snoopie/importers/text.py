@@ -80,6 +80,15 @@ class TextFile:
         """The text in pieces that end anywhere, for what has no lines; raises as `pieces` does."""
         return self._text()
 
+    def head(self, size: int) -> bytes:
+        """The beginning of the text: at least ``size`` bytes of it, or all; raises as `pieces` does."""
+        found = b""
+        for part in self._text():
+            found += part
+            if len(found) >= size:
+                break
+        return found
+
     def _text(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snoopie.trace.writer import TableWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +31,12 @@ class Collective:
 def identity(text: str) -> int:
     """A communicator's handle: equal in all processes that write the same of it."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()) >> 1
+
+
+def columns_of(writer: TableWriter, calls: Sequence[Collective]) -> dict[str, NDArray[Any]]:
+    """What calls have in common in the table of collectives, whoever made them and when."""
+    numbers = ("count", "bytes", "peer", "communicator", "rank", "ranks")
+    texts = ("operation", "reduction", "type")
+    return {name: np.array([getattr(call, name) for call in calls], np.int64) for name in numbers} | {
+        name: writer.intern_all(getattr(call, name) for call in calls) for name in texts
+    }

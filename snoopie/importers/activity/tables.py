@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snoopie.importers.activity.collective import Collective
+from snoopie.importers.activity.collective import Collective, columns_of
 from snoopie.importers.activity.columns import NOT_KNOWN, ON_HOST, Activity
 from snoopie.importers.activity.devices import Devices
 from snoopie.importers.activity.values import MISSING, Ints
 from snoopie.importers.call_tables import write_call_tables
+from snoopie.importers.words import NAMELESS
 from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 _Columns = dict[str, NDArray[Any]]
@@ -22,7 +23,6 @@ _Columns = dict[str, NDArray[Any]]
 EPOCH = 946_684_800 * 10**9
 # Rows that are written at once.
 _SLICE = 1 << 17
-_NO_NAME = "(a kernel without a name)"
 # "Memcpy HtoD (Pageable -> Device)", "hipMemcpyDeviceToHost", "zeCommandListAppendMemoryCopy(M2D)"
 _ENDS = re.compile(
     r"(?<![A-Za-z])([HDAP])to([HDAP])(?![a-z])|(Host|Device|Peer)To(Host|Device|Peer)|\(([MDS])2([MDS])\)"
@@ -167,7 +167,7 @@ def _of(column: NDArray[Any], rows: Ints, otherwise: NDArray[Any] | int = 0) -> 
 def _write_kernels(writer: TraceWriter, work: Work, gpus: Devices, names: _Strings) -> None:
     kernels, calls = work.kernels, work.calls
     distinct, function = np.unique(kernels["name"], return_inverse=True)
-    texts = [names.texts[number] or _NO_NAME for number in distinct.tolist()]
+    texts = [names.texts[number] or NAMELESS for number in distinct.tolist()]
     writer.write("functions", id=np.arange(1, len(texts) + 1), name=writer.intern_all(texts), kernel=1)
     launched = _of(calls["start"], kernels["call"], kernels["start"])
     order = np.argsort(launched, kind="stable")
@@ -198,14 +198,11 @@ def _write_collectives(writer: TraceWriter, work: Work, gpus: Devices, group: In
     rows = np.array([row for row, _ in found], np.int64)
     call = kernels["call"][rows]
     start = _of(calls["start"], call, kernels["start"][rows])
-    numbers = ("count", "bytes", "peer", "communicator", "rank", "ranks")
-    texts = ("operation", "reduction", "type")
     writer.write(
         "collectives", id=np.arange(1, len(rows) + 1), group=group[rows],
         gpu=gpus.places(kernels["device"][rows].astype(np.int64)), stream=kernels["stream"][rows],
         thread=_of(calls["thread"], call), start=start, end=start + _of(calls["spent"], call),
-        **{name: np.array([getattr(what, name) for _, what in found], np.int64) for name in numbers},
-        **{name: writer.intern_all(getattr(what, name) for _, what in found) for name in texts},
+        **columns_of(writer, [what for _, what in found]),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from snoopie.importers.kineto.events import EventFile
 from snoopie.importers.kineto.recording import CATEGORIES, Recording
 from snoopie.importers.output import run_of, source_name, trace_paths, write_all
 from snoopie.importers.text import TextFile
+from snoopie.importers.words import counted, timed_on_gpus, without_accesses
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_kineto", "is_kineto"]
@@ -74,12 +75,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _begins_right(file: Path) -> bool:
-    head = b""
     try:
-        for data in TextFile(file, allow_truncated=True).data():
-            head += data
-            if len(head) >= _HEAD:
-                break
+        head = TextFile(file, allow_truncated=True).head(_HEAD)
     except SnoopieError:
         return False
     return is_kineto(head.decode("utf-8", "replace"))
@@ -135,8 +132,7 @@ def _notices(source: Path, work: Work, cut: str, bare: int, nothing: bool, *, da
     if nothing:
         sentences.append(f"{source.name} has no GPU activity: {_RECORD_IT}.")
     sentences += [
-        f"{_TOOL} does not record which memory kernels access: the traffic of their loads and stores is not in this "
-        "trace.",
+        without_accesses(_TOOL),
         f"{_TOOL} does not record allocations of GPU memory, nor what calls returned.",
         f"{_TOOL} does not record the UUIDs of GPUs: they are named by rank and number, and are not recognised in "
         "other traces.",
@@ -144,14 +140,14 @@ def _notices(source: Path, work: Work, cut: str, bare: int, nothing: bool, *, da
     if not dated and not nothing:
         sentences.append("The file does not say when it began: times count from an arbitrary moment.")
     if len(work.copies["bytes"]):
-        sentences.append(f"Copies have their times on the GPU, as {_TOOL} measured them, not those of the calls.")
-    for what, number in (
-        ("Copies within the memory of one GPU", work.within),
-        ("Copies without a size, left out", work.unsized),
-        ("Copies and memsets whose call is not in the file", work.homeless),
-        ("Kernels of NCCL whose collective the file does not say in full, listed as launches only", bare),
-        ("Events that make no sense, skipped", work.wrong),
-    ):
-        if number:
-            sentences.append(f"{what}: {number:,}.")
+        sentences.append(timed_on_gpus(_TOOL))
+    sentences += counted(
+        (
+            ("Copies within the memory of one GPU", work.within),
+            ("Copies without a size, left out", work.unsized),
+            ("Copies and memsets whose call is not in the file", work.homeless),
+            ("Kernels of NCCL whose collective the file does not say in full, listed as launches only", bare),
+            ("Events that make no sense, skipped", work.wrong),
+        )
+    )
     return sentences

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import snoopie
-from snoopie.importers.activity.collective import Collective
+from snoopie.importers.activity.collective import Collective, columns_of
 from snoopie.importers.amounts import check_sums
 from snoopie.trace.writer import UNKNOWN, TraceWriter, header
 
@@ -56,8 +56,6 @@ def write_calls(
         settings={"imported from": source.name},
     )  # fmt: skip
     ran = [number for number, call in enumerate(calls, start=1) if process.gpu and call.ended]
-    numbers = ("count", "bytes", "peer", "communicator", "rank", "ranks")
-    texts = ("operation", "reduction", "type")
     with TraceWriter(path, head) as writer:
         functions: dict[str, int] = {}
         function = [
@@ -79,8 +77,7 @@ def write_calls(
             "collectives", id=np.arange(1, len(calls) + 1), group=np.arange(1, len(calls) + 1),
             gpu=0 if process.gpu else UNKNOWN, start=np.array([call.start for call in calls], np.int64),
             end=np.array([call.end for call in calls], np.int64),
-            **{name: np.array([getattr(call.what, name) for call in calls], np.int64) for name in numbers},
-            **{name: writer.intern_all(getattr(call.what, name) for call in calls) for name in texts},
+            **columns_of(writer, [call.what for call in calls]),
         )  # fmt: skip
         writer.write("notices", time=start, text=np.array(notices, object))
         writer.finish(end, {"launches_seen": len(ran), "launches_native": len(ran)})

@@ -16,6 +16,7 @@ from snoopie.importers.activity.values import whole
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nccl.calls import Call, Process
 from snoopie.importers.pickles import PlainUnpickler
+from snoopie.importers.words import counted
 
 TOOL = "PyTorch's flight recorder"
 _RANK = re.compile(r"(\d{1,9})(?:\.\w+)*$")
@@ -53,12 +54,12 @@ def read(path: Path) -> tuple[Process, list[str]]:
         f"{TOOL} does not record when calls returned, nor when the GPU worked on them: each is shown when it was made.",
         f"{TOOL} does not record GPUs: each rank's is named by its rank.",
     ]
-    for what, number in (
-        ("Collectives that had not completed when the dump was made", waiting),
-        ("Collectives whose size, type or group the dump does not say, left out", unknown),
-    ):
-        if number:
-            sentences.append(f"{what}: {number:,}.")
+    sentences += counted(
+        (
+            ("Collectives that had not completed when the dump was made", waiting),
+            ("Collectives whose size, type or group the dump does not say, left out", unknown),
+        )
+    )
     return process, sentences
 
 

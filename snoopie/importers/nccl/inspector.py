@@ -14,6 +14,7 @@ from snoopie.importers.activity.values import whole
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nccl.calls import Call, Process
 from snoopie.importers.text import TextFile
+from snoopie.importers.words import counted
 
 TOOL = "NCCL Inspector"
 # The message is that of one rank; of these the larger buffer has one of each.
@@ -57,12 +58,12 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
         f"{TOOL} does not record the types of elements: what it counts are bytes.",
         f"{TOOL} does not record GPUs: each process has one, named by host and process, unless it has several ranks.",
     ]
-    for what, amount in (
-        ("Calls without a time (NCCL_INSPECTOR_DUMP_VERBOSE=1 records it), shown when they were dumped", undated),
-        ("Records that make no sense, skipped", wrong),
-    ):  # fmt: skip
-        if amount:
-            sentences.append(f"{what}: {amount:,}.")
+    sentences += counted(
+        (
+            ("Calls without a time (NCCL_INSPECTOR_DUMP_VERBOSE=1 records it), shown when they were dumped", undated),
+            ("Records that make no sense, skipped", wrong),
+        )
+    )  # fmt: skip
     return list(processes.values()), sentences
 
 

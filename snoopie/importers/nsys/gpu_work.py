@@ -13,6 +13,7 @@ from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
 from snoopie.importers.nsys.devices import Devices
 from snoopie.importers.nsys.export import Export, Ints, is_time, joined, slices, small
+from snoopie.importers.words import NAMELESS
 from snoopie.trace.writer import COPY_KINDS, DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -144,7 +145,7 @@ def write_kernels(
     distinct, place = np.unique(pairs, return_inverse=True)
     name, mangled = distinct >> 32, (distinct & 0xFFFF_FFFF).astype(np.uint32).view(np.int32)
     spelled = export.strings({*name.tolist(), *mangled.tolist()})
-    texts = writer.intern_all(spelled[number] or "(a kernel without a name)" for number in name.tolist())
+    texts = writer.intern_all(spelled[number] or NAMELESS for number in name.tolist())
     writer.write(
         "functions", id=np.arange(1, len(distinct) + 1), name=texts, kernel=1,
         mangled=writer.intern_all(spelled[number] for number in mangled.tolist()),

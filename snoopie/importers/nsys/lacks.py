@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from snoopie.importers.nsys.report import Report
+from snoopie.importers.words import without_accesses
 from snoopie.words import units
 
 
@@ -48,10 +49,7 @@ def lacks(report: Report, counted: Counted, process: int | None) -> list[str]:
 
 
 def _recorded(report: Report, counted: Counted) -> list[str]:
-    sentences = [
-        "Nsight Systems does not record which memory kernels access: the traffic of their loads and stores is not in "
-        "this trace."
-    ]
+    sentences = [without_accesses("Nsight Systems")]
     sentences += [f"Nsight Systems reported: {text}" for text in counted.incomplete]
     # A table that is there may have no rows: not every export leaves those out.
     if not counted.calls:

@@ -14,6 +14,7 @@ from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
 from snoopie.importers.rocm.recording import Recording, Recordings
 from snoopie.importers.text import TextFile
+from snoopie.importers.words import counted, without_accesses
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
@@ -104,8 +105,7 @@ def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, 
 
 def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
     sentences = [
-        f"{tool} does not record which memory kernels access: the traffic of their loads and stores is not in "
-        "this trace.",
+        without_accesses(tool),
         f"{tool} does not record the date: times count from an arbitrary moment.",
         f"{tool} identifies GPUs only by number: they are not recognised in other traces.",
     ]
@@ -116,13 +116,13 @@ def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
         )
     if tool == _HCC:
         sentences.append(f"{tool} does not record host calls or the thread blocks of kernels.")
-    for what, number in (
-        ("Copies within the memory of one GPU", counts["local copies"]),
-        ("Kernels whose end on the GPU is not in the text", counts["untimed"]),
-        ("Barriers on GPUs, which move nothing and stand in the table barriers", counts["barriers"]),
-        ("Marks and ranges of roctx, listed among the calls as roctx", counts["marks"]),
-        (f"Lines that are damaged or not records of {tool}, skipped", other),
-    ):  # fmt: skip
-        if number:
-            sentences.append(f"{what}: {number:,}.")
+    sentences += counted(
+        (
+            ("Copies within the memory of one GPU", counts["local copies"]),
+            ("Kernels whose end on the GPU is not in the text", counts["untimed"]),
+            ("Barriers on GPUs, which move nothing and stand in the table barriers", counts["barriers"]),
+            ("Marks and ranges of roctx, listed among the calls as roctx", counts["marks"]),
+            (f"Lines that are damaged or not records of {tool}, skipped", other),
+        )
+    )  # fmt: skip
     return sentences

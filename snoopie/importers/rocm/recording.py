@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from snoopie.errors import SnoopieError
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.call_tables import CallTables, codes_of
+from snoopie.importers.words import NAMELESS
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import HOST, MOST_GPUS, UNKNOWN, Body
 
 Ints = NDArray[np.int64]
 Texts = Sequence[str]
 
-NAMELESS = "(a kernel without a name)"
 _GEOMETRY = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 # Each is an open file until its trace is written.
 _MOST_PROCESSES = 512

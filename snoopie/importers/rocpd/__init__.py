@@ -17,6 +17,7 @@ from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocpd import rpd, sdk
 from snoopie.importers.rocpd.database import Database
 from snoopie.importers.rocpd.session import Session
+from snoopie.importers.words import counted, timed_on_gpus, without_accesses
 from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TraceWriter, header
 
 __all__ = ["import_rocpd"]
@@ -134,8 +135,7 @@ def _write_allocations(writer: TraceWriter, session: Session, gpus: Devices) -> 
 
 def _notices(tool: str, session: Session, work: Work, lost: int, *, dated: bool) -> list[str]:
     sentences = [
-        f"{tool} does not record which memory kernels access: the traffic of their loads and stores is not in this "
-        "trace.",
+        without_accesses(tool),
         f"{tool} does not record what calls returned.",
         f"{tool} identifies GPUs only by number: they are not recognised in traces of other files.",
     ]
@@ -146,19 +146,19 @@ def _notices(tool: str, session: Session, work: Work, lost: int, *, dated: bool)
     if not dated:
         sentences.append(f"{tool} does not record the date: times count from an arbitrary moment.")
     if len(work.copies["bytes"]):
-        sentences.append(f"Copies have their times on the GPU, as {tool} measured them, not those of the calls.")
+        sentences.append(timed_on_gpus(tool))
     out = session.left_out
-    for what, number in (
-        ("Copies within the memory of one GPU", work.within),
-        ("Copies without a size, left out", work.unsized),
-        ("Copies whose call is not in the file", work.homeless),
-        ("Fills of memory by the GPU, of unknown size, left out", out["fills"]),
-        ("Barriers on GPUs, skipped because they move nothing", out["barriers"]),
-        ("Allocations of address space and scratch memory, left out", out["other allocations"]),
-        ("Frees of allocations that the file does not have", lost),
-        ("Marks and ranges of roctx, listed among the calls as roctx", out["marks"]),
-        ("Rows that make no sense, skipped", work.wrong),
-    ):
-        if number:
-            sentences.append(f"{what}: {number:,}.")
+    sentences += counted(
+        (
+            ("Copies within the memory of one GPU", work.within),
+            ("Copies without a size, left out", work.unsized),
+            ("Copies whose call is not in the file", work.homeless),
+            ("Fills of memory by the GPU, of unknown size, left out", out["fills"]),
+            ("Barriers on GPUs, skipped because they move nothing", out["barriers"]),
+            ("Allocations of address space and scratch memory, left out", out["other allocations"]),
+            ("Frees of allocations that the file does not have", lost),
+            ("Marks and ranges of roctx, listed among the calls as roctx", out["marks"]),
+            ("Rows that make no sense, skipped", work.wrong),
+        )
+    )
     return sentences

@@ -19,6 +19,7 @@ from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
 from snoopie.importers.snoopie_log.side_files import SideFiles, read_side_files
 from snoopie.importers.snoopie_log.tables import OBJECT_KINDS, write_tables
 from snoopie.importers.text import TextFile
+from snoopie.importers.words import counted
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
@@ -142,12 +143,12 @@ def _on_launches(log: Log) -> list[str]:
 
 def _oddities(log: Log, files: SideFiles, ambiguous: int) -> list[str]:
     sentences = [log.cut] if log.cut else []
-    for what, number in (
-        ("Invalid lines, skipped", log.wrong + files.wrong),
-        ("Lane accesses of GPUs to their own memory, skipped because they cross no link", log.local),
-        ("Copies within one memory, skipped because they cross no link", log.local_copies),
-        ("Addresses allocated more than once, attributed to the last allocation there", ambiguous),
-    ):
-        if number:
-            sentences.append(f"{what}: {number:,}.")
+    sentences += counted(
+        (
+            ("Invalid lines, skipped", log.wrong + files.wrong),
+            ("Lane accesses of GPUs to their own memory, skipped because they cross no link", log.local),
+            ("Copies within one memory, skipped because they cross no link", log.local_copies),
+            ("Addresses allocated more than once, attributed to the last allocation there", ambiguous),
+        )
+    )
     return sentences
