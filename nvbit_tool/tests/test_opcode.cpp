@@ -98,9 +98,21 @@ void by_hand() {
         CHECK(decode_opcode(local, false).kind == Kind::local);
 }
 
+void by_text() {
+    for (const char* text :
+         {"LDG.E.64 R2, desc[UR4][R2.64] ;", "@!P0 STG.E desc[UR6][R8.64+0x10], R10 ;", "@UP0 UBLKCP.S.G [UR4], [UR8], UR10 ;",
+          "{ LDG.E R1, [R2] }", "TEX.SCR.LL R0, R2, R4, 0x0, 2D ;", "@P1 TLD4.R R0, R2, R4, 0x0, 2D ;",
+          "LDGSTS.E.128 [R1], desc[UR4][R6.64], P0 ;", "SULD.D.2D R0, [R2], 0x0 ;", "NEW R0, c[0x0][0x210], [R4] ;"})
+        CHECK(names_memory(text));
+    for (const char* text : {"IADD3 R1, R1, c[0x0][0x28], RZ ;", "@P0 FFMA R4, R5, -c[0x0][R2], |c[0x3][0x10]| ;",
+                             "ULDC.64 UR4, c[0x0][0x208] ;", "MOV R1, cx[UR4][0x10] ;", "BRA 0x120 ;", "@!PT EXIT ;", "", "@P0"})
+        CHECK(!names_memory(text));
+}
+
 }  // namespace
 
 int main() {
+    by_text();
     listed();
     by_hand();
     return test::summary("opcode");

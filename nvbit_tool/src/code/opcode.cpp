@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace snoopie {
 
@@ -120,6 +121,25 @@ Opcode decode_opcode(std::string_view full_opcode, bool touches_memory) {
     Opcode opcode;
     if (touches_memory && std::find(kNoData.begin(), kNoData.end(), name) == kNoData.end()) opcode.kind = Kind::unmeasured;
     return opcode;
+}
+
+bool names_memory(std::string_view sass) {
+    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '{'; };
+    const auto skip = [&](const auto& while_so) {
+        while (!sass.empty() && while_so(sass.front())) sass.remove_prefix(1);
+    };
+    skip(blank);
+    if (!sass.empty() && sass.front() == '@') skip([&](char c) { return !blank(c); });
+    skip(blank);
+    if (!sass.empty() && sass.front() == 'T') return true;
+    for (size_t at = sass.find('['); at != sass.npos; at = sass.find('[', at + 1)) {
+        size_t begin = at;
+        while (begin > 0 && (std::isalnum(static_cast<unsigned char>(sass[begin - 1])) || sass[begin - 1] == '_')) --begin;
+        const std::string_view of = sass.substr(begin, at - begin);
+        const bool goes_on = at > 0 && sass[at - 1] == ']';  // c[0x0][0x160]: the bank decided
+        if (!goes_on && of != "c" && of != "cx") return true;
+    }
+    return false;
 }
 
 }  // namespace snoopie

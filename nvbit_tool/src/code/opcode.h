@@ -30,4 +30,8 @@ struct Opcode {
 // `touches_memory`: the disassembler's opinion whether the instruction's space could be another GPU's; used for opcodes not in the list.
 Opcode decode_opcode(std::string_view full_opcode, bool touches_memory);
 
+// Whether an instruction can touch memory, by its text: an operand is a place outside the constant banks, or it is a texture's, whose
+// operands do not say so. What cannot is by far the most, and need not be decoded.
+bool names_memory(std::string_view sass);
+
 }  // namespace snoopie
