@@ -46,8 +46,7 @@ bool is_small(int64_t number) { return -kLowestAddress < number && number < kLow
 // More are not looked at one by one.
 constexpr size_t kMostPairs = 1024;
 
-// Whether so many elements on from a pointer, of any usual size, something foreign begins. The addresses of a launch are made from the same
-// few words: each pair is looked at once.
+// Whether so many elements on from a pointer, of any usual size, something foreign begins: each pair is looked at once.
 class Steps {
   public:
     explicit Steps(const WhereIs& where) : where_(where) {}
@@ -134,10 +133,35 @@ bool choose_any(const std::string& parameters, bool added, const WhereIs& where,
     return true;
 }
 
-bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, Steps& steps) {
+// Of a launch, for all addresses whose pointer can be any of its words: none if one leads out.
+class AnyTerms {
+  public:
+    AnyTerms(const std::string& parameters, const WhereIs& where) : parameters_(parameters), where_(where) {}
+
+    const std::optional<Terms>& of(bool added) {
+        std::optional<std::optional<Terms>>& known = known_[added];
+        if (!known) {
+            Terms terms;
+            known.emplace(choose_any(parameters_, added, where_, &terms) ? std::optional(std::move(terms)) : std::nullopt);
+        }
+        return *known;
+    }
+
+  private:
+    const std::string& parameters_;
+    const WhereIs& where_;
+    std::optional<std::optional<Terms>> known_[2];
+};
+
+bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any, Steps& steps) {
     if (address.unknown) return true;
     if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
     Terms terms;
+    if (address.any != Roots::Any::none) {
+        const std::optional<Terms>& all = any.of(address.any == Roots::Any::added);
+        if (!all) return true;
+        terms = *all;
+    }
     for (const uint16_t word : address.pointers) {
         const auto value = read<uint64_t>(parameters, word);
         if (!value) return true;
@@ -151,7 +175,6 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         terms.has_pointer = true;
         terms.pointers.push_back(*value);
     }
-    if (address.any != Roots::Any::none && !choose_any(parameters, address.any == Roots::Any::added, where, &terms)) return true;
     if (!terms.has_pointer) return true;
     for (size_t i = 0; i < address.numbers.size(); ++i) {
         const uint16_t half = address.numbers[i];
@@ -198,9 +221,17 @@ std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void*
 }
 
 std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where) {
-    Steps steps(where);
+    // The addresses of a launch are made from the same few words.
+    std::unordered_map<uint64_t, Where> known;
+    const WhereIs remembered = [&](uint64_t address) {
+        const auto [place, is_new] = known.try_emplace(address, Where::nowhere);
+        if (is_new) place->second = where(address);
+        return place->second;
+    };
+    AnyTerms any(parameters, remembered);
+    Steps steps(remembered);
     std::vector<bool> leave;
-    for (const Roots& address : addresses) leave.push_back(may_leave(address, parameters, where, steps));
+    for (const Roots& address : addresses) leave.push_back(may_leave(address, parameters, remembered, any, steps));
     return leave;
 }
 
