@@ -307,6 +307,17 @@ void packing() {
     // Neighbouring slots and sites have neighbouring cells.
     CHECK_EQ(cell_of(pack_launch(0, 0, 0, 100), 4, 5, 4) + 1, cell_of(pack_launch(0, 0, 0, 100), 5, 5, 0));
     for (const uint64_t no_value : {kLaunchUncounted, ~uint64_t{0}, uint64_t{0x7f0012345678}}) CHECK(!is_launch(launch_mark(no_value)));
+    // Cells for launch values lie where they say, each by itself, and their value is none of a launch.
+    for (const uint8_t gpu : {0, 1, 63}) {
+        for (const uint32_t cell : {0u, kCellsOfGpu - 1}) {
+            const uint64_t value = pack_launch_cell(gpu, cell);
+            CHECK(is_launch_cell(value) && !is_launch(launch_mark(value)));
+            CHECK_EQ(static_cast<uint32_t>(value), kCells + (gpu * kCellsOfGpu + cell) * 8);
+            CHECK(static_cast<uint32_t>(value) < kPacks);
+        }
+        CHECK(!is_launch_cell(pack_launch(kCellWord >> 16, gpu, kMostSlotSteps, 7)));
+    }
+    CHECK(!is_launch_cell(kLaunchUncounted));
     // What a pack is told: the place as it is, the margin never too small, and too large by less than two units of it.
     for (const uint32_t place : {0u, 2u, 0x7fffeu, (1u << kLog2PackWords) - 2}) {
         for (const uint32_t margin : {0u, 1u, 4u, 64u, 65u, 4096u, kMaxPackMargin}) {

@@ -71,6 +71,17 @@ def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...
     assert trace.totals["launches_seen"] == len(LAUNCHES) + 2 + gpus * CROWD_LAUNCHES
 
 
+def test_a_kernel_that_can_call_many_functions(runner: Runner, pair: tuple[str, ...]) -> None:
+    """Its launches get their values through memory, each stream's for itself."""
+    launches = 48
+    trace = runner.traced("callees", launches, visible=pair).trace
+    nothing_lost(trace)
+    expected = [
+        {Where(0, 1, "callees", "step"): dense("store", 4, 32 * (launch % 4 + 1))} for launch in range(launches)
+    ]
+    assert list(by_launch(trace, "callees").values()) == expected
+
+
 def test_a_graph_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
     n, launches = 5000, 3
     trace = runner.traced("graph", n, launches, visible=pair).trace

@@ -56,6 +56,11 @@ std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function)
     return flight;
 }
 
+std::optional<uint64_t> Context::take_launch_cell() {
+    std::unique_lock lock(mutex_);
+    return memory_->take_launch_cell();
+}
+
 CUevent Context::take_event() {
     {
         std::unique_lock lock(mutex_);

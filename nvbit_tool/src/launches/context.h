@@ -51,9 +51,12 @@ struct ContextFunction {
     std::optional<CodeWords::Kept> words;  // with which calls are taken out of the code
     const CallSet* in_place = nullptr;     // of instrumented code: the calls that are in it at least; null = all
     bool uncounted = false;
+    uint64_t given = 0;                            // the value that NVBit gives its launches
+    bool slow_values = false;                      // it takes NVBit long to give them one: they have a cell's,
+    std::unordered_map<uint64_t, uint64_t> cells;  // each stream its own, by the stream's id
     bool in_graph = false;
     bool shares_code = false;  // it calls instrumented functions that other kernels can call too
-    uint64_t shared_writes_seen = 0;
+    uint64_t written = 0;      // number of the last write of its code
 };
 
 class LaunchCode;
@@ -98,6 +101,7 @@ class Context {
     LaunchCode& code() { return *code_; }
 
     uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
+    std::optional<uint64_t> take_launch_cell();
     // The launch follows in `stream`, which is not capturing: from here on its time counts.
     void begin(Flight* flight, CUstream stream);
     // The launch did not happen.

@@ -45,7 +45,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         ++function.launches;
         boarding_->prepare(*context, function, call);
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
-        if (launch.flight && !context->code().in_place(call.stream)) boarding_->lose(*context, &launch.flight);
+        if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
         if (launch.flight) boarding_->announce(*context, *launch.flight, call);
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;

@@ -1,5 +1,6 @@
 #include "launches/launch_code.h"
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -19,8 +20,12 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
     }
     const bool written = measured && !function.enabled;
     set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
-    if (written) function.in_place = !new_code && live && words_->restore(*function.words, *live) ? live : nullptr;
-    if (!measured || in_place(call.stream)) return true;
+    if (written) {
+        function.in_place = !new_code && live && words_->restore(*function.words, *live) ? live : nullptr;
+        const std::unique_lock lock(mutex_);
+        function.written = ++writes_;  // with the words
+    }
+    if (!measured || in_place(function, call.stream)) return true;
     set(function, call, true, kLaunchUncounted, false);
     return false;
 }
@@ -53,27 +58,40 @@ void LaunchCode::keep_words(ContextFunction& function, const LaunchCall& call) {
 void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {
     const bool first = new_code && !function.enabled && !function.words;
     if (first && words_ && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
-    nvbit_set_at_launch(context_->handle(), call.function, value);
+    const bool cell = instrumented && function.slow_values && !function.in_graph;
+    const uint64_t given = cell ? by_cell(function, call.stream, value) : value;
     std::unique_lock lock(mutex_);
-    // A function that several kernels call follows the switch of the one that was launched last.
-    const bool overruled = function.shares_code && function.shared_writes_seen != shared_writes_;
+    // What several kernels call follows the one that was switched last.
+    const bool overruled = function.shares_code && function.written < (instrumented ? shared_off_ : shared_on_);
     const bool switches = new_code || overruled || instrumented != function.enabled;
     lock.unlock();
+    function.uncounted = value == kLaunchUncounted;
+    if (!switches && given == function.given && is_launch_cell(given)) return;
+    function.given = given;
+    nvbit_set_at_launch(context_->handle(), call.function, given);
     // The value takes effect with this call only. For a kernel with hundreds of related functions it takes 2 ms if it goes to them, too.
     nvbit_enable_instrumented(context_->handle(), call.function, instrumented, switches);
     lock.lock();
     if (switches) {
-        pending_ = true;
-        if (function.shares_code) ++shared_writes_;
+        function.written = ++writes_;
+        if (function.shares_code) (instrumented ? shared_on_ : shared_off_) = writes_;
     }
-    function.shared_writes_seen = shared_writes_;
     function.enabled = instrumented;
-    function.uncounted = value == kLaunchUncounted;
 }
 
-bool LaunchCode::in_place(CUstream stream) {
+uint64_t LaunchCode::by_cell(ContextFunction& function, CUstream stream, uint64_t value) {
+    unsigned long long id = 0;
+    if (!succeeded(cuStreamGetId(stream, &id))) return value;
+    const auto [cell, is_new] = function.cells.try_emplace(id, kLaunchUncounted);
+    if (is_new) cell->second = context_->take_launch_cell().value_or(kLaunchUncounted);
+    const bool written = cell->second != kLaunchUncounted && context_->memory()->write_launch_cell(cell->second, value, stream);
+    return written ? cell->second : value;
+}
+
+bool LaunchCode::in_place(const ContextFunction& function, CUstream stream) {
     const std::unique_lock lock(mutex_);
-    if (!pending_ || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
+    const uint64_t needed = function.shares_code ? std::max({function.written, shared_on_, shared_off_}) : function.written;
+    if (needed <= done_ || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
     unsigned flags = 0;
     if (succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING)) return true;
     if (!written_ && !succeeded(cuEventCreate(&written_, CU_EVENT_DISABLE_TIMING))) return false;
@@ -81,8 +99,8 @@ bool LaunchCode::in_place(CUstream stream) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     CUresult result;
     while ((result = cuEventQuery(written_)) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    pending_ = result != CUDA_SUCCESS;
-    return !pending_;
+    if (result == CUDA_SUCCESS) done_ = writes_;
+    return result == CUDA_SUCCESS;
 }
 
 }  // namespace snoopie

@@ -7,6 +7,9 @@
 //     in a non-blocking stream the host waits for the write, but only so long: what the default stream has to do first may wait for this
 //     launch;
 //   - calls are taken out of code that NVBit has just written, so to change which ones are in it, it is written anew.
+// NVBit gives a launch its value with the same call, which goes through all functions that the kernel could call. Where that takes long,
+// the kernel gets the value of a cell once, and each launch's own is written to the cell in the launch's stream, where launches run one
+// after the other.
 #pragma once
 
 #include <chrono>
@@ -34,10 +37,12 @@ class LaunchCode {
     void keep(ContextFunction& function, const LaunchCall& call, bool new_code);
     // Calls can be taken out of code from now on.
     void give_words(std::unique_ptr<CodeWords> words) { words_ = std::move(words); }
-    // Whether a launch in this stream comes behind all that was written so far.
-    bool in_place(CUstream stream);
+    // Whether a launch of the function in this stream comes behind what was written of its code.
+    bool in_place(const ContextFunction& function, CUstream stream);
 
   private:
+    // What NVBit is to give a launch in this stream for this value: that of a cell, to which the value is written, or the value itself.
+    uint64_t by_cell(ContextFunction& function, CUstream stream, uint64_t value);
     void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code);
 
     // Puts the function's own code in place, for instrumented code that has other calls.
@@ -50,8 +55,11 @@ class LaunchCode {
     std::unique_ptr<CodeWords> words_;  // null: code has all calls or none
     std::mutex mutex_;
     CUevent written_ = nullptr;
-    bool pending_ = false;
-    uint64_t shared_writes_ = 0;  // of functions that other kernels can call too
+    // Writes have numbers from 1: the last one, the last one known to be done, and the last ones of code that several kernels call.
+    uint64_t writes_ = 0;
+    uint64_t done_ = 0;
+    uint64_t shared_on_ = 0;
+    uint64_t shared_off_ = 0;
 };
 
 }  // namespace snoopie

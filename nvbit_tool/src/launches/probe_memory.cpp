@@ -87,12 +87,17 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
         state.ring_limit = kRingUnits - slack;
         memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);
     }
+    // The other GPUs' cells have values of theirs: a launch with such a cell is in the wrong place.
+    const size_t cells = kLaunchCellGpus * kCellsOfGpu;
+    for (size_t i = 0; i < cells; ++i)
+        memory->staging_[i] = i / kCellsOfGpu == gpu ? kLaunchUncounted : pack_launch(0, i / kCellsOfGpu, 0, 0);
     const bool filled =
         succeeded(cuMemsetD8Async(memory->state_, 0, memory->state_bytes_, memory->page_stream_)) &&
         succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kOwnerBytes, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
+        succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kCells, memory->staging_, cells * sizeof(uint64_t), memory->page_stream_)) &&
         memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
     return filled ? std::move(memory) : nullptr;
 }
@@ -168,6 +173,16 @@ uint64_t ProbeMemory::launch_value(uint16_t slot, const Counters& counters) cons
     const uint32_t slots = counters.boarding.slots;
     const uint32_t site_zero = static_cast<uint32_t>(counters.place) - counters.first_site * slots;
     return pack_launch(slot, gpu_, (slots - slots_.owners().count()) / kSlotStep, site_zero);
+}
+
+std::optional<uint64_t> ProbeMemory::take_launch_cell() {
+    if (launch_cells_ == kCellsOfGpu) return std::nullopt;
+    return pack_launch_cell(gpu_, launch_cells_++);
+}
+
+bool ProbeMemory::write_launch_cell(uint64_t cell, uint64_t launch, CUstream stream) const {
+    // A copy from ordinary memory can wait for the stream.
+    return succeeded(cuStreamWriteValue64_v2(stream, state_ + static_cast<uint32_t>(cell), launch, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
 std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {

@@ -50,6 +50,11 @@ class ProbeMemory {
     void release(const Counters& counters);
     uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
+    // A cell for launch values, as the value that kernels get instead; none if all are taken. Callers lock.
+    std::optional<uint64_t> take_launch_cell();
+    // Launches that follow in the stream have this value, if their kernel has that cell's. Context current.
+    bool write_launch_cell(uint64_t cell, uint64_t launch, CUstream stream) const;
+
     // For the draining thread, context current:
     struct Progress {
         uint64_t tail = 0;
@@ -94,6 +99,7 @@ class ProbeMemory {
     uint64_t* zeros_ = nullptr;        // pinned
     CounterArena arena_;
     uint32_t pack_words_ = 0;
+    uint32_t launch_cells_ = 0;
     std::optional<RecordRing> ring_;
 };
 

@@ -53,7 +53,7 @@ __device__ __forceinline__ void bulk_copy(int executes, uint32_t low, uint32_t h
     if (!stands_for_warp(executes, warp)) return;
     uint64_t address = static_cast<uint64_t>(high) << 32 | low;
     const uint64_t end = address + (size & 0xffff) * kBulkUnit;
-    if ((page_byte_of(state, address) | page_byte_of(state, end - 1)) == 0 || !measured(state, launch)) return;
+    if ((page_byte_of(state, address) | page_byte_of(state, end - 1)) == 0 || !measured(state, &launch)) return;
     const uint32_t log2_unit = log2_of_unit(site_word);
     // A copy may run over the border of two pages: of different owners, or of objects of one.
     while (address < end) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ void tensor_copy(int executes, uint32_t low, uint32_t
                                             uint32_t site_word, uint64_t state, uint64_t launch) {
     auto* memory = reinterpret_cast<ProbeState*>(state);
     const DeviceWarp warp = this_warp();
-    if (!stands_for_warp(executes, warp) || !measured(state, launch)) return;
+    if (!stands_for_warp(executes, warp) || !measured(state, &launch)) return;
     uint64_t words[kTensorWords];
     const auto* map_words = reinterpret_cast<const volatile uint64_t*>(static_cast<uint64_t>(high) << 32 | low);
     for (int i = 0; i < kTensorWords; ++i) words[i] = map_words[i];
@@ -105,7 +105,7 @@ __device__ __forceinline__ void executed(int executes, uint32_t site_word, uint6
     auto* memory = reinterpret_cast<ProbeState*>(state);
     const DeviceWarp warp = this_warp();
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
-    if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state, launch)) return;
+    if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state, &launch)) return;
     count_executed({memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes));
 }
 

@@ -12,6 +12,13 @@
 namespace snoopie {
 namespace {
 
+// The launch's own value, where the kernel has that of a cell. `high`: the upper half of the state's address.
+__device__ __forceinline__ uint64_t own_launch(uint32_t high, uint64_t launch) {
+    if (is_launch_cell(launch))
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(launch) : "l"(static_cast<uint64_t>(high) << 32 | static_cast<uint32_t>(launch)));
+    return launch;
+}
+
 // Whether the launch is this GPU's, and counted.
 __device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch) {
     const ProbeState* state = state_of(state_address);
@@ -21,7 +28,13 @@ __device__ __forceinline__ bool counted(uint64_t state_address, uint64_t launch)
     return false;
 }
 
-__device__ __forceinline__ bool measured(uint64_t state_address, uint64_t launch) {
+// The same where the kernel may have the value of a cell: *launch becomes the launch's own. It is looked for last, as few kernels do.
+__device__ __forceinline__ bool counted(uint64_t state_address, uint64_t* launch) {
+    if (launch_mark(*launch) != state_of(state_address)->mark) *launch = own_launch(static_cast<uint32_t>(state_address >> 32), *launch);
+    return counted(state_address, *launch);
+}
+
+__device__ __forceinline__ bool measured(uint64_t state_address, uint64_t* launch) {
     const auto* state = reinterpret_cast<const ProbeState*>(state_address);
     return counted(state_address, launch) && (!state->blocks || in_selected_block(state->blocks));
 }

@@ -32,7 +32,7 @@ __device__ __forceinline__ void probe_pack(uint64_t state, uint32_t word, int gu
     Frame<(kPairs + 2 * P) | 1> frame;
     SNOOPIE_UNROLL
     for (int i = 0; i < 2 * P; ++i) frame.words[kPairs + i] = pairs[i];
-    frame.keep(state, launch);
+    frame.keep(state, own_launch(high, launch));
     frame.words[frame.kNext] = (kPacks + packed_place(word) * sizeof(uint32_t)) | (guard ? kGuard : 0);
     frame.words[frame.kLanes] = __activemask();
     SNOOPIE_ROLL

@@ -145,7 +145,9 @@ static_assert(sizeof(ProbeState) == 3 * kLine, "the page bytes follow at a fixed
 constexpr uint32_t kBlockFilter = sizeof(ProbeState) + kPages;
 constexpr uint32_t kOwnerBytes = kBlockFilter + sizeof(BlockFilter);  // page byte → that of the owner; changed by the host
 constexpr uint32_t kPageBytes = 256;                                  // values that a page byte can have
-constexpr uint32_t kPacks = kOwnerBytes + kPageBytes;                 // descriptions of packs
+constexpr uint32_t kCells = kOwnerBytes + kPageBytes;                 // values of launches
+constexpr uint32_t kLaunchCellGpus = 64, kCellsOfGpu = 256;
+constexpr uint32_t kPacks = kCells + kLaunchCellGpus * kCellsOfGpu * 8;  // descriptions of packs
 static_assert(kPacks % 8 == 0, "the lowest bits of a description's address are 0");
 
 // --- Counters ---
@@ -177,6 +179,15 @@ constexpr uint64_t kLaunchUncounted = 0;
 SNOOPIE_BOTH uint16_t launch_slot(uint64_t launch) { return static_cast<uint16_t>(launch >> 48); }
 SNOOPIE_BOTH uint32_t launch_mark(uint64_t launch) { return static_cast<uint32_t>(launch >> 36) & 0xfff; }
 SNOOPIE_BOTH bool is_launch(uint32_t mark) { return mark >> 6 == launch_mark_of(0) >> 6; }
+// In its place a kernel can have the value of a cell for good: where in the memory of the GPU its launches' own values are, below a word
+// that no launch has. Each GPU reads from its own memory, and has cells there for all of them: in those of the others is a value of theirs.
+constexpr uint32_t kCellWord = 0x05ca1ab1;
+static_assert((kCellWord >> 4 & 0xfff) >> 6 != 0b101101, "no launch has it");
+SNOOPIE_BOTH bool is_launch_cell(uint64_t launch) { return launch >> 32 == kCellWord; }
+SNOOPIE_BOTH uint32_t cell_place(uint8_t gpu, uint32_t cell) { return kCells + (gpu % kLaunchCellGpus * kCellsOfGpu + cell) * 8; }
+SNOOPIE_BOTH uint64_t pack_launch_cell(uint8_t gpu, uint32_t cell) {
+    return static_cast<uint64_t>(kCellWord) << 32 | cell_place(gpu, cell);
+}
 SNOOPIE_BOTH uint32_t launch_slots(uint64_t launch, uint32_t owners) {
     return owners + (static_cast<uint32_t>(launch >> 32) & kMostSlotSteps) * kSlotStep;
 }

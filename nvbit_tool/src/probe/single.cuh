@@ -18,7 +18,7 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
     uint32_t page_byte = load_byte(static_cast<uint64_t>(high) << 32 | low);
     if (page_byte == 0) return;
     if constexpr (!std::is_same_v<Kind, Selecting>) {
-        if (!counted(state_at(high), launch)) return;
+        if (!counted(state_at(high), &launch)) return;
         // What has no record is counted from registers: there are enough.
         if (std::is_same_v<Kind, Counting> || !asks(state_at(high), __activemask())) {
             const Group<DeviceWarp> group = group_here(InRegisters{high, site_word}, site_word, address, &page_byte);
@@ -31,7 +31,7 @@ __device__ __forceinline__ void probe(int executes, uint64_t address, uint32_t s
         Frame<Frame<1>::kOwnWords | 1> frame;
         // The compiler keeps a frame in registers if it is only ever looked up at places that it knows. No lane has the highest bit.
         frame.words[frame.kState - (lanes_below() >> 31)] = high;
-        frame.put(frame.kLaunch, launch);
+        frame.put(frame.kLaunch, std::is_same_v<Kind, Selecting> ? own_launch(high, launch) : launch);
         if constexpr (std::is_same_v<Kind, Recording>) {
             frame.keep_access(site_word, address, page_byte);
             Recording::count_group(frame);
