@@ -3,21 +3,19 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iterator>
 #include <set>
 #include <string_view>
 #include <vector>
 
-#include "base/demangle.h"
 #include "base/files.h"
 #include "code/code_ahead.h"
 #include "code/disassembler.h"
 #include "code/nccl_kernels.h"
 #include "code/pack_words.h"
-#include "code/probe_plan.h"
 #include "code/recursion.h"
-#include "code/roots.h"
 #include "launches/live_calls.h"
 #include "nvbit.h"
 #include "probe/tensor_map.h"
@@ -27,44 +25,6 @@
 namespace snoopie {
 
 namespace {
-
-bool may_be_foreign(InstrType::MemorySpace space) {
-    switch (space) {
-        case InstrType::MemorySpace::GENERIC:
-        case InstrType::MemorySpace::GLOBAL:
-        case InstrType::MemorySpace::GLOBAL_TO_SHARED:
-        case InstrType::MemorySpace::SURFACE:
-        case InstrType::MemorySpace::TEXTURE:
-        case InstrType::MemorySpace::TENSOR_MEM:
-            return true;
-        default:
-            return false;
-    }
-}
-
-Instruction describe(Instr* instr) {
-    Instruction instruction;
-    instruction.offset = instr->getOffset();
-    instruction.sass = instr->getSass();
-    instruction.opcode = instr->getOpcode();
-    instruction.touches_memory = may_be_foreign(instr->getMemorySpace());
-    for (int i = 0; i < instr->getNumOperands(); ++i) {
-        const InstrType::operand_t* operand = instr->getOperand(i);
-        if (operand->type == InstrType::OperandType::UREG) instruction.uniform_registers.push_back(operand->u.reg.num);
-        if (operand->type == InstrType::OperandType::PRED) instruction.predicates.push_back({operand->u.pred.num, operand->is_not});
-        if (operand->type != InstrType::OperandType::MREF) continue;
-        const auto& mref = operand->u.mref;
-        MemoryReference reference;
-        // A descriptor (desc[UR4]) is a caching policy and adds nothing to the address; a uniform register outside it does.
-        reference.register_pair =
-            mref.has_ra && mref.ra_mod == InstrType::RegModifierType::U64 && mref.ra_num != InstrType::RZ && !mref.has_ur;
-        reference.uniform = mref.has_ur && !mref.has_ra;
-        reference.reg = reference.uniform ? mref.ur_num : mref.ra_num;
-        reference.immediate = mref.has_imm ? mref.imm : 0;
-        instruction.references.push_back(reference);
-    }
-    return instruction;
-}
 
 // What all calls injected into a function have in common.
 struct Injection {
@@ -148,13 +108,6 @@ void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, 
     nvbit_add_call_arg_launch_val64(instr, 0);
 }
 
-LineChain chain_of(const LineTable& table, const std::string& function, uint32_t offset) {
-    LineChain chain;
-    for (const LineTable::Line* line = table.find(function, offset); line; line = table.caller(*line))
-        if (line->number) chain.push_back({table.file(*line), line->number, demangled(table.function(*line).c_str())});
-    return chain;
-}
-
 // What NVBit writes about the function's module: its cubin.
 std::string read_module(CUcontext context, CUfunction function) {
     const Descriptor file(memfd_create("snoopie-cubin", MFD_CLOEXEC));
@@ -162,35 +115,6 @@ std::string read_module(CUcontext context, CUfunction function) {
     const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     nvbit_dump_cubin(context, function, path.c_str());  // its result is false even when the file is complete
     return read_whole(file.get()).value_or("");
-}
-
-// What the address of each probe of a kernel is made from; unknown where that cannot be told.
-std::vector<Roots> roots_of_probes(const Listing& listing, const ProbePlan& plan, const ParameterArea& area) {
-    std::vector<AddressOperand> operands;
-    std::vector<size_t> probes;
-    for (size_t i = 0; i < plan.probes.size(); ++i) {
-        const Probe& probe = plan.probes[i];
-        const size_t at = plan.sites[probe.site].instruction;
-        // What is not measured is counted wherever it goes.
-        if (probe.kind == Probe::Kind::executed || !listing.lines[at]) continue;
-        const auto operand = address_operand(*listing.lines[at], probe.reference);
-        if (!operand) continue;
-        operands.push_back({at, *operand});
-        probes.push_back(i);
-    }
-    std::vector<Roots> found = roots_of(listing, area, operands);
-    std::vector<Roots> roots(plan.probes.size());
-    for (size_t i = 0; i < found.size(); ++i) roots[probes[i]] = std::move(found[i]);
-    return roots;
-}
-
-// Of each probe, for calls: those whose addresses begin with the same pointers may leave the GPU in the same launches.
-std::vector<int> groups_of(const std::vector<Roots>& roots) {
-    std::map<std::pair<Roots::Any, std::vector<uint16_t>>, int> groups;
-    std::vector<int> group;
-    for (const Roots& one : roots)
-        group.push_back(one.unknown ? -1 : groups.try_emplace({one.any, one.pointers}, static_cast<int>(groups.size())).first->second);
-    return group;
 }
 
 // The words of the parameters that these refer to; none if they can be any.
@@ -313,7 +237,12 @@ std::vector<CUfunction> Instrumenter::reachable(const Context& context, const La
         for (const uint32_t place : wanted) left_out.erase((*table)[place]);
     }
     std::vector<CUfunction> functions{call.function};
-    for (const CUfunction one : nvbit_get_related_functions(context.handle(), call.function))
+    // NVBit goes through all of them again whenever a launch gets its value: for 46 ms in a CUTLASS kernel of cuBLAS, 1.2 in NCCL's.
+    constexpr auto kSlow = std::chrono::microseconds(50);
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<CUfunction> related = nvbit_get_related_functions(context.handle(), call.function);
+    function->slow_values = std::chrono::steady_clock::now() - begin > kSlow;
+    for (const CUfunction one : related)
         if (left_out.count(context.identity(one)) == 0) functions.push_back(one);
     return functions;
 }
@@ -335,46 +264,11 @@ const Instrumenter::CallTable* Instrumenter::call_table(const Context& context, 
 }
 
 Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfunction function) {
-    const CUcontext handle = context.handle();
-    const std::vector<Instr*>& instrs = nvbit_get_instrs(handle, function);
-    std::vector<Instruction> instructions;
-    for (Instr* instr : instrs) instructions.push_back(describe(instr));
-    ProbePlan plan = plan_probes(instructions, tensor_maps_);
-    const Listing listing = listing_of(instructions);
-
-    FunctionDescription description;
-    description.name = nvbit_get_func_name(handle, function, false);
-    description.mangled = nvbit_get_func_name(handle, function, true);
-    description.kernel = nvbit_is_func_kernel(handle, function);
-    const Module& module = module_of(handle, function);
-    description.has_lines = module.lines.has_lines(description.mangled);
-    if (description.kernel && module.launches.targets.count(description.mangled)) {
-        notify_("kernel " + without_arguments(description.name) +
-                " can be launched by other kernels: its accesses are not measured, even where the host launches it");
-        return {catalog_->add(description), nullptr};
-    }
-    const auto parameters = module.parameters.find(description.mangled);
-    const bool finds_roots = finds_roots_ && description.kernel && parameters != module.parameters.end();
-    const std::vector<Roots> roots = finds_roots ? roots_of_probes(listing, plan, parameters->second.area) : std::vector<Roots>();
-    plan.calls = plan_calls(instructions, listing, plan, packing_, groups_of(roots));
-    for (const PlannedSite& planned : plan.sites) {
-        const Instruction& instruction = instructions[planned.instruction];
-        SiteDescription site{
-            instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation, planned.opcode.width, planned.measured, {}};
-        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, instruction.offset);
-        description.sites.push_back(site);
-    }
-    const auto launching = module.launches.calls.find(description.mangled);
-    std::vector<Instr*> launch_calls;
-    for (size_t i = 0; launching != module.launches.calls.end() && i < instrs.size(); ++i) {
-        const std::vector<uint32_t>& offsets = launching->second;
-        if (std::find(offsets.begin(), offsets.end(), instructions[i].offset) == offsets.end()) continue;
-        launch_calls.push_back(instrs[i]);
-        SiteDescription site{instructions[i].offset, instructions[i].sass, "LAUNCH", Operation::load, 0, false, {}};
-        if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, site.offset);
-        description.sites.push_back(site);
-    }
-    const Catalog::Entry entry = catalog_->add(description);
+    const std::vector<Instr*>& instrs = nvbit_get_instrs(context.handle(), function);
+    const FunctionReading& reading = reading_of(context.handle(), function, instrs);
+    const ProbePlan& plan = reading.plan;
+    const std::vector<Instruction>& instructions = reading.instructions;
+    const Catalog::Entry entry = catalog_->add(reading.description);
 
     const Injection injection{probes_, entry.first_site, context.memory()->state()};
     std::map<uint32_t, FunctionAddresses::Call> noted;  // by the offset of the instruction
@@ -383,10 +277,11 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
         if (!is_new && at->second.guard != guard) at->second.guard = kUnguarded;
         at->second.sites.push_back(entry.first_site + static_cast<uint32_t>(site));
     };
-    for (size_t i = 0; i < launch_calls.size(); ++i) {
+    for (size_t i = 0; i < reading.launch_calls.size(); ++i) {
         const size_t site = plan.sites.size() + i;
-        inject(launch_calls[i], Probe(), {}, site_word(entry.first_site + static_cast<uint32_t>(site), Operation::load, 0), injection);
-        note_call(launch_calls[i]->getOffset(), site, kUnguarded);
+        const size_t at = reading.launch_calls[i];
+        inject(instrs[at], Probe(), {}, site_word(entry.first_site + static_cast<uint32_t>(site), Operation::load, 0), injection);
+        note_call(instructions[at].offset, site, kUnguarded);
     }
     const auto inject_one = [&](size_t i, JumpGuard guard) {
         const Probe& probe = plan.probes[i];
@@ -409,22 +304,31 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
             for (const size_t i : call.probes) inject_one(i, call.probes.size() == 1 ? jump_guard(call) : kUnguarded);
         }
     }
-    if (!finds_roots) return {entry, nullptr};
-    const auto addresses = addresses_of(instructions, plan, parameters->second, roots, entry);
+    if (!reading.parameters) return {entry, nullptr};
+    const auto addresses = addresses_of(instructions, plan, *reading.parameters, reading.roots, entry);
     for (auto& [offset, call] : noted) addresses->calls.push_back(std::move(call));
     return {entry, addresses};
 }
 
-const Instrumenter::Module& Instrumenter::module_of(CUcontext context, CUfunction function) {
+const FunctionReading& Instrumenter::reading_of(CUcontext context, CUfunction function, const std::vector<Instr*>& instrs) {
+    FunctionReader::Names names{nvbit_get_func_name(context, function, false), nvbit_get_func_name(context, function, true),
+                                nvbit_is_func_kernel(context, function)};
+    const ModuleReading& module = module_of(context, function);
+    std::unique_ptr<FunctionReading>& reading = readings_[{&module, names.mangled, tensor_maps_}];
+    if (!reading) reading = std::make_unique<FunctionReading>(reader_.read(names, module, instrs, tensor_maps_));
+    return *reading;
+}
+
+const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction function) {
     // A module can be 100 MB: it is read once.
     CUmodule handle = nullptr;
     cuFuncGetModule(&handle, function);
-    const Module*& known = modules_[{context, handle}];
+    const ModuleReading*& known = modules_[{context, handle}];
     if (known && handle) return *known;
     const std::string code = read_module(context, function);
-    std::unique_ptr<Module>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
+    std::unique_ptr<ModuleReading>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
     if (!module) {
-        module = std::make_unique<Module>();
+        module = std::make_unique<ModuleReading>();
         std::string why_not;
         if (const auto cubin = Cubin::parse(code, &why_not)) {
             module->launches = DeviceLaunches::find(*cubin);

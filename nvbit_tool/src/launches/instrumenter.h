@@ -7,14 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "code/device_launches.h"
-#include "code/line_table.h"
 #include "launches/context.h"
+#include "launches/function_reading.h"
 #include "settings/options.h"
 #include "trace/catalog.h"
 
@@ -29,12 +28,11 @@ class Instrumenter {
     Instrumenter(Catalog* catalog, const Options& options, Notify notify)
         : catalog_(catalog),
           lines_(options.code_attribution),
-          packing_(options.packing),
-          finds_roots_(options.probes != Probes::full),
           probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
                   : options.sample_size > 0                 ? "snoopie_record_"
                                                             : "snoopie_count_"),
-          notify_(std::move(notify)) {}
+          notify_(std::move(notify)),
+          reader_(options.packing, options.probes != Probes::full, notify_) {}
 
     // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
     // them. Returns whether it put in any probe: none if it has been done. The caller holds the function's lock.
@@ -55,29 +53,24 @@ class Instrumenter {
         std::shared_ptr<const FunctionAddresses> addresses;
     };
     Done instrument_one(const Context& context, CUfunction function);
-    // What is read from the module that holds the function.
-    struct Module {
-        std::unordered_map<std::string, KernelParameters> parameters;  // by the kernel's name in the module
-        LineTable lines;
-        DeviceLaunches launches;
-        std::unordered_set<std::string> recursive;
-    };
-    const Module& module_of(CUcontext context, CUfunction function);
+    const FunctionReading& reading_of(CUcontext context, CUfunction function, const std::vector<Instr*>& instrs);
+    const ModuleReading& module_of(CUcontext context, CUfunction function);
 
     Catalog* const catalog_;
     const bool lines_;
-    const uint32_t packing_;
-    const bool finds_roots_;
     const std::string probes_;  // what the names of the probes begin with
     const Notify notify_;
+    const FunctionReader reader_;
 
     std::atomic<bool> tensor_maps_{true};
 
     std::mutex mutex_;                                          // NVBit reads code in one thread at a time
     std::map<std::pair<const Context*, uint64_t>, Done> done_;  // by context and identity
     std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
-    std::map<std::pair<CUcontext, CUmodule>, const Module*> modules_;
-    std::unordered_map<size_t, std::unique_ptr<Module>> modules_by_code_;  // by a hash of it
+    std::map<std::pair<CUcontext, CUmodule>, const ModuleReading*> modules_;
+    std::unordered_map<size_t, std::unique_ptr<ModuleReading>> modules_by_code_;  // by a hash of it
+    // By the module, the function's name there, and whether tensor maps are as expected.
+    std::map<std::tuple<const ModuleReading*, std::string, bool>, std::unique_ptr<FunctionReading>> readings_;
 };
 
 }  // namespace snoopie
