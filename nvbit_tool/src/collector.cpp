@@ -8,12 +8,11 @@
 #include "base/say.h"
 #include "base/thread_id.h"
 #include "calls/call_bytes.h"
+#include "driver/preloaded_library.h"
 #include "launches/call_lookup.h"
 #include "launches/launch_code.h"
 #include "launches/sampling_rows.h"
 #include "launches/tensor_map_check.h"
-#include "libraries/nccl_calls.h"
-#include "libraries/nvshmem_calls.h"
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 #include "settings/output_path.h"
@@ -84,8 +83,10 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
-    send_collectives_to(&collectives_);
-    send_symmetric_memory_to(&symmetric_objects_);
+    const Preload& preload = preloaded_library();
+    preload.send_collectives_to(&collectives_);
+    preload.send_symmetric_memory_to(&symmetric_objects_);
+    if (stacks_) stacks_->leave_out(preload.code);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
