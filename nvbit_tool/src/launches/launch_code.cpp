@@ -19,7 +19,11 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
     }
     const bool written = measured && !function.enabled;
     set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
-    if (written) function.in_place = !new_code && live && words_->restore(*function.words, *live) ? live : nullptr;
+    if (written) {
+        function.in_place = new_code ? nullptr : live;
+        // Should it stop half-way, more calls are in place than said.
+        if (function.in_place) words_->restore(*function.words, *live);
+    }
     if (!measured || in_place(call.stream)) return true;
     set(function, call, true, kLaunchUncounted, false);
     return false;
