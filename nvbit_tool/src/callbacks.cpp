@@ -11,8 +11,8 @@
 #include "base/say.h"
 #include "calls/launch_calls.h"
 #include "collector.h"
-#include "driver/driver_end.h"
 #include "driver/injection.h"
+#include "driver/preloaded_library.h"
 #include "nvbit.h"
 #include "settings/options.h"
 
@@ -34,7 +34,7 @@ __attribute__((constructor(101))) void at_load() {
 }
 
 void start() {
-    snoopie::driver_started();
+    snoopie::preloaded_library().driver_started();
     const auto settings = snoopie::read_options(getenv);
     if (const auto* error = std::get_if<snoopie::OptionError>(&settings)) {
         fflush(nullptr);
@@ -84,7 +84,7 @@ void guarded(Action action) {
 }  // namespace
 
 void nvbit_at_init() {
-    snoopie::before_driver_ends([] {
+    snoopie::preloaded_library().before_driver_ends([] {
         if (collector) guarded([] { collector->look_for_freed(); });
     });
 }

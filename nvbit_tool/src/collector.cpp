@@ -2,18 +2,18 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/thread_id.h"
 #include "calls/call_bytes.h"
+#include "driver/preloaded_library.h"
 #include "launches/call_lookup.h"
 #include "launches/launch_code.h"
 #include "launches/sampling_rows.h"
 #include "launches/tensor_map_check.h"
-#include "libraries/nccl_calls.h"
-#include "libraries/nvshmem_calls.h"
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 #include "settings/output_path.h"
@@ -34,6 +34,11 @@ ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, dri
 }  // namespace
 
 std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_thread)()) {
+    std::vector<GpuInfo> gpus = find_gpus();
+    if (std::none_of(gpus.begin(), gpus.end(), [](const GpuInfo& gpu) { return gpu.visible; })) {
+        say("the driver does not say which GPUs there are; nothing is recorded");
+        return nullptr;
+    }
     const ProcessInfo process = this_process(options.run);
     OutputFile file = output_file(options.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
@@ -42,15 +47,16 @@ std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_th
         say(why + "; nothing is recorded");
         return nullptr;
     }
-    return std::unique_ptr<Collector>(new Collector(options, fd, file.path, process, on_thread));
+    return std::unique_ptr<Collector>(new Collector(options, fd, file.path, process, std::move(gpus), on_thread));
 }
 
-Collector::Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, void (*on_thread)())
+Collector::Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, std::vector<GpuInfo> gpus,
+                     void (*on_thread)())
     : options_(options),
       on_thread_(on_thread),
       path_(std::move(path)),
-      gpus_(find_gpus()),
-      writer_(fd, header_json(this_tool(), options_, path_, process, gpus_, find_links()), TraceWriter::Settings{}, on_thread),
+      gpus_(std::move(gpus)),
+      writer_(fd, header_json(this_tool(), options_, path_, process, gpus_, find_links(gpus_)), TraceWriter::Settings{}, on_thread),
       notices_(&writer_),
       stacks_(options_.code_context ? std::make_unique<StackTable>(&writer_, &own_code, notify()) : nullptr),
       sources_(options_.source ? std::make_unique<Sources>(&writer_) : nullptr),
@@ -84,8 +90,10 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
-    send_collectives_to(&collectives_);
-    send_symmetric_memory_to(&symmetric_objects_);
+    const Preload& preload = preloaded_library();
+    preload.send_collectives_to(&collectives_);
+    preload.send_symmetric_memory_to(&symmetric_objects_);
+    if (stacks_) stacks_->leave_out(preload.code);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);

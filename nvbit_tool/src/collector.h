@@ -73,7 +73,7 @@ class Collector {
     void give_up(const char* why);
 
   private:
-    Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, void (*on_thread)());
+    Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, std::vector<GpuInfo> gpus, void (*on_thread)());
 
     Instrumenter::Notify notify();
     // The calling thread's stack, 0 = unknown.

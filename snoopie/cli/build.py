@@ -15,7 +15,7 @@ from snoopie.cli.checks.row import State
 from snoopie.cli.making import make
 from snoopie.cli.output import clean, print_next
 
-DESCRIPTION = """Build the collector, mem_multigpu.so, from the sources that this package brings, into
+DESCRIPTION = """Build the collector, mem_multigpu.so and what it needs, from the sources that this package brings, into
 $XDG_DATA_HOME/snoopie (or ~/.local/share/snoopie), where `snoopie run` finds it. `snoopie run` takes, in this order:
 --tool, SNOOPIE_TOOL, nvbit_tool/ of a checkout, what this command built, lib/snoopie of Python's prefix,
 /usr/local/lib/snoopie."""

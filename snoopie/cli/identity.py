@@ -5,7 +5,7 @@ import mmap
 from dataclasses import dataclass
 from pathlib import Path
 
-# As nvbit_tool/src/driver/identity.cpp writes it.
+# As nvbit_tool/src/preload/identity.cpp writes it.
 _WORDS = b"snoopie collector {"
 _LONGEST = 4096
 

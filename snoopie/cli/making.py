@@ -69,8 +69,8 @@ def _forget_other_sources(folder: Path) -> None:
     stamp, build = folder / "sources", folder / "build"
     if not stamp.is_file() or stamp.read_text() != digest.hexdigest():
         shutil.rmtree(build, ignore_errors=True)
-        (folder / places.LIBRARY).unlink(missing_ok=True)
-        (folder / "disassemble").unlink(missing_ok=True)
+        for name in (places.LIBRARY, places.COLLECTOR, "disassemble"):
+            (folder / name).unlink(missing_ok=True)
         stamp.write_text(digest.hexdigest())
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import snoopie
 from snoopie.errors import SnoopieError
 
+# What is preloaded, and what it opens, from its own folder, when a program uses CUDA.
 LIBRARY = "mem_multigpu.so"
+COLLECTOR = "libsnoopie_collector.so"
 # For sites: `make install` fills the second one unless told otherwise.
 SITES = (Path(sys.prefix) / "lib" / "snoopie", Path("/usr/local/lib/snoopie"))
 
@@ -38,6 +40,11 @@ def built(environment: Mapping[str, str]) -> Path:
     # One that is not absolute is to be ignored, says the XDG specification.
     data = Path(home) if Path(home).is_absolute() else Path(environment.get("HOME") or "/") / ".local" / "share"
     return data / "snoopie" / snoopie.__version__ / platform.machine()
+
+
+def beside(library: Path) -> Path:
+    """The collector that a library opens; one that is named by a link looks where it leads."""
+    return library.resolve().parent / COLLECTOR
 
 
 def collectors(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -112,7 +112,9 @@ def unwritable_scratch() -> SnoopieError | None:
 def other_injection(tool: Path | None, environment: Mapping[str, str]) -> SnoopieError | None:
     """Why the driver would load another tool into the program."""
     injected = environment.get("CUDA_INJECTION64_PATH")
-    if not injected or Path(injected).absolute() == tool:
+    # Of a traced program that has started this one.
+    own = (tool, tool.resolve(), places.beside(tool)) if tool else ()
+    if not injected or Path(injected).absolute() in own:
         return None
     return SnoopieError(
         f"CUDA_INJECTION64_PATH is already {injected}, and NVBit cannot share a process with another profiler "

@@ -183,7 +183,7 @@ def machine() -> str:
     gpus, drivers = zip(*(row.split(", ") for row in rows), strict=True)
     cuda = re.search(r"release ([0-9.]+)", _output("nvcc", "--version"))
     # The collector holds NVBit's version as text, for the header of its traces.
-    nvbit = re.search(rb"\x00([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)\x00", gpu_machine.tool().read_bytes())
+    nvbit = re.search(rb"\x00([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+)\x00", gpu_machine.collector().read_bytes())
     return (
         f"{len(gpus)} × {gpus[0]}, driver {drivers[0]}, CUDA {cuda[1] if cuda else 'unknown'}, "
         f"NVBit {nvbit[1].decode() if nvbit else 'unknown'}, {datetime.date.today()}"

@@ -46,6 +46,11 @@ def tool() -> Path:
     return Path(os.environ.get("SNOOPIE_TOOL") or CHECKOUT / "nvbit_tool" / "mem_multigpu.so").resolve()
 
 
+def collector() -> Path:
+    """What it opens."""
+    return tool().with_name("libsnoopie_collector.so")
+
+
 def search_path() -> str:
     """PATH with the CUDA toolkit's folders at its end."""
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
@@ -73,7 +78,7 @@ def lacking() -> str | None:
     """Why the GPU tests cannot run here; None where they can."""
     if len(gpus()) < 2:
         return f"needs at least two NVIDIA GPUs, found {len(gpus())}"
-    if not tool().is_file():
+    if not (tool().is_file() and collector().is_file()):
         return f"no collector at {tool()}: build it (make -C nvbit_tool, needs NVBit) or name one in SNOOPIE_TOOL"
     absent = [name for name in ("nvdisasm", "cuobjdump") if program(name) is None]
     if absent:

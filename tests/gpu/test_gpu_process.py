@@ -50,11 +50,14 @@ def test_the_program_keeps_its_failure(runner: Runner, pair: tuple[str, ...], fo
 
 @pytest.mark.parametrize("variant", ["", "-shared"], ids=["static", "shared"])
 @pytest.mark.parametrize("variable", ["LD_PRELOAD", "CUDA_INJECTION64_PATH"])
+@pytest.mark.parametrize("by", ["library", "collector"])
 def test_either_variable_loads_it(
-    runner: Runner, pair: tuple[str, ...], folder: Path, variable: str, variant: str
+    runner: Runner, pair: tuple[str, ...], folder: Path, variable: str, by: str, variant: str
 ) -> None:
     native = runner.native("ring", *SIZE, visible=pair, variant=variant)
-    env = environment(pair, **{variable: str(gpu_machine.tool())})
+    # By itself the collector is there from the start, and its own constructor names it to the driver.
+    file = gpu_machine.tool() if by == "library" else gpu_machine.collector()
+    env = environment(pair, **{variable: str(file)})
     run = start([build("ring", variant), *SIZE], folder, env)
     assert (run.status, run.stdout) == (native.status, native.stdout), run.stderr
     assert len(lines(run.stderr)) == 2, run.stderr

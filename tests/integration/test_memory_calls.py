@@ -36,7 +36,7 @@ def nvshmem(tmp_path_factory: pytest.TempPathFactory) -> Path:
         SOURCES / "libraries/next_function.cpp",
         NVSHMEM / "print_memory.cpp",
     ]
-    script = f"-Wl,--version-script={SOURCES / 'exports.map'}"
+    script = f"-Wl,--version-script={SOURCES / 'preload' / 'exports.map'}"
     compile(folder, "libpreload.so", wrappers, "-shared", script, "-Wl,-z,now")
     compile(folder, "libnvshmem_host.so", [NVSHMEM / "fake_nvshmem.cpp"], "-shared")
     compile(folder, "linked", [NVSHMEM / "program.cpp"], "-Wl,--no-as-needed", "-lnvshmem_host")

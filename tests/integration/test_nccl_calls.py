@@ -43,7 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         pytest.fail("install g++: the integration tests build the collector's wrappers of NCCL")
     folder = tmp_path_factory.mktemp("nccl")
     exports = folder / "exports.map"
-    shipped = (COLLECTOR / "src" / "exports.map").read_text()
+    shipped = (COLLECTOR / "src" / "preload" / "exports.map").read_text()
     exports.write_text(shipped.replace("global:", "global: fake_launch; fake_context;"))
 
     def compile(target: str, sources: list[Path], *options: str) -> None:

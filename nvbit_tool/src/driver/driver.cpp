@@ -16,9 +16,26 @@ OwnCalls::OwnCalls() {
     if (depth_++ == 0) cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
+// A call can return the error of earlier work and be done all the same. What was exchanged tells whether it was.
 OwnCalls::~OwnCalls() {
-    if (depth_ == 1) cuThreadExchangeStreamCaptureMode(&mode_);
+    for (int tries = 0; depth_ == 1 && tries < 2 && mode_ != CU_STREAM_CAPTURE_MODE_RELAXED; ++tries)
+        succeeded(cuThreadExchangeStreamCaptureMode(&mode_));
     --depth_;
+}
+
+// As above; and the context that is current already stays, so that it can be told whether another one came.
+CurrentContext::CurrentContext(CUcontext context) : context_(context) {
+    if (!is_current()) pushed_ = succeeded(cuCtxPushCurrent_v2(context)) || is_current();
+}
+
+CurrentContext::~CurrentContext() {
+    CUcontext ignored = nullptr;
+    if (pushed_ && !succeeded(cuCtxPopCurrent_v2(&ignored)) && is_current()) cuCtxPopCurrent_v2(&ignored);
+}
+
+bool CurrentContext::is_current() const {
+    CUcontext current = nullptr;
+    return succeeded(cuCtxGetCurrent(&current)) && current == context_;
 }
 
 namespace {
@@ -135,7 +152,10 @@ std::vector<GpuInfo> find_gpus() {
         int major = 0;
         int minor = 0;
         size_t memory = 0;
-        succeeded(cuDeviceGet(&device, i));
+        if (!succeeded(cuDeviceGet(&device, i))) {
+            gpus.push_back(gpu);
+            continue;
+        }
         if (succeeded(cuDeviceGetUuid_v2(&uuid, device))) gpu.uuid = uuid_text(uuid);
         if (succeeded(cuDeviceGetName(text, sizeof text, device))) gpu.name = text;
         if (succeeded(cuDeviceGetPCIBusId(text, sizeof text, device))) gpu.pci = text;
@@ -153,11 +173,10 @@ std::vector<GpuInfo> find_gpus() {
     return gpus;
 }
 
-std::vector<LinkInfo> find_links() {
+std::vector<LinkInfo> find_links(const std::vector<GpuInfo>& gpus) {
     const OwnCalls own;
     std::vector<LinkInfo> links;
-    int count = 0;
-    succeeded(cuDeviceGetCount(&count));
+    const auto count = static_cast<int>(std::count_if(gpus.begin(), gpus.end(), [](const GpuInfo& gpu) { return gpu.visible; }));
     for (int issuer = 0; issuer < count; ++issuer) {
         for (int owner = 0; owner < count; ++owner) {
             if (issuer == owner) continue;

@@ -37,27 +37,29 @@ class OwnCalls {
 
   private:
     static thread_local int depth_;
+    // Exchanged: until then the collector's, after that the program's.
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 class CurrentContext {
   public:
-    explicit CurrentContext(CUcontext context) : pushed_(succeeded(cuCtxPushCurrent_v2(context))) {}
-    ~CurrentContext() {
-        CUcontext ignored;
-        if (pushed_) cuCtxPopCurrent_v2(&ignored);
-    }
+    explicit CurrentContext(CUcontext context);
+    ~CurrentContext();
     CurrentContext(const CurrentContext&) = delete;
     CurrentContext& operator=(const CurrentContext&) = delete;
 
   private:
+    bool is_current() const;
+
     OwnCalls own_;
-    bool pushed_;
+    const CUcontext context_;
+    bool pushed_ = false;
 };
 
 // All GPUs that this process sees, in the order of their ordinals, and behind them the machine's others.
 std::vector<GpuInfo> find_gpus();
-std::vector<LinkInfo> find_links();
+// Between those of them that this process sees.
+std::vector<LinkInfo> find_links(const std::vector<GpuInfo>& gpus);
 std::string driver_version();
 
 // Whether the context's GPU can have multicast objects.

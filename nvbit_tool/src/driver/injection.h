@@ -4,18 +4,24 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <string>
 
 namespace snoopie {
 
-// Names the library that this is compiled into. The driver loads tools from this variable only; set before its first call, a plain
-// LD_PRELOAD is enough. Call it from a constructor.
-static inline void name_the_tool_to_the_driver() {
+// The file of the library that this is compiled into; "" if it is unknown.
+static inline std::string own_path() {
     Dl_info self;
-    if (dladdr(reinterpret_cast<void*>(&name_the_tool_to_the_driver), &self) && self.dli_fname) {
-        char* path = realpath(self.dli_fname, nullptr);
-        if (path) setenv("CUDA_INJECTION64_PATH", path, 0);
-        free(path);
-    }
+    if (!dladdr(reinterpret_cast<void*>(&own_path), &self) || !self.dli_fname) return "";
+    char* const real = realpath(self.dli_fname, nullptr);
+    const std::string path = real ? real : "";
+    free(real);
+    return path;
+}
+
+// Names this library. The driver loads tools from this variable only; set before its first call, a plain LD_PRELOAD is enough. Call it from
+// a constructor.
+static inline void name_the_tool_to_the_driver() {
+    if (const std::string path = own_path(); !path.empty()) setenv("CUDA_INJECTION64_PATH", path.c_str(), 0);
     // Lines that NVBit would print.
     setenv("NOBANNER", "1", 0);
     setenv("ACK_CTX_INIT_LIMITATION", "1", 0);

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/thread_id.h"
-#include "libraries/nccl_calls.h"
+#include "driver/preloaded_library.h"
 #include "settings/kernel_filter.h"
 
 namespace snoopie {
@@ -53,7 +53,7 @@ void Boarding::announce(const Context& context, const Flight& flight, const Laun
 void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code) {
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              current_collective_group(context.gpu()), stack_(), static_cast<u1>(code)});
+                              preloaded_library().current_collective_group(context.gpu()), stack_(), static_cast<u1>(code)});
 }
 
 }  // namespace snoopie

@@ -119,10 +119,7 @@ bool Drain::serve(Member& member) {
 
     std::vector<Flight> lost;
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
-    for (const Flight& flight : lost) {
-        member.taken[flight.slot] = 0;
-        context.disembark(flight);
-    }
+    // Their kernels may run still: slot and counters are never used again.
     lost_ += lost.size();
     if (ended.empty()) return context.in_flight() > 0;
 
@@ -139,14 +136,15 @@ bool Drain::serve(Member& member) {
     std::vector<SpanRow> spans;
     for (const Flight& flight : ended) {
         if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
-        uint64_t& taken = member.taken[flight.slot];
-        if (progress && context.memory()->collect(flight.counters, &values_)) {
-            const uint64_t accesses = write_counts(context, flight, &values_);
-            if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
-            ++measured_;
-        } else {
+        // Counters that could not be copied, or not zeroed, are never used again.
+        if (!progress || !context.memory()->collect(flight.counters, &values_)) {
             ++lost_;
+            continue;
         }
+        uint64_t& taken = member.taken[flight.slot];
+        const uint64_t accesses = write_counts(context, flight, &values_);
+        if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
+        ++measured_;
         taken = 0;
         context.disembark(flight);
     }

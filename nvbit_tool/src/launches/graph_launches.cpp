@@ -37,6 +37,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
     launch.stream = call.stream;
     if (function.selected && is_updated(graph)) {
         ++tally_->lost;
+        launch.lost = true;
         notices_->note_once(
             "the program updates an executable CUDA graph (cudaGraphExecUpdate): its kernels are not measured from then on, because "
             "NVBit can no longer distinguish their launches");
@@ -47,8 +48,10 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
         if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
         if (launch.flight) boarding_->announce(*context, *launch.flight, call);
+        launch.lost = !launch.flight && (function.last_site != 0 || function.unmeasurable);
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
+        launch.lost = true;
         notices_->note_once("kernel " + without_arguments(function.name) +
                             " entered a CUDA graph unnoticed: its launches by the graph are not measured");
     }

@@ -21,7 +21,9 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
     const bool written = measured && !function.enabled;
     set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
     if (written) {
-        function.in_place = !new_code && live && words_->restore(*function.words, *live) ? live : nullptr;
+        function.in_place = new_code ? nullptr : live;
+        // Should it stop half-way, more calls are in place than said.
+        if (function.in_place) words_->restore(*function.words, *live);
         const std::unique_lock lock(mutex_);
         function.written = ++writes_;  // with the words
     }

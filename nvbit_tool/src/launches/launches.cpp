@@ -30,6 +30,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     launch.lock = std::unique_lock(function.launching);
     const bool measured = decision_->measured(*context, function);
     const bool new_code = measured && boarding_->prepare(*context, function, call);
+    launch.lost = measured && function.unmeasurable;
     if (function.last_site == 0) return launch;
     Decision decision;
     if (measured) {
@@ -39,6 +40,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
     if (!context->code().choose(function, call, value, new_code, decision.live)) boarding_->lose(*context, &launch.flight);
+    launch.lost = measured && decision.code != Code::original && !launch.flight;
     if (decision.code == Code::original) {
         boarding_->without_probes(*context, function, call);
         launch.without_probes = &function;
@@ -59,6 +61,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
     const ContextFunction& function = decision_->function(*context, call.function);
     if (function.selected && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
+        launch.lost = true;
         const std::string kernel = without_arguments(function.name);
         notices_->note_once("kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
                             " while another GPU was current, which NVBit does not support: the launch was not measured; make the "
@@ -70,6 +73,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 void Launches::after(Launch launch, bool succeeded) {
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
+    if (!succeeded && launch.lost) --tally_->lost;
     if (!succeeded && launch.without_probes) {
         --tally_->harmless;
         --launch.without_probes->launches;

@@ -20,6 +20,7 @@ struct Launch {
     CUstream stream = nullptr;
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
+    bool lost = false;                          // if it should be measured and cannot be
 };
 
 // Safe to call from any thread.

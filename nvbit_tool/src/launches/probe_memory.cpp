@@ -29,10 +29,14 @@ CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
     CUmemGenericAllocationHandle memory = 0;
     if (!succeeded(cuMemCreate(&memory, *bytes, &properties, 0))) return 0;
     CUdeviceptr place = 0;
-    const bool ok = succeeded(cuMemAddressReserve(&place, *bytes, kStateAlignment, 0, 0)) && place % kStateAlignment == 0 &&
-                    succeeded(cuMemMap(place, *bytes, 0, memory, 0)) && succeeded(cuMemSetAccess(place, *bytes, &access, 1));
-    cuMemRelease(memory);  // the mapping keeps it
-    return ok ? place : 0;
+    const bool reserved = succeeded(cuMemAddressReserve(&place, *bytes, kStateAlignment, 0, 0));
+    const bool mapped = reserved && place % kStateAlignment == 0 && succeeded(cuMemMap(place, *bytes, 0, memory, 0));
+    const bool ok = mapped && succeeded(cuMemSetAccess(place, *bytes, &access, 1));
+    succeeded(cuMemRelease(memory));  // the mapping keeps it
+    if (ok) return place;
+    if (mapped) cuMemUnmap(place, *bytes);
+    if (reserved) cuMemAddressFree(place, *bytes);
+    return 0;
 }
 
 }  // namespace
@@ -59,7 +63,9 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
                     succeeded(cuStreamCreate(&memory->drain_stream_, CU_STREAM_NON_BLOCKING)) &&
                     succeeded(cuMemHostAlloc(&pinned, pinned_bytes, CU_MEMHOSTALLOC_DEVICEMAP)) &&
                     (ring_bytes == 0 || succeeded(cuMemHostAlloc(&ring, ring_bytes, CU_MEMHOSTALLOC_DEVICEMAP)));
-    if (!ok) return nullptr;
+    memory->pinned_ = pinned;
+    memory->ring_memory_ = ring;
+    if (!ok) return give_back(std::move(memory));
     std::memset(pinned, 0, pinned_bytes);
     memory->staging_ = static_cast<uint64_t*>(pinned);
     memory->zeros_ = memory->staging_ + kStagingBytes / sizeof(uint64_t);
@@ -83,7 +89,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
         state.ring_units = kRingUnits;
         state.ring_log2 = static_cast<uint32_t>(__builtin_ctzll(kRingUnits));
         const uint64_t slack = static_cast<uint64_t>(multiprocessors) * static_cast<uint64_t>(threads / 32) * kUnitsScattered;
-        if (slack >= kRingUnits / 2) return nullptr;
+        if (slack >= kRingUnits / 2) return give_back(std::move(memory));
         state.ring_limit = kRingUnits - slack;
         memory->ring_.emplace(static_cast<uint64_t*>(ring), kRingUnits, head);
     }
@@ -99,7 +105,18 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kOwnerBytes, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kCells, memory->staging_, cells * sizeof(uint64_t), memory->page_stream_)) &&
         memory->wait(memory->page_stream_, 5 * kPageWaitMilliseconds);
-    return filled ? std::move(memory) : nullptr;
+    return filled ? std::move(memory) : give_back(std::move(memory));
+}
+
+// The program can use what there is of it.
+std::unique_ptr<ProbeMemory> ProbeMemory::give_back(std::unique_ptr<ProbeMemory> memory) {
+    if (memory->page_stream_) succeeded(cuStreamDestroy_v2(memory->page_stream_));
+    if (memory->drain_stream_) succeeded(cuStreamDestroy_v2(memory->drain_stream_));
+    if (memory->state_) memory->unmap();
+    if (memory->counters_) succeeded(cuMemFree_v2(memory->counters_));
+    for (void* const host : {memory->pinned_, memory->ring_memory_})
+        if (host) succeeded(cuMemFreeHost(host));
+    return nullptr;
 }
 
 void ProbeMemory::unmap() {

@@ -78,6 +78,8 @@ class ProbeMemory {
   private:
     ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size)
         : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(kArenaCells) {}
+    // Null: what the creation of this one got before it failed is the driver's again.
+    static std::unique_ptr<ProbeMemory> give_back(std::unique_ptr<ProbeMemory> memory);
     bool wait(CUstream stream, int milliseconds);
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
 
@@ -95,8 +97,10 @@ class ProbeMemory {
     CUdeviceptr counters_ = 0;
     CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
     CUstream drain_stream_ = nullptr;  // used by the draining thread
-    uint64_t* staging_ = nullptr;      // pinned
-    uint64_t* zeros_ = nullptr;        // pinned
+    void* pinned_ = nullptr;
+    void* ring_memory_ = nullptr;
+    uint64_t* staging_ = nullptr;  // in pinned_
+    uint64_t* zeros_ = nullptr;    // in pinned_
     CounterArena arena_;
     uint32_t pack_words_ = 0;
     uint32_t launch_cells_ = 0;

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "base/attempt.h"
 #include "libraries/nccl_calls.h"
 #include "trace/trace_writer.h"
 
@@ -14,11 +15,13 @@ class CollectiveWriter final : public CollectiveSink {
   public:
     explicit CollectiveWriter(TraceWriter* writer) : writer_(writer), pid_(getpid()) {}
 
-    void collectives(const std::vector<Collective>& calls) override {
+    void collectives(const std::vector<Collective>& calls) noexcept override {
         if (getpid() != pid_) return;  // a forked child
-        const std::unique_lock lock(mutex_);
-        for (const Collective& call : calls)
-            writer_->append(collective_row(++last_, call, [this](const std::string& text) { return writer_->intern(text); }));
+        attempt([&] {
+            const std::unique_lock lock(mutex_);
+            for (const Collective& call : calls)
+                writer_->append(collective_row(++last_, call, [this](const std::string& text) { return writer_->intern(text); }));
+        });
     }
 
   private:

@@ -11,10 +11,11 @@
 
 namespace snoopie {
 
+// An exception does not pass from one library into the other.
 class CollectiveSink {
   public:
     // The calls of one group, in their order, after it was carried out. On the thread that made them.
-    virtual void collectives(const std::vector<Collective>& calls) = 0;
+    virtual void collectives(const std::vector<Collective>& calls) noexcept = 0;
 
   protected:
     ~CollectiveSink() = default;

@@ -18,11 +18,12 @@ struct SymmetricMemory {
     std::vector<uint64_t> others;  // of the PEs whose memory it reaches
 };
 
+// An exception does not pass from one library into the other.
 class SymmetricSink {
   public:
     // On the thread of the call.
-    virtual void symmetric_allocated(const SymmetricMemory& memory) = 0;
-    virtual void symmetric_freed(uint64_t own) = 0;
+    virtual void symmetric_allocated(const SymmetricMemory& memory) noexcept = 0;
+    virtual void symmetric_freed(uint64_t own) noexcept = 0;
 
   protected:
     ~SymmetricSink() = default;

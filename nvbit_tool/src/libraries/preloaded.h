@@ -1,22 +1,13 @@
 // What the functions have in common that stand, because this library is preloaded, before those of another library.
 #pragma once
 
-#include <exception>
 #include <string>
 
+#include "base/attempt.h"
 #include "base/say.h"
 #include "libraries/next_function.h"
 
 namespace snoopie {
-
-// Bookkeeping that runs out of memory costs the trace, not the program.
-template <class Action>
-void attempt(Action action) {
-    try {
-        action();
-    } catch (const std::exception&) {
-    }
-}
 
 // The function that `own` hides, which may be another that stands before the library. Null, after a line that says what becomes of the
 // call, if there is none.

@@ -18,8 +18,8 @@ class SymmetricObjects : public SymmetricSink {
     SymmetricObjects(Memory* memory, std::function<bool()> recording, std::function<Maker(const char* call)> maker_of)
         : memory_(memory), recording_(std::move(recording)), maker_of_(std::move(maker_of)) {}
 
-    void symmetric_allocated(const SymmetricMemory& memory) override;
-    void symmetric_freed(uint64_t own) override;
+    void symmetric_allocated(const SymmetricMemory& memory) noexcept override;
+    void symmetric_freed(uint64_t own) noexcept override;
 
   private:
     uint32_t part(uint64_t address, uint64_t bytes, const Maker& by);

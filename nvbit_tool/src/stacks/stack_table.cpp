@@ -72,13 +72,18 @@ StackTable::Thread* StackTable::of_this_thread() {
 }
 
 StackTable::StackTable(TraceWriter* writer, const void* own, Notify notify)
-    : writer_(writer),
-      own_(reinterpret_cast<uint64_t>(own)),
-      notify_(std::move(notify)),
-      serial_(++last_serial),
-      loaded_(LoadedModules::of_process()) {
+    : writer_(writer), notify_(std::move(notify)), serial_(++last_serial), loaded_(LoadedModules::of_process()) {
+    leave_out(own);
     const std::unique_lock lock(mutex_);
     find_python();
+}
+
+void StackTable::leave_out(const void* code) {
+    if (code) own_.push_back(reinterpret_cast<uint64_t>(code));
+}
+
+bool StackTable::is_own(const LoadedModule& module) const {
+    return std::any_of(own_.begin(), own_.end(), [&](uint64_t code) { return module.holds(code); });
 }
 
 __attribute__((noinline)) uint32_t StackTable::here() {
@@ -150,7 +155,7 @@ uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const Python
     for (const uint64_t address : addresses) {
         // A return address may be the next function's: the call lies before it.
         const LoadedModules::Module module = loaded_.find(address - 1);
-        if (module && own_ && module->holds(own_)) continue;
+        if (module && is_own(*module)) continue;
         in_driver = in_driver && module && is_driver(*module);
         if (in_driver) continue;
         if (reader && module && (module->begin == reader->module().begin || is_interpreter(*module))) {

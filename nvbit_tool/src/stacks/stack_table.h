@@ -29,6 +29,8 @@ class StackTable {
 
     // `own`: a place in the code of the collector, whose frames are left out; null leaves none out.
     StackTable(TraceWriter* writer, const void* own, Notify notify);
+    // Of another library as well. Before the first stack.
+    void leave_out(const void* code);
 
     // The stack of the calling function, innermost the place from which it is called; without what is innermost in the driver. 0 = unknown.
     uint32_t here();
@@ -50,9 +52,10 @@ class StackTable {
     uint32_t module_id(const LoadedModule& module);
     uint32_t child(uint32_t frame, uint32_t caller);
     void find_python();
+    bool is_own(const LoadedModule& module) const;
 
     TraceWriter* const writer_;
-    const uint64_t own_;
+    std::vector<uint64_t> own_;  // a place in each
     const Notify notify_;
     const uint64_t serial_;  // tells it from one before it at the same address
     LoadedModules& loaded_;

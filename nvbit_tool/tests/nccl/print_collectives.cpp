@@ -10,7 +10,7 @@ namespace {
 
 class Printer : public snoopie::CollectiveSink {
   public:
-    void collectives(const std::vector<snoopie::Collective>& calls) override {
+    void collectives(const std::vector<snoopie::Collective>& calls) noexcept override {
         flockfile(stdout);
         for (const snoopie::Collective& call : calls) {
             std::printf("call group=%u operation=%s type=%d count=%" PRIu64 " bytes=%" PRIu64 " reduction=%d peer=%d", call.group,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from snoopie.cli import tool
+from snoopie.cli import places, tool
 from snoopie.cli.architectures import uncovered
 from snoopie.cli.checks.driver import Driver
 from snoopie.cli.checks.folders import executable
@@ -26,12 +26,16 @@ def rows(
     if isinstance(library, SnoopieError):
         return [refusal(_NAME, library)]
     made = [] if executable(library.parent) else [_no_code(library)]
-    if needs := lacking(says(["ldd", str(library)], environment) or ""):
-        made.append(
-            problem(
-                _NAME, f"{library} needs {', '.join(needs)}", "build it here, or on a system no newer: snoopie build"
+    opened = places.beside(library)
+    if not opened.is_file():
+        made.append(problem(_NAME, f"{library} needs {opened.name} beside it", "copy it there, too, or snoopie build"))
+    for file in (library, opened):
+        if needs := lacking(says(["ldd", str(file)], environment) or ""):
+            made.append(
+                problem(
+                    _NAME, f"{file} needs {', '.join(needs)}", "build it here, or on a system no newer: snoopie build"
+                )
             )
-        )
     return [*made, *judged(library, identity(library), arches, driver)]
 
 

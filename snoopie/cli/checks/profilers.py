@@ -5,7 +5,7 @@ from pathlib import Path
 
 from snoopie.cli import tool
 from snoopie.cli.checks.row import Row, ok, refusal, warning
-from snoopie.cli.places import LIBRARY
+from snoopie.cli.places import COLLECTOR, LIBRARY
 from snoopie.errors import SnoopieError
 
 _NAME = "other profilers"
@@ -21,7 +21,7 @@ def rows(library: Path | SnoopieError, environment: Mapping[str, str]) -> list[R
             warning(_NAME, f"NVTX_INJECTION64_PATH is {injected}", "unset it, unless that tool may run with NVBit")
         )
     preloaded = environment.get("LD_PRELOAD", "").replace(":", " ").split()
-    if others := [path for path in preloaded if Path(path).name != LIBRARY]:
+    if others := [path for path in preloaded if Path(path).name not in (LIBRARY, COLLECTOR)]:
         made.append(
             warning(_NAME, f"LD_PRELOAD has {', '.join(others)}", "unset it if the program fails under the collector")
         )

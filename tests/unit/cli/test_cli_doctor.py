@@ -32,6 +32,7 @@ def collector(folder: Path, arches: str) -> Path:
     said = {"version": snoopie.__version__, "cuda": "13.0", "nvbit": "1.7.7.1", "arches": arches}
     path = folder / places.LIBRARY
     path.write_bytes(b"\x7fELF\0snoopie collector " + json.dumps(said).encode() + b"\0")
+    path.with_name(places.COLLECTOR).touch()
     return path
 
 

@@ -107,6 +107,7 @@ NOT_RUN = {
     "snoopie run -k nccl -s 0 -- torchrun --nproc-per-node=4 train.py": GPU,
     "snoopie run -- mpirun -n 4 ./app": GPU,
     "LD_PRELOAD=/path/to/mem_multigpu.so KERNEL_NAME=sweep ./app args": GPU,
+    "LD_PRELOAD='/path/to/mem_multigpu.so /path/to/libsnoopie_collector.so' ./app args": GPU,
     "snoopie run -- mpirun -n 16 -x LD_PRELOAD -x SNOOPIE_OUTPUT ./app": MPI,
     "snoopie run -- mpiexec -n 16 -genvall ./app": MPI,
     "mkdir -p traces": SLURM,

@@ -90,6 +90,19 @@ def test_none_and_one_that_says_nothing() -> None:
     assert row.state is State.WARNING
 
 
+def test_the_library_needs_the_collector_beside_it(tmp_path: Path) -> None:
+    library = tmp_path / "mem_multigpu.so"
+    library.write_bytes(b"")
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / library.name
+    link.symlink_to(library)
+    for named in (library, link):
+        first = collector.rows(named, (), DRIVER, {})[0]
+        assert (first.state, first.found) == (State.PROBLEM, f"{named} needs libsnoopie_collector.so beside it")
+    (tmp_path / "libsnoopie_collector.so").touch()
+    assert all("beside" not in row.found for row in collector.rows(link, (), DRIVER, {}))
+
+
 def test_what_the_loader_does_not_find() -> None:
     assert collector.lacking(WHOLE) == collector.lacking("") == collector.lacking("\tnot a dynamic executable\n") == []
     assert collector.lacking(LACKING) == ["libzstd.so.1", "GLIBC_2.34", "GLIBC_2.32"]
@@ -118,6 +131,10 @@ def test_missing_disassemblers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_other_profilers() -> None:
     (row,) = profilers.rows(LIBRARY, {"CUDA_INJECTION64_PATH": str(LIBRARY), "LD_PRELOAD": str(LIBRARY)})
+    assert (row.state, row.found) == (State.OK, "none")
+    # As a traced program leaves them to what it starts.
+    opened = str(LIBRARY.with_name("libsnoopie_collector.so"))
+    (row,) = profilers.rows(LIBRARY, {"CUDA_INJECTION64_PATH": opened, "LD_PRELOAD": f"{LIBRARY} {opened}"})
     assert (row.state, row.found) == (State.OK, "none")
     environment = {
         "CUDA_INJECTION64_PATH": "/opt/nsys/libToolsInjection64.so",

@@ -1,0 +1,77 @@
+#include "preload/exit_order.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using Function = void (*)(void*);
+using Register = int (*)(Function, void*, void*);
+
+// Null: the driver's registrations are not waited for.
+std::atomic<void (*)()> at_driver_end{nullptr};
+
+thread_local bool keeping = false;
+
+// What is kept, the newest first. One thread loads the collector, once.
+struct Kept {
+    Function function;
+    void* argument;
+    Kept* older;
+};
+Kept* kept = nullptr;
+
+Register next() {
+    static const auto function = reinterpret_cast<Register>(dlsym(RTLD_NEXT, "__cxa_atexit"));
+    return function;
+}
+
+bool is_driver(const void* code) {
+    Dl_info info{};
+    return dladdr(code, &info) && info.dli_fname && std::strstr(info.dli_fname, "/libcuda.so");
+}
+
+// This library's first handler, and so the last to run: after those of the program and of the driver.
+__attribute__((constructor(101))) void at_load() {
+    next()(
+        [](void*) {
+            while (Kept* const newest = kept) {
+                kept = newest->older;
+                newest->function(newest->argument);
+            }
+        },
+        nullptr, nullptr);
+}
+
+}  // namespace
+
+namespace snoopie {
+
+void before_driver_ends(void (*last)()) { at_driver_end = last; }
+void driver_started() { at_driver_end = nullptr; }
+
+EndingLast::EndingLast() { keeping = true; }
+EndingLast::~EndingLast() { keeping = false; }
+
+}  // namespace snoopie
+
+// What is registered for the exit runs in reverse order. NVBit calls its tool in cuInit before the driver has registered its end, and then
+// not before there is a context, when the program may have registered destructors that free memory. So the call by which the driver
+// registers is seen here, in the place of the C library's, and followed by another.
+extern "C" int __cxa_atexit(Function function, void* argument, void* library) noexcept {
+    void (*const last)() = at_driver_end;
+    const bool driver = (keeping || last) && is_driver(__builtin_return_address(0));
+    if (keeping && !driver) {
+        auto* const newest = static_cast<Kept*>(std::malloc(sizeof(Kept)));
+        if (!newest) return -1;
+        *newest = {function, argument, kept};
+        kept = newest;
+        return 0;
+    }
+    const int status = next()(function, argument, library);
+    if (last && driver) next()([](void* call) { reinterpret_cast<void (*)()>(call)(); }, reinterpret_cast<void*>(last), nullptr);
+    return status;
+}

@@ -1,0 +1,22 @@
+// When, while the process exits, what the driver and the collector have registered for it runs.
+#pragma once
+
+namespace snoopie {
+
+// The last moment at which the driver still answers: behind the destructors of everything made after cuInit. `last` is called then. To be
+// called within cuInit, before the driver registers its end; until `driver_started`, which ends the search.
+void before_driver_ends(void (*last)());
+void driver_started();
+
+// While one of these lives, what this thread registers for the exit, the driver apart, is kept: a library that is loaded meanwhile ends as
+// if it had been loaded with this one, after everything that the program makes. Destructors of the program's still make calls that the
+// collector hears of.
+class EndingLast {
+  public:
+    EndingLast();
+    ~EndingLast();
+    EndingLast(const EndingLast&) = delete;
+    EndingLast& operator=(const EndingLast&) = delete;
+};
+
+}  // namespace snoopie

@@ -1,0 +1,153 @@
+#include "kernels.h"
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "probe/probe_abi.h"
+
+using namespace snoopie;
+
+namespace {
+
+struct KernelCode {
+    Instr store{"STG.E desc[UR4][R2.64], R5 ;"};
+    std::vector<Instr*> instrs{&store};
+    bool injected = false;
+    bool enabled = false;
+    uint32_t site_word = 0;
+    uint64_t state = 0;
+    uint64_t launch = 0;
+};
+
+std::mutex mutex;
+
+std::map<std::pair<CUcontext, CUfunction>, std::unique_ptr<KernelCode>>& codes() {
+    static auto& all = *new std::map<std::pair<CUcontext, CUfunction>, std::unique_ptr<KernelCode>>;
+    return all;
+}
+
+KernelCode& code_of(CUcontext context, CUfunction function) {
+    std::unique_ptr<KernelCode>& code = codes()[{context, function}];
+    if (!code) code = std::make_unique<KernelCode>();
+    return *code;
+}
+
+KernelCode& code_with(const Instr* instr) {
+    for (const auto& [key, code] : codes())
+        if (&code->store == instr) return *code;
+    std::abort();
+}
+
+}  // namespace
+
+void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t warps) {
+    const std::lock_guard lock(mutex);
+    const KernelCode& code = code_of(context, function);
+    if (!code.enabled || !code.injected) return;
+    auto* const state = reinterpret_cast<ProbeState*>(code.state);
+    const uint32_t mark = launch_mark(code.launch);
+    if (mark != state->mark) {
+        if (is_launch(mark)) state->misdirected += 32 * warps;
+        return;
+    }
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(code.state);
+    const uint8_t page = bytes[sizeof(ProbeState) + (to >> kPageBits)];
+    if (page == 0) return;
+    const uint32_t slots = launch_slots(code.launch, state->owners);
+    const uint32_t slot = page - 1u < slots ? page - 1u : bytes[kOwnerBytes + page] - 1u;
+    const uint32_t cell = cell_of(code.launch, site_id(code.site_word), slots, slot);
+    state->counters[uint64_t{cell} * kCounters + kAccesses] += warps;
+}
+
+// --- The kernel's instruction ---
+
+Instr::Instr(const char* sass) : reserved(sass) {}
+const char* Instr::getSass() { return static_cast<const char*>(reserved); }
+uint32_t Instr::getOffset() { return 0x40; }
+const char* Instr::getOpcode() { return "STG.E"; }
+InstrType::MemorySpace Instr::getMemorySpace() { return InstrType::MemorySpace::GLOBAL; }
+int Instr::getNumOperands() { return 1; }
+const InstrType::operand_t* Instr::getOperand(int) {
+    static const InstrType::operand_t& operand = *[] {
+        auto* const made = new InstrType::operand_t{};
+        made->type = InstrType::OperandType::MREF;
+        made->u.mref.has_ra = true;
+        made->u.mref.ra_num = 2;
+        made->u.mref.ra_mod = InstrType::RegModifierType::U64;
+        return made;
+    }();
+    return &operand;
+}
+
+// --- NVBit's functions, as far as the collector calls them ---
+
+std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction) { return {}; }
+std::vector<int> nvbit_get_kernel_argument_sizes(CUcontext, CUfunction) { return {8}; }
+
+extern "C" {
+
+int nvbit_load_tool_module(CUcontext, const void*, CUmodule* module) {
+    *module = reinterpret_cast<CUmodule>(0x908);
+    return fault_in("nvbit_load_tool_module");
+}
+int nvbit_find_function_by_name(CUcontext, CUmodule, const char*, CUfunction* function) {
+    *function = kernel(100);
+    return fault_in("nvbit_find_function_by_name");
+}
+int nvbit_launch_kernel(CUcontext, CUfunction, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, CUstream, void**,
+                        void**) {
+    return fault_in("nvbit_launch_kernel");
+}
+
+const std::vector<Instr*>& nvbit_get_instrs(CUcontext context, CUfunction function) {
+    const std::lock_guard lock(mutex);
+    return code_of(context, function).instrs;
+}
+const char* nvbit_get_func_name(CUcontext, CUfunction function, bool) {
+    return function == kernel(0) ? "store" : function == kernel(1) ? "in_graph" : "other";
+}
+bool nvbit_dump_cubin(CUcontext, CUfunction, const char*) { return false; }
+uint32_t nvbit_get_sm_family(CUcontext) { return 90; }
+uint64_t nvbit_get_func_addr(CUcontext, CUfunction function) { return reinterpret_cast<uint64_t>(function) << 8; }
+bool nvbit_is_func_kernel(CUcontext, CUfunction) { return true; }
+void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
+    *config = {};
+    config->gridDimX = config->gridDimY = config->gridDimZ = 1;
+    config->blockDimX = 32;
+    config->blockDimY = config->blockDimZ = 1;
+}
+
+void nvbit_insert_call(const Instr* instr, const char*, ipoint_t) {
+    const std::lock_guard lock(mutex);
+    code_with(instr).injected = true;
+}
+void nvbit_add_call_arg_guard_pred_val(const Instr*, bool) {}
+void nvbit_add_call_arg_pred_val_at(const Instr*, int, bool) {}
+void nvbit_add_call_arg_reg_val(const Instr*, int, bool) {}
+void nvbit_add_call_arg_ureg_val(const Instr*, int, bool) {}
+void nvbit_add_call_arg_launch_val64(const Instr*, int, bool) {}
+void nvbit_add_call_arg_mref_addr64(const Instr*, int, bool) {}
+// The site comes last.
+void nvbit_add_call_arg_const_val32(const Instr* instr, uint32_t value, bool) {
+    const std::lock_guard lock(mutex);
+    code_with(instr).site_word = value;
+}
+void nvbit_add_call_arg_const_val64(const Instr* instr, uint64_t value, bool) {
+    const std::lock_guard lock(mutex);
+    code_with(instr).state = value;
+}
+
+void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, bool) {
+    const std::lock_guard lock(mutex);
+    code_of(context, function).enabled = on;
+}
+void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t) {
+    const std::lock_guard lock(mutex);
+    code_of(context, function).launch = value;
+}
+void nvbit_set_tool_pthread(pthread_t) {}
+void nvbit_unset_tool_pthread(pthread_t) {}
+}

@@ -1,0 +1,155 @@
+// A program on two GPUs, under the whole collector. It prints what it was answered, and the state in which each of its calls left it: that
+// is the same whatever of the collector's own calls fails. On stderr is what the collector says.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels.h"
+
+namespace {
+
+constexpr size_t kBytes = 4 << 20;
+
+// A call of the program's, as NVBit tells the tool of it. `carry_out` is the driver.
+template <class Params, class Action>
+CUresult call(nvbit_api_cuda_t number, const char* name, Params params, Action carry_out) {
+    const auto told = [&](int is_exit, CUresult* status) {
+        const Params before = params;
+        const std::string state = state_of_thread();
+        CUcontext current = nullptr;
+        {
+            const ProgramCall own;
+            cuCtxGetCurrent(&current);
+        }
+        nvbit_at_cuda_event(current, is_exit, number, name, &params, status);
+        if (std::memcmp(&before, &params, sizeof params) != 0) std::printf("%s: its parameters were changed\n", name);
+        if (state_of_thread() != state) std::printf("%s: %s became %s\n", name, state.c_str(), state_of_thread().c_str());
+    };
+    told(0, nullptr);
+    CUresult status;
+    {
+        const ProgramCall own;
+        status = carry_out(params);
+    }
+    const CUresult answered = status;
+    told(1, &status);
+    std::printf("%s %d%s\n", name, answered, status == answered ? "" : ", and another status was left");
+    return answered;
+}
+
+#define CALL(NAME, PARAMS, ...) \
+    call(API_CUDA_##NAME, #NAME, NAME##_params PARAMS, [&]([[maybe_unused]] const NAME##_params& p) -> CUresult { __VA_ARGS__; })
+
+CUdeviceptr allocate(size_t bytes) {
+    CUdeviceptr address = 0;
+    CALL(cuMemAlloc_v2, ({&address, bytes}), return cuMemAlloc_v2(p.dptr, p.bytesize));
+    return address;
+}
+
+void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps, CUresult result = CUDA_SUCCESS) {
+    void* argument = &to;
+    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
+    CALL(cuLaunchKernel, (params), {
+        CUcontext current = nullptr;
+        cuCtxGetCurrent(&current);
+        if (result == CUDA_SUCCESS) run_kernel(current, p.f, to, warps);
+        return result;
+    });
+}
+
+void switch_to(int gpu) {
+    const ProgramCall own;
+    CUcontext before = nullptr;
+    cuCtxPopCurrent_v2(&before);
+    cuCtxPushCurrent_v2(context_of_gpu(gpu));
+}
+
+void copies(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
+    const auto nothing = [](const auto&) { return CUDA_SUCCESS; };
+    call(API_CUDA_cuMemcpyPeerAsync, "cuMemcpyPeerAsync",
+         cuMemcpyPeerAsync_params{there, context_of_gpu(1), here, context_of_gpu(0), 1000, stream}, nothing);
+    call(API_CUDA_cuMemcpyDtoD_v2, "cuMemcpyDtoD_v2", cuMemcpyDtoD_v2_params{there, here, 500}, nothing);
+    auto graph = reinterpret_cast<CUgraphExec>(0xa00);
+    const CUgraph made = graph_of_one_copy(there, here, 250);
+    call(API_CUDA_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", cuGraphInstantiateWithFlags_params{&graph, made, 0}, nothing);
+    call(API_CUDA_cuGraphLaunch, "cuGraphLaunch", cuGraphLaunch_params{graph, stream}, nothing);
+}
+
+// Memory that the program maps itself, and hands on.
+void mappings() {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
+    CUmemAccessDesc access{};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CUmemGenericAllocationHandle handle = 0;
+    CUdeviceptr place = 0;
+    CALL(cuMemCreate, ({&handle, kBytes, &properties, 0}), return cuMemCreate(p.handle, p.size, p.prop, p.flags));
+    CALL(cuMemAddressReserve, ({&place, kBytes, 0, 0, 0}), return cuMemAddressReserve(p.ptr, p.size, p.alignment, p.addr, p.flags));
+    CALL(cuMemMap, ({place, kBytes, 0, handle, 0}), return cuMemMap(p.ptr, p.size, p.offset, p.handle, p.flags));
+    CALL(cuMemSetAccess, ({place, kBytes, &access, 1}), return cuMemSetAccess(p.ptr, p.size, p.desc, p.count));
+    launch(kernel(0), CU_STREAM_LEGACY, place, 7);
+    CALL(cuMemUnmap, ({place, kBytes}), return cuMemUnmap(p.ptr, p.size));
+    CALL(cuMemRelease, ({handle}), return cuMemRelease(p.handle));
+}
+
+}  // namespace
+
+int main() {
+    nvbit_at_init();
+    {
+        const ProgramCall own;
+        cuCtxPushCurrent_v2(context_of_gpu(0));
+    }
+    for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_init(context_of_gpu(gpu));
+
+    const CUdeviceptr here = allocate(kBytes);
+    switch_to(1);
+    const CUdeviceptr there = allocate(kBytes);
+    switch_to(0);
+    CALL(cuCtxEnablePeerAccess, ({context_of_gpu(1), 0}), return CUDA_SUCCESS);
+    void* host = nullptr;
+    CALL(cuMemHostAlloc, ({&host, kBytes, 0}), return cuMemHostAlloc(p.pp, p.bytesize, p.Flags));
+    const CUstream stream = new_stream(CU_STREAM_DEFAULT);
+    const CUstream beside = new_stream(CU_STREAM_NON_BLOCKING);
+    const CUstream capturing = new_stream(CU_STREAM_DEFAULT);
+
+    for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_tool_init(context_of_gpu(gpu));
+    std::printf("after NVBit's start: %s\n", state_of_thread().c_str());
+
+    for (const CUstream one : {CU_STREAM_LEGACY, stream, beside})
+        for (int i = 0; i < 3; ++i) launch(kernel(0), one, there, 100);
+    launch(kernel(0), stream, here, 50);
+    launch(kernel(0), stream, there, 1000, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+    launch(kernel(2), stream, there, 10);
+    switch_to(1);
+    launch(kernel(0), CU_STREAM_LEGACY, here, 20);
+    switch_to(0);
+
+    set_capturing(capturing, true);
+    launch(kernel(1), capturing, there, 0);
+    set_capturing(capturing, false);
+    const auto graph = reinterpret_cast<CUgraphExec>(0xb00);
+    CALL(cuGraphLaunch, ({graph, stream}), {
+        nvbit_at_graph_node_launch(context_of_gpu(0), kernel(1), p.hStream, 1);
+        run_kernel(context_of_gpu(0), kernel(1), there, 30);
+        return CUDA_SUCCESS;
+    });
+
+    copies(here, there, stream);
+    mappings();
+    CUdeviceptr pooled = 0;
+    CALL(cuMemAllocAsync, ({&pooled, kBytes, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
+    CALL(cuMemFreeAsync, ({pooled, stream}), return cuMemFree_v2(p.dptr));
+    CALL(cuMemFreeHost, ({host}), return cuMemFreeHost(p.p));
+    CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
+    CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
+
+    if (std::getenv("END_CONTEXTS")) {
+        for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_term(context_of_gpu(gpu));
+        std::printf("after the contexts' end: %s\n", state_of_thread().c_str());
+    }
+    std::fprintf(stderr, "taken: %lu\n", static_cast<unsigned long>(bytes_taken_by_collector()));
+    return 7;
+}

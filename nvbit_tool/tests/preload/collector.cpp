@@ -1,0 +1,38 @@
+// Stands in for libsnoopie_collector.so: says when it is opened, what it hears, and when its handlers and destructors run.
+#include <cstdlib>
+
+#include "driver.h"
+#include "driver/injection.h"
+#include "driver/preloaded_library.h"
+
+namespace {
+
+// As the real one does, for where it is preloaded itself.
+__attribute__((constructor(101))) void before_all() { snoopie::name_the_tool_to_the_driver(); }
+
+struct Whole {
+    Whole() { tell("collector: opened as", std::getenv("CUDA_INJECTION64_PATH")); }
+    ~Whole() {
+        alive = false;
+        tell("collector: destroyed");
+    }
+    bool alive = true;
+} whole;
+
+void hear(const char* call) {
+    static const bool first = [] {
+        snoopie::preloaded_library().driver_started();
+        std::atexit([] { tell("collector: finishes"); });
+        return true;
+    }();
+    tell(first && whole.alive ? "collector: hears" : "collector: dead at", call);
+}
+
+__attribute__((constructor)) void at_load() {
+    std::atexit([] { tell("collector: closes"); });
+    snoopie::preloaded_library().before_driver_ends([] { tell("collector: looks for what was freed"); });
+    tell("collector: beside", snoopie::preloaded_library().code ? "a preloaded library" : "nothing");
+    subscribe(hear);
+}
+
+}  // namespace

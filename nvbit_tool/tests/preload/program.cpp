@@ -1,0 +1,67 @@
+// A program that uses the driver, linked to it (-DLINKED) or by opening it, as a runtime that is linked statically does.
+//
+//   program [fork | children COMMAND …]
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "driver.h"
+
+namespace {
+
+int (*init)(unsigned) = nullptr;
+void (*call)(const char*) = nullptr;
+
+void find_driver() {
+#ifdef LINKED
+    init = cuInit;
+    call = cuCall;
+#else
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) return;
+    init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+    call = reinterpret_cast<void (*)(const char*)>(dlsym(driver, "cuCall"));
+#endif
+}
+
+// Made before the driver is asked for anything, and so destroyed behind all that comes then.
+struct Early {
+    ~Early() {
+        if (call) call("early");
+    }
+} early;
+
+struct Late {
+    ~Late() { call("late"); }
+};
+
+int use() {
+    if (init(0) != 0) return 3;
+    call("main");
+    static const Late late;
+    return 7;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    find_driver();
+    if (!init) {
+        tell("program: no driver");
+        return 5;
+    }
+    if (count > 1 && std::strcmp(words[1], "fork") == 0) {
+        const pid_t child = fork();
+        if (child == 0) return use();
+        int status = 0;
+        waitpid(child, &status, 0);
+        call = nullptr;
+        return WEXITSTATUS(status);
+    }
+    const int status = use();
+    if (count > 2 && std::strcmp(words[1], "children") == 0) return std::system(words[2]) == 0 ? status : 4;
+    return status;
+}

@@ -1,0 +1,164 @@
+"""The whole collector on a driver of the host, nvbit_tool/tests/driver, of which one call after another fails.
+
+The program is told the same, and is left in the same state, whatever the collector's own calls are answered; the trace
+counts what happened, or says that it does not. With SNOOPIE_FAULTS=all every call fails once, with three errors, alone
+and with all that follow; else a few of them. The address and undefined-behaviour sanitizers look on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import snoopie
+
+COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+NVBIT = Path(os.environ.get("NVBIT_PATH") or "/opt/nvbit/core")
+OUT_OF_MEMORY, DEINITIALIZED, NOT_SUPPORTED = 2, 4, 801
+ALL = os.environ.get("SNOOPIE_FAULTS") == "all"
+# More than the collector makes in this program.
+MOST_CALLS = 2000
+AT_ONCE = 32
+NAMES = [
+    *sorted(re.findall(r"^DRIVER\((\w+),", (COLLECTOR / "tests/driver/driver.cpp").read_text(), re.MULTILINE)),
+    "nvbit_load_tool_module",
+    "nvbit_find_function_by_name",
+    "nvbit_launch_kernel",
+]
+UNKNOWN = -2
+# What gives a thread back to the program. Where the driver takes it never again, nobody can.
+GIVING_BACK = {"cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode"}
+
+
+@dataclass
+class Outcome:
+    """What came of a run: of the program, and of its trace."""
+
+    fault: str
+    happened: bool
+    status: int
+    said: list[str]
+    taken: int
+    complaints: list[str]
+    counts: dict[tuple[int, int], int] | None
+    losses: list[str]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    if not (NVBIT / "nvbit.h").is_file():
+        pytest.skip(f"no NVBit in {NVBIT} (NVBIT_PATH names another place)")
+    made = subprocess.run(
+        ["make", "-C", str(COLLECTOR), "-j2", "whole", f"NVBIT_PATH={NVBIT}"], capture_output=True, text=True
+    )
+    if made.returncode != 0:
+        pytest.fail(f"the collector does not build on the driver of the tests:\n{made.stderr}")
+    return COLLECTOR / "build" / "tests" / "whole"
+
+
+def run(program: Path, folder: Path, fault: str, **settings: str) -> Outcome:
+    name = fault.replace(":", "-") or "none"
+    trace, said = folder / f"{name}.zst", folder / f"{name}.said"
+    done = subprocess.run(
+        [program],
+        env={
+            "PATH": os.environ["PATH"],
+            "ASAN_OPTIONS": "detect_leaks=0",
+            "SNOOPIE_OUTPUT": str(trace),
+            "SNOOPIE_FAULT": fault,
+            "SNOOPIE_FAULT_SAID": str(said),
+            "SOURCE": "0",
+            **settings,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    errors = done.stderr.splitlines()
+    taken = [int(line.split()[1]) for line in errors if line.startswith("taken: ")]
+    counts, losses = None, []
+    if trace.exists():
+        read = snoopie.load(trace)
+        sums = read.counts.groupby(["issuer", "owner"])["accesses"].sum()
+        counts = {(int(issuer), int(owner)): int(accesses) for (issuer, owner), accesses in sums.items()}
+        losses = read.losses()
+    return Outcome(
+        fault,
+        said.exists(),
+        done.returncode,
+        done.stdout.splitlines(),
+        taken[0] if taken else -1,
+        [line for line in errors if not line.startswith("taken: ")],
+        counts,
+        losses,
+    )
+
+
+def answers(outcome: Outcome, calls_alone: bool) -> list[str]:
+    """What the program printed: the results of its calls, and the state of its thread."""
+    return [line for line in outcome.said if not calls_alone or re.fullmatch(r"\w+ \d+", line)]
+
+
+def check(outcome: Outcome, whole: Outcome) -> None:
+    fault = outcome.fault
+    forever = fault.startswith("any:") and fault.endswith(":on")
+    assert outcome.status == whole.status, (fault, outcome.complaints)
+    assert answers(outcome, forever) == answers(whole, forever), (fault, outcome.complaints)
+    assert all(line.startswith("snoopie: ") for line in outcome.complaints), (fault, outcome.complaints)
+    # What the collector could not use it has given back, unless that is what failed.
+    if not fault.startswith("any:") and not re.match("cuMem(Release|Unmap|AddressFree|Free)", fault):
+        assert 0 <= outcome.taken <= whole.taken, fault
+    if outcome.counts is None:
+        assert [line.endswith("nothing is recorded") for line in outcome.complaints] == [True], fault
+        return
+    assert whole.counts is not None
+    if outcome.counts != whole.counts:
+        assert set(outcome.losses) - set(whole.losses), (fault, outcome.counts)
+    for where, accesses in outcome.counts.items():
+        assert accesses <= whole.counts.get(where, 0) or where[1] == UNKNOWN, (fault, outcome.counts)
+    assert sum(outcome.counts.values()) <= sum(whole.counts.values()), (fault, outcome.counts)
+
+
+def chosen() -> Iterator[str]:
+    """Faults of some calls: each function from the first on, and single ones here and there."""
+    for name in NAMES:
+        yield f"{name}:1:{OUT_OF_MEMORY}" + (":on" if name not in GIVING_BACK else "")
+    for i, number in enumerate(range(1, 600, 23)):
+        yield f"any:{number}:{(OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED)[i % 3]}"
+
+
+def check_all(program: Path, folder: Path, faults: Iterator[str], **settings: str) -> int:
+    """Checks them until none of those that run at a time happens any more; returns how many did."""
+    whole = run(program, folder, "", **settings)
+    assert whole.status == 7
+    assert whole.counts == {(0, 1): 947, (1, 0): 20}
+    happened = 0
+    with ThreadPoolExecutor(4) as pool:
+        while batch := [fault for _, fault in zip(range(AT_ONCE), faults, strict=False)]:
+            outcomes = list(pool.map(lambda fault: run(program, folder, fault, **settings), batch))
+            for outcome in outcomes:
+                check(outcome, whole)
+                happened += outcome.happened
+            if not any(outcome.happened for outcome in outcomes):
+                break
+    return happened
+
+
+@pytest.mark.parametrize("records", ["0", "1"])
+def test_some_calls_of_the_collector_that_fail(program: Path, tmp_path: Path, records: str) -> None:
+    assert check_all(program, tmp_path, chosen(), SAMPLE_SIZE=records, END_CONTEXTS="1") > 50
+
+
+@pytest.mark.skipif(not ALL, reason="takes an hour: SNOOPIE_FAULTS=all")
+@pytest.mark.parametrize("onward", ["", ":on"])
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED])
+def test_every_call_of_the_collector_that_fails(program: Path, tmp_path: Path, error: int, onward: str) -> None:
+    faults = (f"any:{number}:{error}{onward}" for number in range(1, MOST_CALLS))
+    assert check_all(program, tmp_path, faults, SAMPLE_SIZE="0", END_CONTEXTS="1") > 300
