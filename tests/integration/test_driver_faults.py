@@ -63,11 +63,12 @@ def program() -> Path:
     return COLLECTOR / "build" / "tests" / "whole"
 
 
-def run(program: Path, folder: Path, fault: str, **settings: str) -> Outcome:
-    name = fault.replace(":", "-") or "none"
+def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) -> Outcome:
+    """`around`: a command that runs another."""
+    name = "-".join([*fault.split(":"), *around[-1:]]).replace(" ", "") or "none"
     trace, said = folder / f"{name}.zst", folder / f"{name}.said"
     done = subprocess.run(
-        [program],
+        [*around, str(program)],
         env={
             "PATH": os.environ["PATH"],
             "ASAN_OPTIONS": "detect_leaks=0",
@@ -75,6 +76,7 @@ def run(program: Path, folder: Path, fault: str, **settings: str) -> Outcome:
             "SNOOPIE_FAULT": fault,
             "SNOOPIE_FAULT_SAID": str(said),
             "SOURCE": "0",
+            "CODE_CONTEXT": "0",
             **settings,
         },
         capture_output=True,
@@ -84,8 +86,8 @@ def run(program: Path, folder: Path, fault: str, **settings: str) -> Outcome:
     errors = done.stderr.splitlines()
     taken = [int(line.split()[1]) for line in errors if line.startswith("taken: ")]
     counts, losses = None, []
-    if trace.exists():
-        read = snoopie.load(trace)
+    if trace.exists() and trace.stat().st_size > 0:
+        read = snoopie.load(trace, allow_truncated=bool(around))
         sums = read.counts.groupby(["issuer", "owner"])["accesses"].sum()
         counts = {(int(issuer), int(owner)): int(accesses) for (issuer, owner), accesses in sums.items()}
         losses = read.losses()
@@ -162,3 +164,21 @@ def test_some_calls_of_the_collector_that_fail(program: Path, tmp_path: Path, re
 def test_every_call_of_the_collector_that_fails(program: Path, tmp_path: Path, error: int, onward: str) -> None:
     faults = (f"any:{number}:{error}{onward}" for number in range(1, MOST_CALLS))
     assert check_all(program, tmp_path, faults, SAMPLE_SIZE="0", END_CONTEXTS="1") > 300
+
+
+# --- Limits of the system ---
+
+
+def test_a_limit_on_the_size_of_files(program: Path, tmp_path: Path) -> None:
+    settings = {"SAMPLE_SIZE": "0", "END_CONTEXTS": "1"}
+    whole = run(program, tmp_path, "", **settings)
+    incomplete = 0
+    for blocks in (0, 1, 2, 4, 8, 64):
+        # A file that is too large raises a signal, too, which is not to end the program.
+        outcome = run(program, tmp_path, "", "sh", "-c", f'ulimit -f {blocks} && exec "$0"', **settings)
+        assert (outcome.status, outcome.said) == (whole.status, whole.said), (blocks, outcome.complaints)
+        assert all(line.startswith("snoopie: ") for line in outcome.complaints), (blocks, outcome.complaints)
+        if outcome.counts != whole.counts:
+            incomplete += 1
+            assert sum("is incomplete: File too large" in line for line in outcome.complaints) == 1, blocks
+    assert 0 < incomplete < 6

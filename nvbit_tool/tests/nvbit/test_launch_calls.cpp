@@ -186,19 +186,13 @@ std::atomic<uint64_t> driver_errors{0};
 thread_local int OwnCalls::depth_ = 0;
 OwnCalls::OwnCalls() { ++depth_; }
 OwnCalls::~OwnCalls() { --depth_; }
+CurrentContext::CurrentContext(CUcontext context) : context_(context), pushed_(true) { pushed.push_back(context); }
+CurrentContext::~CurrentContext() {
+    CHECK(pushed_ && pushed.back() == context_);
+    pushed.pop_back();
+}
 
 }  // namespace snoopie
-
-CUresult cuCtxPushCurrent_v2(CUcontext context) {
-    pushed.push_back(context);
-    return CUDA_SUCCESS;
-}
-
-CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-    *context = pushed.back();
-    pushed.pop_back();
-    return CUDA_SUCCESS;
-}
 
 // Which function a kernel is depends on the current context.
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
