@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
 from snoopie.importers.rocm.recording import Recording, Recordings
 from snoopie.importers.text import TextFile
+from snoopie.importers.tool import imported_from
 from snoopie.importers.words import counted, without_accesses
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
@@ -83,9 +83,8 @@ def _files(source: Path) -> list[Path]:
 def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, notices: list[str]) -> None:
     totals = recording.finish(lambda code: f"error {code}")
     start = recording.start
-    lacks = [str(lack) for lack in (*_LACKS[tool], *recording.lacks)]
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool, "lacks": lacks},
+        tool=imported_from(tool, (*_LACKS[tool], *recording.lacks)),
         process={
             "host": "",
             "pid": pid,
