@@ -101,7 +101,7 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
         raise SnoopieError(f"{source} has no GPU activity", _RECORD_IT)
     sizes = [np.maximum(rows["bytes"], 0) for rows in (work.copies, work.sets, work.calls)]
     check_sums(source, [*sizes, *(rows["spent"] for rows in (work.kernels, work.copies, work.calls))])
-    gpus = devices(of, source_name(source), work.used())
+    gpus = devices(of, source_name(source), run["id"], work.used())
     start, end = work.range()
     pid = recording.processes.most_common(1)[0][0] if recording.processes else 0
     pid = pid if 0 <= pid < 1 << 31 else 0

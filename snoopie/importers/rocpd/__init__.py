@@ -73,7 +73,8 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
     check_sums(source, [rows["spent"] for rows in (work.kernels, work.copies, work.calls)])
     owners = np.array([one.device for one in session.allocations], np.int64)
     ids = numbers(source.name, [*work.used(), owners])
-    named = "-".join(filter(None, ["rocpd", session.host or source.stem]))
+    run = run_of(source)
+    named = f"rocpd-{session.host or run['id']}"
     gpus = Devices(
         [
             {"uuid": f"{named}-{device}", "name": session.names.get(device, ""), "nvlinks": -1}
@@ -96,7 +97,7 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
             "program": program,
             "command": [session.command] if session.command else [],
             "start_ns": 0 if unknown_date else start,
-            "run": run_of(source),
+            "run": run,
         },
         gpus=gpus.gpus,
         object_kinds=(*OBJECT_KINDS, "unknown"),
