@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, places, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
-from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
 from snoopie.files import check_free
 from snoopie.trace.lacks import Lack
 from snoopie.words import units
+from snoopie.words.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,7 +238,7 @@ def _events(trace: Trace, arguments: argparse.Namespace) -> int:
     print("\t".join(_EVENT.values()))
     table = table.assign(address=[hex(address) for address in table["address"].tolist()])
     for row in table[list(_EVENT)].itertuples(index=False):
-        print("\t".join(clean(value) for value in row))
+        print("\t".join(visible(str(value)) for value in row))
     sys.stdout.flush()
     print_losses(trace)
     return 0
