@@ -46,6 +46,8 @@ _MOMENTS = (
     ("memory_use", "time"),
     ("notices", "time"),
 )
+# Rows of which it matters how much memory each takes.
+_MANY = 10_000
 # Columns of records that need no more bits than they were written with.
 _AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
@@ -93,12 +95,13 @@ class _Ids:
 class Rows:
     """The columns of a ``table``, of so many rows, as blocks of it come: nothing stands in memory twice.
 
-    Small numbers stay as small as they are in the file.
+    Small numbers stay as small as they are in the file, where there are many of them.
     """
 
     def __init__(self, table: TableSchema, rows: int) -> None:
         self._columns = {
-            name: np.empty(rows, _narrow(table, column)) for name, column in known_columns(table.name).items()
+            name: np.empty(rows, _narrow(table, column) if rows >= _MANY else column.kept)
+            for name, column in known_columns(table.name).items()
         }
         self._filled = 0
 
