@@ -17,6 +17,7 @@ from snoopie.importers.tool import imported_from
 from snoopie.importers.words import counted, without_accesses
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
+from snoopie.words import units
 
 __all__ = ["import_hcc", "import_rtg"]
 
@@ -115,6 +116,9 @@ def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
         )
     if tool == _HCC:
         sentences.append(f"{tool} does not record host calls or the thread blocks of kernels.")
+    if counts["untimed ns"]:
+        spent = units.duration(counts["untimed ns"])
+        sentences.append(f"Records without times took {spent} in all; how long each of them took is in no table.")
     sentences += counted(
         (
             ("Copies within the memory of one GPU", counts["local copies"]),

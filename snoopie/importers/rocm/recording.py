@@ -60,7 +60,9 @@ class Recording:
     def __init__(self) -> None:
         self.body = Body()
         self.agents = Agents()
-        self.counts = dict.fromkeys(("local copies", "untimed", "barriers", "vendor", "marks", "sizeless copies"), 0)
+        self.counts = dict.fromkeys(
+            ("local copies", "untimed", "untimed ns", "barriers", "vendor", "marks", "sizeless copies"), 0
+        )
         self.start, self.end = 0, 0
         self.copy_bytes = 0
         self._calls = CallTables(self.body)
