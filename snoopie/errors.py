@@ -8,13 +8,19 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from snoopie.words.text import cut, one_line
+
 if TYPE_CHECKING:
     from snoopie.joined.runs import Run
 
 
+# Letters of a sentence, in which there can be a path of 4,096; a name from a trace can have any number.
+_LONGEST = 10_000
+
+
 def _line(text: str) -> str:
     """The text on one line and without control characters: names in it come from files and traces."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split()))
+    return one_line(cut(text, _LONGEST))
 
 
 def warn(problem: str, remedy: str) -> None:

@@ -288,8 +288,9 @@ class TraceAttributes(TraceCore):
 
     @table
     def collectives(self) -> pd.DataFrame:
-        """collective | process operation reduction type count (elements) bytes (of the larger buffer) peer (-1 none)
-        communicator (hexadecimal) rank ranks issuer stream thread start end (host ns) group.
+        """collective | process operation reduction type count (elements) bytes (of the larger buffer; both -1 =
+        unknown) peer (-1 none) communicator (hexadecimal) rank ranks (0 = unknown) issuer stream thread start end
+        (host ns) group.
 
         Calls of NCCL, one a rank. Those between ncclGroupStart and ncclGroupEnd share a ``group``.
         """

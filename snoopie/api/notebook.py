@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import pandas as pd
 
 from snoopie.words.columns import Kind, heading, kind, meaning, say
+from snoopie.words.text import cut, printable
 
 MOST_ROWS = 20
 _MOST_PLACES = 64
@@ -97,8 +98,8 @@ def rows_html(table: pd.DataFrame, columns: Sequence[str] | None = None, most: i
 def matrix_html(matrix: pd.DataFrame, value: str) -> str:
     """A square of places with the larger numbers darker; one without traffic is a dot."""
     if max(matrix.shape) > _MOST_PLACES:
-        cut = matrix.iloc[:_MOST_PLACES, :_MOST_PLACES]
-        return matrix_html(cut, value) + f"<p>… of {len(matrix)} × {len(matrix.columns)}</p>"
+        corner = matrix.iloc[:_MOST_PLACES, :_MOST_PLACES]
+        return matrix_html(corner, value) + f"<p>… of {len(matrix)} × {len(matrix.columns)}</p>"
     largest = max(float(matrix.to_numpy().max(initial=0)), 1.0)
     first, second = (heading(str(side.name or "")) for side in (matrix.index, matrix.columns))
     head = _row("th", [f"{first} ↓ {second} →", *map(str, matrix.columns)], [_LEFT] + [_RIGHT] * len(matrix.columns))
@@ -132,10 +133,7 @@ def _cut(name: str, value: object) -> object:
     """A text in little room: of a path the end says most."""
     if not isinstance(value, str):
         return value
-    line = "".join(letter if letter.isprintable() else " " for letter in value)
-    if len(line) <= _MOST_IN_TERMINAL:
-        return line
-    return f"…{line[1 - _MOST_IN_TERMINAL :]}" if kind(name) is Kind.PATH else f"{line[: _MOST_IN_TERMINAL - 1]}…"
+    return cut(printable(value, " "), _MOST_IN_TERMINAL, keep_end=kind(name) is Kind.PATH)
 
 
 def _cells(name: str, column: pd.Series, number: bool) -> list[str]:
@@ -180,4 +178,4 @@ def _row(tag: str, texts: Iterable[str], styles: Iterable[str]) -> str:
 
 def _text(value: object) -> str:
     text = str(value)
-    return html.escape(text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "…")
+    return html.escape(cut(text, _MOST_LETTERS))

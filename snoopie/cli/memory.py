@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, places, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_first, print_json, print_markdown, top
-from snoopie.cli.output import clean, in_shell_words, json_rows, print_next, print_table
+from snoopie.cli.output import in_shell_words, json_rows, print_next, print_table
 from snoopie.cli.traffic import print_losses
 from snoopie.errors import UsageError
-from snoopie.files import check_free
+from snoopie.files import check_free, to_standard_output
 from snoopie.trace.lacks import Lack
 from snoopie.words import units
+from snoopie.words.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--total", action="store_true", help="peak and picture of all processes and devices together")
     parser.add_argument("--nvidia-smi", metavar="LOG", type=Path, help="draw what nvidia-smi logged during the run")
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="draw usage over time as .png, .svg or .pdf")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        type=Path,
+        help="draw usage over time as .png, .svg or .pdf; - for standard output, as PNG and alone",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite the picture if it exists")
     add_top(parser, _ROWS)
     add_formats(parser)
@@ -78,6 +84,9 @@ def main(arguments: argparse.Namespace) -> int:
     logged = _logged(trace, arguments) if arguments.nvidia_smi else None
     if arguments.plot:
         _plot(trace, arguments, logged)
+    if arguments.plot and to_standard_output(arguments.plot):
+        print_losses(trace)
+        return 0
     if arguments.json:
         print_json(_as_json(trace, parts, arguments, logged))
         return 0
@@ -111,6 +120,8 @@ def _profile(arguments: argparse.Namespace) -> int:
 
     if arguments.nvidia_smi:
         raise UsageError("--nvidia-smi is of a run that is over", "add it to `snoopie memory` of the folder afterwards")
+    if arguments.plot and to_standard_output(arguments.plot):
+        raise UsageError("the program writes to standard output itself", "name a file with --plot")
     if arguments.plot:
         _check_picture(arguments)
     try:
@@ -237,7 +248,7 @@ def _events(trace: Trace, arguments: argparse.Namespace) -> int:
     print("\t".join(_EVENT.values()))
     table = table.assign(address=[hex(address) for address in table["address"].tolist()])
     for row in table[list(_EVENT)].itertuples(index=False):
-        print("\t".join(clean(value) for value in row))
+        print("\t".join(visible(str(value)) for value in row))
     sys.stdout.flush()
     print_losses(trace)
     return 0
@@ -273,8 +284,17 @@ def _check_picture(arguments: argparse.Namespace) -> None:
     # What draws takes a second to import: without a picture, it is not needed.
     from snoopie.figures import picture
 
-    picture.kind_of(arguments.plot)
+    if to_standard_output(arguments.plot) and (
+        arguments.json or arguments.csv or arguments.markdown or arguments.events
+    ):
+        raise UsageError("the picture is all that goes to standard output", "name a file with --plot")
+    picture.kind_of(arguments.plot, _kind(arguments.plot))
     check_free(arguments.plot, force=arguments.force)
+
+
+def _kind(path: Path) -> str | None:
+    """The kind of a picture where no suffix says it."""
+    return "png" if to_standard_output(path) else None
 
 
 def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | None) -> None:
@@ -288,7 +308,7 @@ def _plot(trace: Trace, arguments: argparse.Namespace, logged: pd.DataFrame | No
         agreement = trace.memory_agreement()
         panels = chart.panels(usage, agreement, trace.processes, logged)
     figure = chart.draw(panels, int(trace.processes["start_ns"].min()))
-    picture.write(figure, arguments.plot, force=arguments.force)
+    picture.write(figure, arguments.plot, kind=_kind(arguments.plot), force=arguments.force)
 
 
 def _logged(trace: Trace, arguments: argparse.Namespace) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind, say
-from snoopie.words.text import visible
+from snoopie.words.text import cut, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
 _LEAST = 12
-# What is longer is not made room for in other rows.
-_WIDEST = 2000
+# Letters of a cell, and of anything else from a trace that is shown: a path has at most 4,096. --csv and --json have
+# all of them.
+_WIDEST, _LONGEST = 2000, 10_000
 
 
 def clean(text: object) -> str:
     """Text from a trace for a terminal: one line, without the control characters that could steer it."""
-    return visible(str(text))
+    return visible(cut(str(text), _LONGEST))
 
 
 def in_shell_words(text: str) -> str:
@@ -47,20 +48,19 @@ def print_table(table: pd.DataFrame, stream: TextIO | None = None) -> None:
     stream = stream or sys.stdout
     names = [str(name) for name in table.columns]
     headings = [heading(name) for name in names]
-    columns = [[clean(say(name, value)) for value in table[name].tolist()] for name in names]
-    # One endless name does not make every other row as long.
-    widths = [
-        max(width for width in map(len, (above, *cells)) if width <= _WIDEST or width == len(above))
-        for above, cells in zip(headings, columns, strict=True)
+    columns = [
+        [visible(cut(say(name, value), _WIDEST, keep_end=kind(name) is Kind.PATH)) for value in table[name].tolist()]
+        for name in names
     ]
+    widths = [max(map(len, (above, *cells))) for above, cells in zip(headings, columns, strict=True)]
     right = [kind(name).is_number or table[name].dtype.kind in "iuf" for name in names]
-    bold = cut = False
+    bold = narrow = False
     if is_terminal(stream):
-        cut = True
+        narrow = True
         widths = _fit(widths, right, shutil.get_terminal_size().columns)
         bold = "NO_COLOR" not in os.environ
     for row, line in enumerate([headings, *zip(*columns, strict=True)]):
-        cells = [_place(*cell, cut) for cell in zip(line, names, widths, right, strict=True)]
+        cells = [_place(*cell, narrow) for cell in zip(line, names, widths, right, strict=True)]
         text = _GAP.join(cells).rstrip()
         print(f"\033[1m{text}\033[0m" if bold and row == 0 else text, file=stream)
 
@@ -109,9 +109,9 @@ def print_next(*words: str) -> None:
     print(f"Next: {first}snoopie {shell_words(words)}", file=sys.stderr, flush=True)
 
 
-def _place(text: str, name: str, width: int, right: bool, cut: bool) -> str:
-    if cut and len(text) > width:
-        text = "…" + text[1 - width :] if kind(name) is Kind.PATH else text[: width - 1] + "…"
+def _place(text: str, name: str, width: int, right: bool, narrow: bool) -> str:
+    if narrow:
+        text = cut(text, width, keep_end=kind(name) is Kind.PATH)
     return text.rjust(width) if right else text.ljust(width)
 
 

@@ -197,12 +197,15 @@ class Story:
             self._labels(table["issuer"]),
             *(_texts(table[name]) for name in ("type", "reduction", "communicator")),
         )
-        numbers = {name: table[name].tolist() for name in ("count", "bytes", "peer", "rank", "ranks", "group")}
+        numbers = {name: table[name].tolist() for name in ("peer", "rank", "ranks", "group")}
+        # JSON's word for what is not known.
+        amounts = {name: [value if value >= 0 else "null" for value in table[name].tolist()]
+                   for name in ("count", "bytes")}  # fmt: skip
 
         def details(row: int) -> str:
             facts = f'"gpu":{labels[row]},"type":{types[row]},"reduction":{reductions[row]}'
             return f'{facts},"communicator":{communicators[row]},' + ",".join(
-                f'"{name}":{values[row]}' for name, values in numbers.items()
+                f'"{name}":{values[row]}' for name, values in (amounts | numbers).items()
             )
 
         return _slice_events(self._collectives, "nccl", _texts("nccl" + table["operation"]), details)

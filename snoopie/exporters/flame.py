@@ -16,6 +16,7 @@ from snoopie.analysis.traffic.counts import Value
 from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.words import columns
+from snoopie.words.text import cut
 
 # How a kind of node is drawn, here and in the app: a colour on which black can be read.
 COLOURS = {
@@ -36,6 +37,8 @@ MEANINGS = {
 _WIDTH, _HEIGHT, _MARGIN, _TOP = 1200, 17, 10, 52
 # px: what is thinner is not seen; a letter's width.
 _LEAST, _LETTER = 0.1, 6.6
+# Letters of a name in a tooltip.
+_LONGEST = 2000
 # Of what XML 1.0 cannot hold, not even as a reference.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -89,7 +92,7 @@ def speedscope(tree: pd.DataFrame, value: str) -> str:
 
 
 def svg(tree: pd.DataFrame, value: str) -> str:
-    """A picture with the root at the bottom; the whole name and the amount stand in each part's tooltip."""
+    """A picture with the root at the bottom; name and amount stand in each part's tooltip."""
     total, depth = int(tree[value].iloc[0]), int(tree["depth"].max())
     height = _TOP + (depth + 1) * _HEIGHT + _MARGIN
     scale = (_WIDTH - 2 * _MARGIN) / max(total, 1)
@@ -107,7 +110,8 @@ def svg(tree: pd.DataFrame, value: str) -> str:
         if width < _LEAST:
             continue
         y = height - _MARGIN - (level + 1) * _HEIGHT
-        about = f"{name}\n{file}:{line}" if file else name
+        about = cut(name, _LONGEST)
+        about += f"\n{cut(file, _LONGEST, keep_end=True)}:{line}" if file else ""
         about += f"\n{columns.say(value, amount)}, {amount / max(total, 1):.1%}"
         parts.append(
             f'<g><title>{_xml(about)}</title><rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{_HEIGHT - 1}" '
@@ -135,8 +139,7 @@ def _label(name: str, x: float, y: float, width: float) -> str:
     letters = int((width - 6) / _LETTER)
     if letters < 3:
         return ""
-    text = name if len(name) <= letters else name[: letters - 1] + "…"
-    return f'<text x="{x + 3:.2f}" y="{y + 12}">{_xml(text)}</text>'
+    return f'<text x="{x + 3:.2f}" y="{y + 12}">{_xml(cut(name, letters))}</text>'
 
 
 def _legend() -> str:

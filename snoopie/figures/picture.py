@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from snoopie.errors import UsageError
 from snoopie.files import whole_file
+from snoopie.words.text import cut, one_line
 
 SUFFIXES = (".png", ".svg", ".pdf")
 # Inches.
@@ -136,10 +137,7 @@ def inline_svg(figure: Figure, label: str) -> str:
 
 def printable(text: str, most: int = 60) -> str:
     """A name from a trace on one line of at most so many letters, its end kept, without letters that XML forbids."""
-    clean = "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split())
-    )
-    return clean if len(clean) <= most else "…" + clean[1 - most :]
+    return cut(one_line(text), most, keep_end=True)
 
 
 def say_nothing(axes: Axes, why: str) -> None:

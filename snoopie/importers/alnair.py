@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import LIMIT, check_sums
 from snoopie.importers.call_tables import CallTables, codes_of
 from snoopie.importers.output import trace_paths, write_all
 from snoopie.importers.text import TextFile, many_rows
+from snoopie.importers.tool import imported_from
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN, Body, TraceWriter, header
 
@@ -148,11 +148,7 @@ def _calls(rows: list[tuple[str, ...]], logs: _Logs, calls: CallTables) -> int:
 def _write(path: Path, name: str, logs: _Logs, notices: list[str]) -> None:
     lacks = [Lack.ALLOCATIONS, Lack.FREES, Lack.ERRORS, Lack.LAUNCHES, Lack.COPIES, Lack.ACCESSES]
     head = header(
-        tool={
-            "version": snoopie.__version__,
-            "imported_from": "Alnair",
-            "lacks": [*map(str, lacks), *([] if logs.calls else [str(Lack.DATE), str(Lack.TIMES)])],
-        },
+        tool=imported_from("Alnair", lacks if logs.calls else [*lacks, Lack.DATE, Lack.TIMES]),
         process={"host": "", "pid": 0, "program": "", "command": [], "start_ns": logs.start},
         # The interposer does not say on which GPU the calls worked; memory in use is that of one.
         gpus=[] if logs.memory is None else [{"uuid": "alnair", "name": ""}],

@@ -55,9 +55,10 @@ class CallTables:
         )
         # Of calls whose ends are not known, the known ones say how long they take.
         table["unknown"] = (~ended).astype(np.int64)
-        self._totals = _totals(_joined(self._totals, table))
-        self._times = _counted(_joined(self._times, table[ended]), _TIMED)
-        self._errors = _counted(_joined(self._errors, table[failed]), _FAILED)
+        # Each block is summed alone, so that what is joined is small.
+        self._totals = _totals(_joined(self._totals, _totals(table)))
+        self._times = _counted(_joined(self._times, _counted(table[ended], _TIMED)), _TIMED)
+        self._errors = _counted(_joined(self._errors, _counted(table[failed], _FAILED)), _FAILED)
 
     def add_sums(self, call: int, calls: int, total: int) -> None:
         """Says of a call how often it was made, and the ns in it: what the single ones lack is known only as a sum."""

@@ -20,7 +20,8 @@ def frame(
         name: values if not isinstance(values, Sequence) and values.dtype != object else pd.Series(values, dtype="str")
         for name, values in columns.items()
     }
-    table = pd.DataFrame(data)
+    # The arrays are nobody else's: a copy of all of them at once would be twice the memory.
+    table = pd.DataFrame(data, copy=False)
     if ids is not None:
         table.index = pd.Index(ids, name=index)
     return table

@@ -32,7 +32,8 @@ class _Declared(cached_property[pd.DataFrame]):
 
     ``new=old`` is a column that has another name in the trace, ``process`` the number of the process. What no trace has
     comes from ``made``: a function of the tables for each. ``index`` names the ids as the index. The columns of
-    ``sums``, and the differences of two, must not add up to more than any machine can move.
+    ``sums``, and the differences of two, must not add up to more than any machine can move; in one that ends in "?",
+    -1 is not known.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class _Declared(cached_property[pd.DataFrame]):
 
 def _amount(columns: JoinedColumns, table: str, name: str) -> NDArray[Any]:
     end, _, start = name.partition("-")
-    amount = columns.raw(table, end)
+    amount = columns.raw(table, end.removesuffix("?"))
+    if end.endswith("?"):
+        return np.where(amount == -1, 0, amount)
     return np.maximum(amount - columns.raw(table, start), 0) if start else amount
 
 
@@ -269,7 +272,7 @@ class Tables:
         "process operation reduction type count bytes peer communicator rank ranks issuer=gpu stream thread"
         " start end group",
         index="collective",
-        sums="bytes",
+        sums="bytes? count?",
         communicator=lambda tables: np.array(
             [f"{number:#018x}" for number in tables.columns.raw("collectives", "communicator").tolist()], object
         ),

@@ -9,6 +9,7 @@ import mmap
 import os
 import stat
 import struct
+import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ class Container:
         frame = self._frame(block)
         self._check(block, frame)
         try:
-            content = zstandard.ZstdDecompressor().decompress(frame, max_output_size=block.raw_size)
+            content = _decompressor().decompress(frame, max_output_size=block.raw_size)
         except (zstandard.ZstdError, MemoryError, ValueError):
             raise self.corrupt(block, "does not decompress") from None
         if len(content) != block.raw_size:
@@ -203,6 +204,17 @@ def _map(path: Path) -> mmap.mmap:
             raise NotATraceError(f"{path} cannot be mapped ({error})", "name a trace file") from None
     finally:
         os.close(descriptor)
+
+
+_of_thread = threading.local()
+
+
+def _decompressor() -> zstandard.ZstdDecompressor:
+    """This thread's: to make one takes longer than to decompress a small block."""
+    if not hasattr(_of_thread, "decompressor"):
+        _of_thread.decompressor = zstandard.ZstdDecompressor()
+    made: zstandard.ZstdDecompressor = _of_thread.decompressor
+    return made
 
 
 def _empty(name: str) -> EmptyError:

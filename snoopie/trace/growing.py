@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from snoopie.trace.container import FOOTER, GrowingContainer
+from snoopie.trace.declaration import known_tables
 from snoopie.trace.limits import LIMITS, Limits
 from snoopie.trace.tables import Process, Rows
 
@@ -46,7 +47,7 @@ class Growing(Process):
         parts: dict[str, Rows] = {}
         if "strings" in self._tables:
             known = self._tables["strings"]
-            parts["strings"] = Rows("strings", 0)
+            parts["strings"] = Rows(known_tables()["strings"], 0)
             parts["strings"].add(known, len(known["id"]))
         for block in self._growing.appended():
             self._count(block)

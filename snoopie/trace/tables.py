@@ -46,6 +46,8 @@ _MOMENTS = (
     ("memory_use", "time"),
     ("notices", "time"),
 )
+# Rows of which it matters how much memory each takes.
+_MANY = 10_000
 # Columns of records that need no more bits than they were written with.
 _AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
@@ -91,10 +93,16 @@ class _Ids:
 
 
 class Rows:
-    """The columns of a table, of so many rows, as blocks of it come: nothing stands in memory twice."""
+    """The columns of a ``table``, of so many rows, as blocks of it come: nothing stands in memory twice.
 
-    def __init__(self, table: str, rows: int) -> None:
-        self._columns = {name: np.empty(rows, column.kept) for name, column in known_columns(table).items()}
+    Small numbers stay as small as they are in the file, where there are many of them.
+    """
+
+    def __init__(self, table: TableSchema, rows: int) -> None:
+        self._columns = {
+            name: np.empty(rows, _narrow(table, column) if rows >= _MANY else column.kept)
+            for name, column in known_columns(table.name).items()
+        }
         self._filled = 0
 
     def add(self, columns: Columns, rows: int) -> None:
@@ -113,6 +121,13 @@ class Rows:
 
     def columns(self) -> Columns:
         return {name: values[: self._filled] for name, values in self._columns.items()}
+
+
+def _narrow(table: TableSchema, column: Column) -> np.dtype[Any]:
+    """What keeps all values that a file can have of a column, of which it may lack the declaration."""
+    kept = np.dtype(column.kept)
+    written = table.columns[column.name].stored.dtype if column.name in table.columns else np.dtype(np.uint8)
+    return written if not kept.hasobject and written is not None and written.itemsize < kept.itemsize else kept
 
 
 def _within(values: Ints, among: Ints) -> NDArray[np.bool_]:
@@ -249,7 +264,7 @@ class Process:
         if table not in self._tables and table == "counts":
             self._tables[table] = self._read_counts()
         if table in self._tables:
-            return self._tables[table][name]
+            return self._tables[table][name].astype(known_columns(table)[name].kept, copy=False)
         return np.empty(0, known_columns(table)[name].kept)
 
     def _read_counts(self) -> Columns:
@@ -307,7 +322,7 @@ class Process:
         if table.name not in _LATER:
             columns = self._checked(block, table)
             if table.name not in parts:
-                parts[table.name] = Rows(table.name, self._index.rows[table.name])
+                parts[table.name] = Rows(table, self._index.rows[table.name])
             parts[table.name].add(columns, block.rows)
             return
         if table.least(block.rows) > block.raw_size:

@@ -168,6 +168,21 @@ def test_standard_output_has_what_a_file_would_have(
     assert b"wrote " in told.err and b"Next: open" not in told.err
 
 
+def test_a_picture_of_memory_on_standard_output(
+    trace: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    picture = tmp_path / "out.png"
+    assert cli.main(["memory", str(trace), "--plot", str(picture)]) == 0
+    capfdbinary.readouterr()
+    assert cli.main(["memory", str(trace), "--plot", "-"]) == 0
+    assert capfdbinary.readouterr().out == picture.read_bytes()
+    assert not (Path.cwd() / "-").exists()
+    assert cli.main(["memory", str(trace), "--plot", "-", "--json"]) == 2
+    told = capfdbinary.readouterr()
+    assert told.out == b""
+    assert b"the picture is all that goes to standard output; name a file with --plot" in told.err
+
+
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_full_device_is_one_sentence_and_stays(
     words: list[str], trace: Path, capfd: pytest.CaptureFixture[str]

@@ -7,7 +7,7 @@ import re
 import streamlit as st
 
 from snoopie.figures import colours
-from snoopie.words.text import visible
+from snoopie.words.text import cut, visible
 
 
 def is_dark() -> bool:
@@ -29,9 +29,11 @@ def heat_scale() -> list[tuple[float, str]]:
     return [(place / (len(palette) - 1), colour) for place, colour in enumerate(palette)]
 
 
+# Letters of a text: more than any name that a program really has.
+_LONGEST = 10_000
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def plain(text: str) -> str:
     """The text as it stands, where Streamlit would read Markdown: names in a trace are not to be trusted."""
-    return _PUNCTUATION.sub(r"\\\1", visible(" ".join(text.split())))
+    return _PUNCTUATION.sub(r"\\\1", visible(cut(" ".join(text.split()), _LONGEST)))

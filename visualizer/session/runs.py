@@ -8,22 +8,31 @@ import streamlit as st
 
 import snoopie
 from visualizer.look import theme
+from visualizer.session import address
 
 # What is chosen: the id of a run, or one of these.
 ASK = None
 ALL = ""
-_CHOSEN = "run"
+_CHOSEN, _ASKED = "run", "run_asked"
+# ALL in the address of the page.
+_EACH = "all"
 
 
 def chosen(default: str | None) -> str | None:
-    """The run that was chosen in this session, else the default."""
-    run: str | None = st.session_state.get(_CHOSEN, default)
-    return run
+    """The run that the address names or that was chosen in this session, else the default."""
+    return address.keep(
+        _CHOSEN,
+        ASK if st.session_state.get(_ASKED) else default,
+        lambda words: ALL if words[-1] == _EACH else words[-1],
+        lambda run: [run or _EACH],
+    )
 
 
 def choose(run: str | None) -> None:
-    """Looks at this run; ASK has the user choose."""
+    """Looks at this run; ASK has the user choose, whatever the command line says."""
+    address.forget(_CHOSEN)
     st.session_state[_CHOSEN] = run
+    st.session_state[_ASKED] = run is ASK
 
 
 def ask(runs: snoopie.SeveralRunsError, on_choose: Callable[[str | None], None]) -> None:

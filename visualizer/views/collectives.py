@@ -7,6 +7,7 @@ import streamlit as st
 
 from snoopie import Trace
 from snoopie.analysis.selection import COLLECTIVES_BY
+from snoopie.words import units
 from visualizer.look import theme
 from visualizer.parts import remarks, tables
 from visualizer.session import state
@@ -55,7 +56,11 @@ def _calls(row: pd.Series[str]) -> None:
         (f"{len(calls):,} of {number:,} calls, the earliest first" if number > len(calls) else "The earliest first")
         + ". Bytes are those of the larger buffer. Host time is the time in the call, which returns before it is done."
     )
-    ranks = [f"{rank} of {ranks}" for rank, ranks in zip(calls["rank"], calls["ranks"], strict=True)]
+    # Of an unknown communicator no rank is known.
+    ranks = [
+        f"{rank} of {ranks}" if ranks else units.UNKNOWN
+        for rank, ranks in zip(calls["rank"], calls["ranks"], strict=True)
+    ]
     calls = calls.assign(rank=ranks, stream=[hex(stream) for stream in calls["stream"]])
     several = len(state.trace().processes) > 1
     # One table for each row, so that a choice in one does not outlive it.

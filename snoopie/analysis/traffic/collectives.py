@@ -6,6 +6,7 @@ can carry out several calls; its traffic is the unit's and is never divided amon
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ _UNIT = ["group", "issuer"]
 class _Calls:
     """The calls of a unit: for each column of SIGNATURE its values, and how often."""
 
-    size: int = 0
+    # NaN where that of one is not known.
+    size: float = 0
     texts: tuple[Counter[str], ...] = field(default_factory=lambda: tuple(Counter() for _ in SIGNATURE))
 
     def signature(self) -> tuple[str, ...]:
@@ -37,6 +39,7 @@ def by_collective(traffic: pd.DataFrame, launches: pd.DataFrame, collectives: pd
 
     A unit of several calls has them all in its signature: "2 × AllReduce", "Recv + Send"; what they differ in is
     joined by ", ". Launches of a group whose calls the trace does not have are in a row with the operation "".
+    call_bytes are NaN where the size of one of the calls is not known.
     ``launches`` can have the column weight.
     """
     launches = launches[launches["group"] > 0].rename(columns={"gpu": "issuer"})
@@ -49,7 +52,7 @@ def by_collective(traffic: pd.DataFrame, launches: pd.DataFrame, collectives: pd
     units["launches"] = numbers["launches"].reindex(units.index, fill_value=0)
     units[list(VALUES)] = sums[list(VALUES)].reindex(units.index, fill_value=0)
     values = ["calls", "launches", "call_bytes", *VALUES]
-    table = units.groupby(SIGNATURE, sort=False)[values].sum().reset_index()
+    table = units.groupby(SIGNATURE, sort=False)[values].sum(skipna=False).reset_index()
     table["wire_efficiency"] = efficiency(table)
     return table.sort_values(["bytes", *SIGNATURE], ascending=[False, *[True] * len(SIGNATURE)], ignore_index=True)
 
@@ -58,8 +61,8 @@ def behind(
     collectives: pd.DataFrame, signature: Sequence[str], label: Callable[[int], str], limit: int
 ) -> pd.DataFrame:
     """The earliest calls in the row of `by_collective` with this signature: collective process issuer (label)
-    operation reduction type count bytes peer communicator rank ranks stream thread began (ns after the earliest call
-    of all) host_ns (time in the call) group."""
+    operation reduction type count bytes (both -1 where not known) peer communicator rank ranks stream thread began (ns
+    after the earliest call of all) host_ns (time in the call) group."""
     units, unit_of = _called(collectives)
     wanted = {unit for unit, calls in units.items() if calls.signature() == tuple(signature)}
     first = collectives["start"].min() if len(collectives) else 0
@@ -84,7 +87,7 @@ def _called(collectives: pd.DataFrame) -> tuple[dict[tuple[int, int], _Calls], l
         # A call that says nothing of its group is alone in one that no launch has.
         unit_of.append((group or -number, issuer))
         calls = units.setdefault(unit_of[-1], _Calls())
-        calls.size += size
+        calls.size += size if size >= 0 else math.nan
         for counter, text in zip(calls.texts, texts, strict=True):
             counter[text] += 1
     return units, unit_of
@@ -100,5 +103,6 @@ def _units(collectives: pd.DataFrame, launches: pd.DataFrame) -> pd.DataFrame:
     for place, name in enumerate(SIGNATURE):
         table[name] = pd.Series([texts[place] for texts in signatures], dtype="str")
     table["calls"] = np.array([calls.texts[0].total() for calls in units.values()], np.int64)
-    table["call_bytes"] = np.array([calls.size for calls in units.values()], np.int64)
+    sizes = [calls.size for calls in units.values()]
+    table["call_bytes"] = np.array(sizes, np.float64 if any(map(math.isnan, sizes)) else np.int64)
     return table

@@ -19,8 +19,6 @@ from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, TraceWriter
 
 _Columns = dict[str, NDArray[Any]]
 
-# Times before the year 2000 are not since 1970, but since something that nobody knows.
-EPOCH = 946_684_800 * 10**9
 # Rows that are written at once.
 _SLICE = 1 << 17
 # "Memcpy HtoD (Pageable -> Device)", "hipMemcpyDeviceToHost", "zeCommandListAppendMemoryCopy(M2D)"

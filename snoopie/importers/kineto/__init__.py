@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
-from snoopie.importers.activity.tables import EPOCH, Work, write_work
+from snoopie.importers.activity.tables import Work, write_work
 from snoopie.importers.amounts import check_sums
 from snoopie.importers.kineto.about import MEMBERS, about, devices
 from snoopie.importers.kineto.collectives import collectives
@@ -18,12 +17,15 @@ from snoopie.importers.kineto.events import EventFile
 from snoopie.importers.kineto.recording import CATEGORIES, Recording
 from snoopie.importers.output import run_of, source_name, trace_paths, write_all
 from snoopie.importers.text import TextFile
+from snoopie.importers.tool import imported_from, undated
 from snoopie.importers.words import counted, timed_on_gpus, without_accesses
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_kineto", "is_kineto"]
 
 _TOOL = "PyTorch's profiler"
+_LACKS = (Lack.ALLOCATIONS, Lack.FREES, Lack.ERRORS, Lack.ACCESSES)
 _RECORD_IT = "record it with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"
 _SUFFIXES = (".json", ".json.gz", ".json.zst")
 # Characters at the start of a file that tell what it is.
@@ -99,19 +101,20 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
         raise SnoopieError(f"{source} has no GPU activity", _RECORD_IT)
     sizes = [np.maximum(rows["bytes"], 0) for rows in (work.copies, work.sets, work.calls)]
     check_sums(source, [*sizes, *(rows["spent"] for rows in (work.kernels, work.copies, work.calls))])
-    gpus = devices(of, source_name(source), work.used())
+    gpus = devices(of, source_name(source), run["id"], work.used())
     start, end = work.range()
     pid = recording.processes.most_common(1)[0][0] if recording.processes else 0
     pid = pid if 0 <= pid < 1 << 31 else 0
     program = recording.programs.get(pid, "")
+    unknown_date = undated(start)
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": _TOOL},
+        tool=imported_from(_TOOL, (*_LACKS, *unknown_date)),
         process={
             "host": of.host,
             "pid": pid,
             "program": program,
             "command": [program] if program else [],
-            "start_ns": start if start >= EPOCH else 0,
+            "start_ns": 0 if unknown_date else start,
             "ranks": of.ranks,
             "run": run,
         },
@@ -120,7 +123,7 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
     )  # fmt: skip
     with TraceWriter(path, head) as writer:
         totals = write_work(writer, work, gpus)
-        notices = _notices(source, work, file.cut, bare, nothing, dated=start >= EPOCH)
+        notices = _notices(source, work, file.cut, bare, nothing, dated=not unknown_date)
         writer.write("notices", time=start, text=np.array(notices, object))
         writer.finish(end, totals)
     return notices

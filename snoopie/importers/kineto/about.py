@@ -53,10 +53,14 @@ def about(metadata: Mapping[str, Any]) -> About:
     )
 
 
-def devices(of: About, name: str, used: Iterable[Ints]) -> Devices:
-    """The GPUs that were used. The profiler has no UUIDs: ``name`` stands for a process without a rank."""
+def devices(of: About, name: str, run: str, used: Iterable[Ints]) -> Devices:
+    """The GPUs that were used.
+
+    The profiler has no UUIDs: ``name`` stands for a process without a rank, and the ``run`` for a host without a name,
+    so that rank 0 of two recordings is not one GPU.
+    """
     ids = numbers(name, used)
-    whose = "-".join(filter(None, [of.host, name if of.rank is None else f"rank{of.rank}"]))
+    whose = f"{of.host or run}-{name if of.rank is None else f'rank{of.rank}'}"
     gpus = []
     for device in ids.tolist():
         facts = of.properties.get(device, {})

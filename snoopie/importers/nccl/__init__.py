@@ -25,9 +25,10 @@ def import_flight_recorder(
     read.
     """
     files = _files(source)
+    run = run_of(source if isinstance(source, Path) else source[0])["id"]
     read = []
     for file in files:
-        read.append(flight_recorder.read(file))
+        read.append(flight_recorder.read(file, run))
         progress(file.name, len(read[-1][0].calls))
     labels = [f"rank{process.rank}" for process, _ in read]
     tool = flight_recorder.TOOL

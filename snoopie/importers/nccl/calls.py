@@ -8,10 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.importers.activity.collective import Collective, columns_of
 from snoopie.importers.amounts import check_sums
+from snoopie.importers.tool import imported_from
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import UNKNOWN, TraceWriter, header
+
+# What they record besides NCCL's calls are the kernels of these, at most.
+_LACKS = (
+    Lack.ALLOCATIONS, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES, Lack.COPIES, Lack.CALL_SIZES, Lack.ACCESSES
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,7 @@ def write_calls(
     end = max((max(call.end, call.ended) for call in calls), default=0)
     named = {"IMPORTED_RANK": process.rank, "IMPORTED_RANKS": process.world}
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool},
+        tool=imported_from(tool, _LACKS),
         process={
             "host": process.host, "pid": process.pid, "program": "", "command": [], "start_ns": start,
             "ranks": {name: str(number) for name, number in named.items() if number is not None}, "run": run,

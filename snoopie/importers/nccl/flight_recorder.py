@@ -24,8 +24,8 @@ _NAME = re.compile(r"(?:\w+:)?(\w+)(?: \d+(?:->|<-)(\d+))?.*", re.DOTALL)
 _NUMBER = re.compile(r"\d{1,9}")
 
 
-def read(path: Path) -> tuple[Process, list[str]]:
-    """What a dump holds, and sentences on what it does not say."""
+def read(path: Path, run: str) -> tuple[Process, list[str]]:
+    """What a dump holds, and sentences on what it does not say. GPUs are those of the ``run``: it names no host."""
     dump = _load(path)
     entries = dump.get("entries") if isinstance(dump, dict) else None
     if not isinstance(entries, list):
@@ -40,7 +40,7 @@ def read(path: Path) -> tuple[Process, list[str]]:
     rank = int(named[1])
     groups = _groups(dump)
     world = next((len(ranks) for desc, ranks in groups.values() if desc == "default_pg"), None)
-    process = Process(rank=rank, world=world, gpu=f"nccl-rank{rank}")
+    process = Process(rank=rank, world=world, gpu=f"nccl-{run}-rank{rank}")
     unknown = waiting = 0
     for entry in entries:
         call = _call(entry, rank, groups) if isinstance(entry, dict) else None

@@ -55,7 +55,7 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
     sentences += [
         f"{TOOL} records NCCL alone, not copies, kernels or other calls, and messages only from a size on "
         "(NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES).",
-        f"{TOOL} does not record the types of elements: what it counts are bytes.",
+        f"{TOOL} does not record the types and numbers of elements, only bytes.",
         f"{TOOL} does not record GPUs: each process has one, named by host and process, unless it has several ranks.",
     ]
     sentences += counted(
@@ -89,7 +89,7 @@ def _call(record: Mapping[str, Any]) -> tuple[str, int, Call, bool] | None:
     host = about.get("hostname")
     call = Call(
         Collective(
-            operation=name, reduction="", type="byte", count=size, bytes=size * (ranks if name in _OF_EACH else 1),
+            operation=name, reduction="", type="", count=-1, bytes=size * (ranks if name in _OF_EACH else 1),
             peer=peer if peer is not None and 0 <= peer < 1 << 31 else -1, communicator=handle, rank=rank, ranks=ranks,
         ),
         start or dumped, max(start or dumped, end), began, ended,

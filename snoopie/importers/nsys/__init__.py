@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import snoopie
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
@@ -26,6 +25,8 @@ from snoopie.importers.nsys.names import CallNames
 from snoopie.importers.nsys.report import program, read_report
 from snoopie.importers.nsys.sources import opened, reports
 from snoopie.importers.output import run_of, trace_paths, write_all
+from snoopie.importers.tool import imported_from
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import UNKNOWN, TraceWriter, header
 
 __all__ = ["import_nsys"]
@@ -195,8 +196,13 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     # Reports of a folder may be of several runs: the processes' own times and ranks say which belong together.
     if read.alone:
         about["run"] = run_of(export.path)
-    tool = {"version": snoopie.__version__, "imported_from": report.tool}
-    head = header(tool=tool, process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
+    unknown = [Lack.ACCESSES]
+    if not report.dated:
+        unknown.append(Lack.DATE)
+    # What a call returned is said of all of them, or of none.
+    if made.unsaid == len(made):
+        unknown.append(Lack.ERRORS)
+    head = header(tool=imported_from(report.tool, unknown), process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
                   settings={"imported from": export.path.name, "copy_times": "device"})  # fmt: skip
     with TraceWriter(path, head) as writer:
         names = _interned(writer, made.name, read.names)

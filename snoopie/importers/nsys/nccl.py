@@ -269,7 +269,7 @@ def write_collectives(
     writer.write(
         "collectives", id=np.arange(1, len(calls) + 1), group=made.groups,
         operation=writer.intern_all(distinct.tolist())[place],
-        reduction=writer.intern_all(_REDUCTIONS)[calls.reduction], bytes=made.size.clip(0), peer=calls.peer,
+        reduction=writer.intern_all(_REDUCTIONS)[calls.reduction], count=-1, bytes=made.size, peer=calls.peer,
         communicator=calls.communicator.view(np.uint64), rank=made.member.clip(0), ranks=made.ranks.clip(0), gpu=gpu,
         thread=calls.thread, start=host(calls.start), end=host(calls.end),
     )  # fmt: skip

@@ -111,8 +111,9 @@ class ParquetExport:
             }
             for row in range(len(few)):
                 own, shared = (values[name][row] if name in values else None for name in ("text", "textId"))
-                name = own if isinstance(own, str) and own.startswith(prefix) else spelled.get(int(shared or 0))
-                yield name, *(values[column][row] if column in values else None for column in columns.split())
+                if not isinstance(own, str) or not own.startswith(prefix):
+                    own = spelled.get(shared) if isinstance(shared, int) else None
+                yield own, *(values[column][row] if column in values else None for column in columns.split())
 
     def rows(self, table: str, columns: str) -> list[tuple[object, ...]]:
         if not self.has(table):

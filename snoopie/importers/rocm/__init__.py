@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocm import hcc, rtg
 from snoopie.importers.rocm.recording import Recording, Recordings
 from snoopie.importers.text import TextFile
+from snoopie.importers.tool import imported_from
 from snoopie.importers.words import counted, without_accesses
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
+from snoopie.words import units
 
 __all__ = ["import_hcc", "import_rtg"]
 
@@ -83,9 +84,8 @@ def _files(source: Path) -> list[Path]:
 def _write(path: Path, pid: int, source: Path, tool: str, recording: Recording, notices: list[str]) -> None:
     totals = recording.finish(lambda code: f"error {code}")
     start = recording.start
-    lacks = [str(lack) for lack in (*_LACKS[tool], *recording.lacks)]
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool, "lacks": lacks},
+        tool=imported_from(tool, (*_LACKS[tool], *recording.lacks)),
         process={
             "host": "",
             "pid": pid,
@@ -116,6 +116,9 @@ def _lacks(tool: str, recording: Recording, other: int) -> list[str]:
         )
     if tool == _HCC:
         sentences.append(f"{tool} does not record host calls or the thread blocks of kernels.")
+    if counts["untimed ns"]:
+        spent = units.duration(counts["untimed ns"])
+        sentences.append(f"Records without times took {spent} in all; how long each of them took is in no table.")
     sentences += counted(
         (
             ("Copies within the memory of one GPU", counts["local copies"]),

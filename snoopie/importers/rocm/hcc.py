@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.importers import Progress
+from snoopie.importers.amounts import LIMIT
 from snoopie.importers.rocm.recording import Ints, Recording, Recordings, numbers, sane
 from snoopie.importers.text import TextFile, many_rows, side_by_side
 from snoopie.trace.writer import HOST, UNKNOWN
@@ -21,7 +22,7 @@ from snoopie.trace.writer import HOST, UNKNOWN
 _TIME = r"(?:(\d{1,19});[ \t]*)?"
 # What the program prints may stand before it on the line.
 _RECORD = re.compile(
-    rf"profile:[ \t]*(kernel|copyslo|copy|barrier);([^;\n]*);[ \t]*[\d.]{{1,20}} us;[ \t]*{_TIME}{_TIME}{_TIME}"
+    rf"profile:[ \t]*(kernel|copyslo|copy|barrier);([^;\n]*);[ \t]*([\d.]{{1,20}}) us;[ \t]*{_TIME}{_TIME}{_TIME}"
     r"(?:#(\d{1,9})\.(\d{1,19})\.\d+;?)?([^\n]*)",
     re.ASCII,
 )
@@ -58,7 +59,7 @@ class _Reader:
         """Reads some whole lines."""
         parts = _RECORD.split(text)
         between = parts[:: _GROUPS + 1]
-        kind, name, first, second, third, device, queue, rest = (
+        kind, name, spent, first, second, third, device, queue, rest = (
             parts[group :: _GROUPS + 1] for group in range(1, _GROUPS + 1)
         )
         start = numbers([b if c else a or "0" for a, b, c in zip(first, second, third, strict=True)])
@@ -67,6 +68,7 @@ class _Reader:
         timed = np.fromiter((b is not None for b in second), np.bool_, len(second))
         untimed = np.fromiter((a is None for a in first), np.bool_, len(first))
         good = (timed & sane(start, end)) | untimed
+        self._recording.counts["untimed ns"] += sum(_nanoseconds(spent[row]) for row in np.flatnonzero(untimed))
         self._marks(between, np.where(good & timed, start, 0).astype(np.int64))
         self.other += int((~good).sum())
         if not good.any():
@@ -148,6 +150,14 @@ class _Reader:
         """Writes the lines that no record with a time follows, at the time of the one before."""
         self._recording.add_marks(np.full(len(self._printed), self._last, np.int64), self._printed)
         self._printed = []
+
+
+def _nanoseconds(microseconds: str) -> int:
+    """How long a record took, 0 where it is no number."""
+    try:
+        return min(round(1000 * float(microseconds)), LIMIT)
+    except ValueError:
+        return 0
 
 
 def _is(side: re.Pattern[str], name: str, what: str) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from snoopie.errors import SnoopieError
@@ -58,7 +60,9 @@ class Recording:
     def __init__(self) -> None:
         self.body = Body()
         self.agents = Agents()
-        self.counts = dict.fromkeys(("local copies", "untimed", "barriers", "vendor", "marks", "sizeless copies"), 0)
+        self.counts = dict.fromkeys(
+            ("local copies", "untimed", "untimed ns", "barriers", "vendor", "marks", "sizeless copies"), 0
+        )
         self.start, self.end = 0, 0
         self.copy_bytes = 0
         self._calls = CallTables(self.body)
@@ -193,7 +197,7 @@ class Recordings(dict[int, Recording]):
 
 def numbers(texts: Texts) -> NDArray[np.uint64]:
     """Texts of up to 19 digits."""
-    return np.fromiter(map(int, texts), np.uint64, len(texts))
+    return np.asarray(pc.cast(pa.array(texts, pa.string()), pa.uint64()))
 
 
 def sane(start: NDArray[np.uint64], end: NDArray[np.uint64]) -> NDArray[np.bool_]:

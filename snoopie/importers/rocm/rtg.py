@@ -35,13 +35,14 @@ _RETURNED = r"(.*) ret=(\S+) @(\d{1,19}) \+(\d{1,19})"
 _HIP = _lines("HIP:", _RETURNED)
 _HSA = _lines("HSA:", f"(?!(?:dispatch|copy|barrier|vendor) (?:queue|agent):){_RETURNED}")
 _MARK = _lines("RTX:", r"(.*?) @(\d{1,19})(?: \+(\d{1,19}))?")
-_QUEUED = _lines(
-    "HSA:", rf"dispatch queue:(\S+) agent:(\S+) signal:\S+ name:'(.*)' tick:(\d{{1,19}}) id:(\d{{1,18}}) "
-    rf"workgroup:{_TRIPLE} grid:{_TRIPLE}",
+# Of the host, or of the GPU: both begin alike, and are searched for together.
+_DISPATCH = _lines(
+    "HSA:", r"dispatch queue:(\S+) agent:(\S+) signal:\S+ name:'(.*)' "
+    rf"(?:tick:(\d{{1,19}}) id:(\d{{1,18}}) workgroup:{_TRIPLE} grid:{_TRIPLE}"
+    r"|start:(\d{1,19}) stop:(\d{1,19}) id:(\d{1,18}))",
 )  # fmt: skip
-_RAN = _lines(
-    "HSA:", r"dispatch queue:(\S+) agent:(\S+) signal:\S+ name:'(.*)' start:(\d{1,19}) stop:(\d{1,19}) id:(\d{1,18})"
-)  # fmt: skip
+# Groups of the two: what they have in common, and what is of the host alone.
+_COMMON, _OF_HOST = 5, 8
 _COPY = _lines("HSA:", r"copy agent:(\S+) signal:\S+ start:(\d{1,19}) stop:(\d{1,19})(?: dep\d:\S+)*")
 _BARRIER = _lines(
     "HSA:", r"(barrier|vendor) queue:(\S+) agent:(\S+) signal:\S+ start:(\d{1,19}) stop:(\d{1,19})[ \w:]*"
@@ -132,8 +133,8 @@ class _Reader:
         if " barrier queue:" in text or " vendor queue:" in text:
             taken += len(_ENQUEUED.findall(text)) + self._each(_BARRIER, text, self._barriers)
         for pattern, take in (
-            (_HIP, self._hip_calls), (_HSA, self._hsa_calls), (_QUEUED, self._queued), (_RAN, self._ran),
-            (_COPY, self._copies), (_MARK, self._marks),
+            (_HIP, self._hip_calls), (_HSA, self._hsa_calls), (_DISPATCH, self._dispatched), (_COPY, self._copies),
+            (_MARK, self._marks),
         ):  # fmt: skip
             taken += self._each(pattern, text, take)
         lines = text.count("\n") - 1 - len(_BLANK.findall(text))
@@ -187,8 +188,13 @@ class _Reader:
         recording.counts["marks"] += len(table)
         return len(table)
 
+    def _dispatched(self, process: int, rows: Rows) -> int:
+        queued = [row for row in rows if row[_COMMON]]
+        ran = [row for row in rows if not row[_COMMON]]
+        return (self._queued(process, queued) if queued else 0) + (self._ran(process, ran) if ran else 0)
+
     def _queued(self, process: int, rows: Rows) -> int:
-        _, tid, queue, agent, name, tick, number, *shape = zip(*rows, strict=True)
+        _, tid, queue, agent, name, tick, number, *shape = list(zip(*rows, strict=True))[: _COMMON + _OF_HOST]
         time = numbers(tick)
         good = time < LIMIT
         threads = {axis: numbers(values).astype(np.int64) for axis, values in zip(_SHAPE, shape, strict=True)}
@@ -209,7 +215,8 @@ class _Reader:
         return len(table)
 
     def _ran(self, process: int, rows: Rows) -> int:
-        _, _, queue, agent, name, start, stop, number = zip(*rows, strict=True)
+        columns = list(zip(*rows, strict=True))
+        (_, _, queue, agent, name), (start, stop, number) = columns[:_COMMON], columns[_COMMON + _OF_HOST :]
         times, good = _times(start, stop)
         table = pd.DataFrame(
             {
@@ -262,9 +269,8 @@ def _by_process(rows: Rows) -> list[tuple[int, Rows]]:
     if not rows:
         return []
     # Nearly always there is one.
-    first = rows[0][0]
-    if all(row[0] == first for row in rows):
-        return [(int(first), rows)]
+    if len({row[0] for row in rows}) == 1:
+        return [(int(rows[0][0]), rows)]
     found: defaultdict[int, Rows] = defaultdict(list)
     for row in rows:
         found[int(row[0])].append(row)

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.activity.columns import ON_HOST
 from snoopie.importers.activity.devices import Devices, numbers
-from snoopie.importers.activity.tables import EPOCH, Work, write_work
+from snoopie.importers.activity.tables import Work, write_work
 from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocpd import rpd, sdk
 from snoopie.importers.rocpd.database import Database
 from snoopie.importers.rocpd.session import Session
+from snoopie.importers.tool import imported_from, undated
 from snoopie.importers.words import counted, timed_on_gpus, without_accesses
+from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TraceWriter, header
 
 __all__ = ["import_rocpd"]
@@ -72,7 +73,8 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
     check_sums(source, [rows["spent"] for rows in (work.kernels, work.copies, work.calls)])
     owners = np.array([one.device for one in session.allocations], np.int64)
     ids = numbers(source.name, [*work.used(), owners])
-    named = "-".join(filter(None, ["rocpd", session.host or source.stem]))
+    run = run_of(source)
+    named = f"rocpd-{session.host or run['id']}"
     gpus = Devices(
         [
             {"uuid": f"{named}-{device}", "name": session.names.get(device, ""), "nvlinks": -1}
@@ -83,15 +85,19 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
     start, end = work.range()
     end = max([end, *(one.time for one in session.allocations)])
     program = session.command.split(" ")[0]
+    unknown_date = undated(start)
+    lacks = [Lack.ERRORS, Lack.ACCESSES, *unknown_date]
+    if not session.sizes_known:
+        lacks += [Lack.ALLOCATIONS, Lack.FREES]
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": tool},
+        tool=imported_from(tool, lacks),
         process={
             "host": session.host,
             "pid": session.pid,
             "program": program,
             "command": [session.command] if session.command else [],
-            "start_ns": start if start >= EPOCH else 0,
-            "run": run_of(source),
+            "start_ns": 0 if unknown_date else start,
+            "run": run,
         },
         gpus=gpus.gpus,
         object_kinds=(*OBJECT_KINDS, "unknown"),
@@ -100,7 +106,7 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
     with TraceWriter(path, head) as writer:
         totals = write_work(writer, work, gpus)
         lost = _write_allocations(writer, session, gpus)
-        notices = _notices(tool, session, work, lost, dated=start >= EPOCH)
+        notices = _notices(tool, session, work, lost, dated=not unknown_date)
         writer.write("notices", time=start, text=np.array(notices, object))
         writer.finish(end, totals)
     return notices

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-import snoopie
 from snoopie.errors import NotATraceError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
@@ -19,13 +18,14 @@ from snoopie.importers.snoopie_log.log import GPUS, Log, read_log
 from snoopie.importers.snoopie_log.side_files import SideFiles, read_side_files
 from snoopie.importers.snoopie_log.tables import OBJECT_KINDS, write_tables
 from snoopie.importers.text import TextFile
+from snoopie.importers.tool import imported_from
 from snoopie.importers.words import counted
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import TraceWriter, header
 
 __all__ = ["import_snoopie_log"]
 
-_LACKED = [str(lack) for lack in (Lack.DATE, Lack.TIMES, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES)]
+_LACKED = (Lack.DATE, Lack.TIMES, Lack.FREES, Lack.CALLS, Lack.ERRORS, Lack.SHAPES)
 _NAME = re.compile(r"snoopie_log_(\d+)\.\w+")
 _PID = re.compile(r"_(\d+)(?:\.[^.]*)?$")
 
@@ -86,7 +86,7 @@ def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) 
         "start_ns": 0,
     }
     head = header(
-        tool={"version": snoopie.__version__, "imported_from": "Snoopie 2023", "lacks": _lacked(log)},
+        tool=imported_from("Snoopie 2023", [*_LACKED, Lack.COPY_SIZES] if _sizeless(log) else _LACKED),
         process=about,
         # Nothing says which GPUs these were.
         gpus=[{"uuid": f"snoopie-log-{number}"} for number in range(devices)],
@@ -118,10 +118,6 @@ def _lacks(log: Log, files: SideFiles) -> list[str]:
     if _sizeless(log):
         sentences.append("The log is of a version that did not store the sizes of copies: they are unknown.")
     return sentences
-
-
-def _lacked(log: Log) -> list[str]:
-    return [*_LACKED, *([str(Lack.COPY_SIZES)] if _sizeless(log) else [])]
 
 
 def _sizeless(log: Log) -> bool:

@@ -25,6 +25,7 @@ from snoopie.report.parts import (
     drawing,
     table,
 )
+from snoopie.words import text as words
 from snoopie.words import units
 from snoopie.words.widths import PAGE
 
@@ -120,5 +121,5 @@ def _listing(file: str, text: list[str], chosen: pd.DataFrame, moved: pd.DataFra
 
 def _code(line: str) -> str:
     """A line as it stands, with its indentation, not wider than the page."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in line.expandtabs(4)[: MOST_LETTERS + 1])
-    return plain if len(plain) <= MOST_LETTERS else plain[: MOST_LETTERS - 1] + "…"
+    # A tab is up to four letters: what is behind these is not seen.
+    return words.cut(words.printable(line[: MOST_LETTERS + 1].expandtabs(4), " "), MOST_LETTERS)

@@ -214,6 +214,17 @@ def test_ranks_of_one_run(tmp_path: Path) -> None:
     assert check(one).copies["bytes"].sum() == trace.copies["bytes"].sum() == 2 * (4096 + 8192 + 16)
 
 
+def test_gpus_of_two_recordings_without_a_host(tmp_path: Path) -> None:
+    """Rank 0 of one is not rank 0 of the other: nothing says that they ran on one machine."""
+    about = {name: value for name, value in ABOUT.items() if name != "host_name"}
+    paths = []
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.json").write_text(text_of(EVENTS, about))
+        paths += import_kineto(tmp_path / f"{name}.json", tmp_path / f"{name}.zst").paths
+    assert len(snoopie.load(paths[0]).gpus) == 2
+    assert len(snoopie.load(paths, all_runs=True).gpus) == 4
+
+
 def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:
     # Since 1970, in µs with a fraction: more digits than a binary number has.
     path = tmp_path / "t.json"

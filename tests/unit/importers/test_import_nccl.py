@@ -66,10 +66,10 @@ def test_inspector(tmp_path: Path, indent: int | None) -> None:
     trace = check(import_inspector(path, tmp_path / "out.zst"))
     assert trace.processes[["host", "pid", "rank", "ranks"]].to_numpy().tolist() == [["node3", 4711, 2, 8]]
     assert trace.collectives[COLUMNS].to_numpy().tolist() == [
-        ["AllReduce", "byte", 1 << 20, 1 << 20, -1, 2, 8, 0, 1000 * (NOW - 500), 1000 * (NOW - 490)],
+        ["AllReduce", "", -1, 1 << 20, -1, 2, 8, 0, 1000 * (NOW - 500), 1000 * (NOW - 490)],
         # The larger buffer has one message of each rank.
-        ["AllGather", "byte", 4096, 8 * 4096, -1, 2, 8, 0, 1000 * NOW, 1000 * NOW],
-        ["Send", "byte", 64, 64, 5, 2, 8, 0, 1000 * NOW, 1000 * NOW],
+        ["AllGather", "", -1, 8 * 4096, -1, 2, 8, 0, 1000 * NOW, 1000 * NOW],
+        ["Send", "", -1, 64, 5, 2, 8, 0, 1000 * NOW, 1000 * NOW],
     ]
     assert trace.spans[["start", "end"]].to_numpy().tolist() == [[1000 * (NOW - 480), 1000 * (NOW - 90)]]
     rows = trace.by_collective().set_index("operation")
@@ -202,7 +202,8 @@ def test_flight_recorders_of_several_ranks(tmp_path: Path) -> None:
     done = import_flight_recorder(folder, tmp_path / "run.zst")
     assert [path.name for path in done.paths] == ["run.rank1.zst", "run.rank3.zst"]
     trace = check(done)
-    assert trace.gpus["uuid"].tolist() == ["nccl-rank1", "nccl-rank3"]
+    (run,) = trace.runs["run_id"].tolist()
+    assert trace.gpus["uuid"].tolist() == [f"nccl-{run}-rank1", f"nccl-{run}-rank3"]
     assert trace.collectives.groupby("communicator")["rank"].agg(list).tolist() in (
         [[1, 1, 1, 3, 3, 3], [0, 1]], [[0, 1], [1, 1, 1, 3, 3, 3]],
     )  # fmt: skip

@@ -555,6 +555,8 @@ def test_calls_of_nccl_without_payloads(tmp_path: Path) -> None:
         export.nccl(name, 5 + 2 * time, 6 + 2 * time)
     trace = load(export, tmp_path)
     assert trace.collectives["operation"].tolist() == ["Send", "AllReduce"] and trace.copies.empty
+    assert trace.collectives[["count", "bytes"]].to_numpy().tolist() == [[-1, -1], [-1, -1]]
+    assert trace.by_collective()["call_bytes"].isna().all()
     assert "2 calls of NCCL with unknown bytes." in trace.losses()
 
 

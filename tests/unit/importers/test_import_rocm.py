@@ -152,6 +152,7 @@ def test_three_forms_of_hcc_profile(tmp_path: Path) -> None:
     assert trace.copies[["bytes", "source", "destination"]].to_numpy().tolist() == [[64, -1, 0]]
     losses = trace.losses()
     assert "Kernels whose end on the GPU is not in the text: 2." in losses
+    assert "Records without times took 800 ns in all; how long each of them took is in no table." in losses
     assert "Lines that are damaged or not records of HCC_PROFILE=2, skipped: 1." in losses
 
 

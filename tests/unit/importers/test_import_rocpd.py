@@ -94,7 +94,9 @@ COPY = ["call", "source", "destination", "issuer", "bytes", "thread", "start", "
 def test_rocm_profile_data(tmp_path: Path) -> None:
     trace = imported(tmp_path, RPD)
     assert trace.processes[["pid", "start_ns"]].to_numpy().tolist() == [[77, 0]]
-    assert trace.gpus["uuid"].tolist() == ["rocpd-run-2"]
+    # Without a host, those of another file are others.
+    (run,) = trace.runs["run_id"].tolist()
+    assert trace.gpus["uuid"].tolist() == [f"rocpd-{run}-2"]
     assert trace.launches[LAUNCH].to_numpy().tolist() == [
         ["add(int)", 0, 3, 78, 1000, 10, 2, 64, 512],
         # Told in threads: 130 are 3 blocks of 64.

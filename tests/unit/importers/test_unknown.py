@@ -10,7 +10,8 @@ import pytest
 
 import snoopie
 from snoopie import cli
-from snoopie.trace.lacks import Lack
+from snoopie.cli.import_ import KINDS
+from snoopie.trace.lacks import TABLES, Lack
 from tests.support.other_tools import FORMATS
 
 # A question: the words that answer it, what must be recorded to know, and what is said, wrongly, where that is not so.
@@ -40,6 +41,18 @@ def path(name: str, tmp_path: Path) -> Path:
     source = FORMATS[name].write(folder)
     (imported,) = FORMATS[name].importer(source, tmp_path / "t.zst").paths
     return Path(imported)
+
+
+def test_every_format_is_in_the_table() -> None:
+    assert {kind.importer for kind in KINDS.values()} == {format.importer.__name__ for format in FORMATS.values()}
+
+
+def test_what_the_header_declares(name: str, path: Path) -> None:
+    """Each importer says it, whatever the tables of this recording happen to hold."""
+    (source,) = snoopie.load(path)._tables.sources
+    declared = source.header.tool["lacks"]
+    assert declared
+    assert FORMATS[name].lacks - set(declared) <= set(TABLES)
 
 
 def test_what_a_trace_says_it_lacks(name: str, path: Path) -> None:

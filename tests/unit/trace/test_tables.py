@@ -109,7 +109,7 @@ WRONG = [
     ("collectives", "reduction", 99),
     ("collectives", "type", 2**32 - 1),
     ("collectives", "gpu", 64),
-    ("collectives", "count", 2**63),
+    ("collectives", "start", 2**63),
     ("sets", "owner", 0),
     ("sets", "owner", 254),
     ("sets", "owner", 255),

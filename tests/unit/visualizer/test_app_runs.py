@@ -50,6 +50,22 @@ def test_the_command_line_says_which(
     assert files in [caption.value.replace("\\", "") for caption in app.sidebar.caption]
 
 
+def test_the_address_says_which(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """What was chosen stands in it, also where the command line says otherwise, and another session follows it."""
+    app = view(monkeypatch, "overview", "--run=1", folder)
+    assert "run" not in app.query_params
+    app.sidebar.button(key="choose_run").click().run()
+    app.button(key="run_first").click().run()
+    assert app.query_params["run"] in ("first", ["first"])  # by Streamlit's version
+    for words, files in (("first", "ring.zst"), ("all", "3 traces, mixed.0.zst and others")):
+        other = start(monkeypatch, folder)
+        other.query_params["run"] = words
+        other.run()
+        assert not other.exception
+        assert files in [caption.value.replace("\\", "") for caption in other.sidebar.caption]
+        assert other.query_params["run"] in (words, [words])
+
+
 def test_a_run_that_is_not_there(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     app = start(monkeypatch, "--run=third", folder)
     assert "there is no run third: the traces have 0: first" in said(app).replace("\\", "")

@@ -172,6 +172,18 @@ def test_views(trace: snoopie.Trace) -> None:
     ]
 
 
+def test_sizes_that_are_not_known(tmp_path: Path) -> None:
+    """One of two All-reduces: of their sum nothing is known, but of all others."""
+    trace = builder()
+    trace.collective(9, "AllReduce", -1, bytes=-1, gpu=0, reduction="sum", communicator=A)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    sizes = {tuple(row[:2]): row[2] for row in rows(loaded.by_collective(), "operation", "reduction", "call_bytes")}
+    assert math.isnan(sizes["AllReduce", "sum"])
+    assert sizes["Recv + Send", ""] == 44
+    behind = loaded.calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A)
+    assert behind["bytes"].tolist() == [4000] * 4 + [-1]
+
+
 def test_no_collectives(tmp_path: Path) -> None:
     trace = snoopie.load(ring_builder().write(tmp_path / "t.zst"))
     assert trace.collectives.empty
