@@ -70,7 +70,8 @@ def _forget_other_sources(folder: Path) -> None:
     if not stamp.is_file() or stamp.read_text() != digest.hexdigest():
         shutil.rmtree(build, ignore_errors=True)
         (folder / places.LIBRARY).unlink(missing_ok=True)
-        (folder / "disassemble").unlink(missing_ok=True)
+        for name in ("disassemble", places.TIMES):
+            (folder / name).unlink(missing_ok=True)
         stamp.write_text(digest.hexdigest())
 
 

@@ -9,6 +9,8 @@ import snoopie
 from snoopie.errors import SnoopieError
 
 LIBRARY = "mem_multigpu.so"
+# What records times without it, built beside it.
+TIMES = "snoopie_times.so"
 # For sites: `make install` fills the second one unless told otherwise.
 SITES = (Path(sys.prefix) / "lib" / "snoopie", Path("/usr/local/lib/snoopie"))
 
