@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,6 @@ import pandas as pd
 from snoopie.analysis.native import arrivals, matching, overlap, rates
 from snoopie.analysis.native.matching import Matching, Reason, Side
 from snoopie.api.core import PAIR
-from snoopie.api.table import table
 from snoopie.api.time import TimeMethods
 from snoopie.errors import UsageError
 from snoopie.trace.lacks import Lack
@@ -39,8 +39,7 @@ class NativeMethods(TimeMethods):
         """The clean recording that native times are from; None without one."""
         return self._whole._clean
 
-    @table
-    def native(self) -> pd.DataFrame:
+    def native_times(self) -> pd.DataFrame:
         """launch | native_launch (in ``clean``) start end (host ns, of the clean recording): when launches ran without
         instrumentation; those that were matched. UsageError without a clean recording."""
         times = self._whole._native
@@ -58,7 +57,7 @@ class NativeMethods(TimeMethods):
             raise UsageError(f"there are no native times by {by!r}", f"use one of {', '.join(_KEYS)}")
         keys = _KEYS[by]
         needed = dict.fromkeys(["launch", *PAIR, *keys])
-        rated = rates.rated(self._sums(*needed), self.native, self.gpus, keys)
+        rated = rates.rated(self._sums(*needed), self.native_times(), self.gpus, keys)
         return self._labelled(rated, "issued") if by == "pair" else rated
 
     def native_overlap(self) -> pd.DataFrame:
@@ -80,7 +79,7 @@ class NativeMethods(TimeMethods):
         native starts. Only collectives of which all ranks were matched, on one host. UsageError without a clean
         recording."""
         clean = self._clean_or_refuse
-        native = self.native
+        native = self.native_times()
         process = clean.launches["process"].reindex(native["native_launch"])
         hosts = pd.Series(clean.processes["host"].reindex(process).to_numpy(), native.index)
         return arrivals.by_rank(self.collectives, self.launches, native, hosts)
@@ -89,7 +88,8 @@ class NativeMethods(TimeMethods):
         """recording (exact, clean) outcome launches: how many launches were matched, and why the others were not.
         UsageError without a clean recording."""
         found = self._matching
-        rows = [("exact", "matched", len(found.pairs)), ("clean", "matched", len(found.pairs))]
+        there = len(self._clean_or_refuse.launches) - len(found.clean)
+        rows = [("exact", "matched", len(found.pairs)), ("clean", "matched", there)]
         for recording, reasons in (("exact", found.exact), ("clean", found.clean)):
             rows += [(recording, str(reason), int(number)) for reason, number in reasons.value_counts().items()]
         return pd.DataFrame(rows, columns=["recording", "outcome", "launches"]).astype(
@@ -144,13 +144,17 @@ class NativeMethods(TimeMethods):
     def _matched(self) -> Matching:
         clean = self._clean_or_refuse
         sampled = self.sampling
-        some = sampled[sampled["measured"] < sampled["launches"]]
+        # With the others timed, nothing is missing between those that were measured.
+        whole = len(self.unmeasured_launches) > 0
+        some = sampled[(sampled["measured"] < sampled["launches"]) & (not whole)]
         shapes = not (self.lacks(Lack.SHAPES) or clean.lacks(Lack.SHAPES))
         when = clean.timeline()
         # A stream runs its launches in their order.
-        return matching.match(
+        found = matching.match(
             _side(self, self.launches.index.to_series()), _side(clean, when["start"]), some, shapes=shapes
         )
+        measured = found.pairs[found.pairs["launch"] > 0].reset_index(drop=True)
+        return dataclasses.replace(found, pairs=measured, exact=found.exact[found.exact.index > 0])
 
     @cached_property
     def _native(self) -> pd.DataFrame:
@@ -170,4 +174,18 @@ class NativeMethods(TimeMethods):
 
 
 def _side(trace: NativeMethods, order: pd.Series[int]) -> Side:
-    return Side(trace.launches.assign(order=order), trace.functions, trace.processes, trace.gpus)
+    """What is matched; launches that were only timed (TIMES=all) stand between the others, and have negative ids."""
+    launches, functions = trace.launches.assign(order=order), trace.functions
+    if len(others := trace.unmeasured_launches):
+        kernels = pd.Index(others["kernel"].unique())
+        first = int(functions.index.max()) + 1 if len(functions) else 1
+        mangled = functions.drop_duplicates("name").set_index("name")["mangled"].reindex(kernels).fillna("")
+        more = pd.DataFrame(
+            {"mangled": mangled.to_numpy(), "name": kernels}, pd.RangeIndex(first, first + len(kernels))
+        )
+        functions = pd.concat([functions, more])
+        named = others.assign(function=first + kernels.get_indexer(others["kernel"]), order=others["time"])
+        named.index = pd.RangeIndex(-1, -1 - len(named), -1)
+        # The ids of the others rise in the order of their calls.
+        launches = pd.concat([launches.assign(order=launches["time"]), named])
+    return Side(launches, functions, trace.processes, trace.gpus)

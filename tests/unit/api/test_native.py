@@ -12,6 +12,7 @@ import pytest
 import snoopie
 from snoopie.errors import UsageError
 from snoopie.words.columns import COLUMNS
+from tests.support.encoder import START_NS, TraceBuilder
 from tests.support.native import FILE, SECTORS, Launch, Rank, write_clean, write_exact
 from tests.support.ring import write_ring
 
@@ -64,14 +65,19 @@ COLUMNS_OF_RATES = ["native_launches", "native_time", "native_bytes", "native_ra
 def test_a_view_has_the_times_of_its_launches(tmp_path: Path) -> None:
     trace = joined(tmp_path, [Rank([STEP * 5])])
     view = trace.select(launches=[5, 6, 9])
-    assert view.native.index.tolist() == [5, 6, 9]
+    assert view.native_times().index.tolist() == [5, 6, 9]
     assert view.native_by("kernel")["native_time"].tolist() == [2_000_000]
     assert trace.select(kernels="gemm(int*)").native_by("kernel").empty
 
 
 def test_all_columns_are_explained(tmp_path: Path) -> None:
     trace = joined(tmp_path, [Rank([STEP])])
-    tables = [trace.native.reset_index(), trace.native_overlap(), trace.native_matching(), trace.native_arrivals()]
+    tables = [
+        trace.native_times().reset_index(),
+        trace.native_overlap(),
+        trace.native_matching(),
+        trace.native_arrivals(),
+    ]
     tables += [trace.native_by(by) for by in ("pair", "kernel", "line", "launch")]
     assert {column for table in tables for column in table} <= set(COLUMNS)
 
@@ -84,8 +90,10 @@ def test_streams_with_other_numbers_and_kernels_of_one_name_in_several(tmp_path:
     assert trace.native_losses() == []
     # Each with a launch of the stream that runs the same.
     assert trace.clean is not None
-    pairs = trace.native.join(trace.launches["stream"]).join(
-        trace.clean.launches["stream"].rename("clean_stream"), on="native_launch"
+    pairs = (
+        trace.native_times()
+        .join(trace.launches["stream"])
+        .join(trace.clean.launches["stream"].rename("clean_stream"), on="native_launch")
     )
     assert pairs.groupby("stream")["clean_stream"].agg(["nunique", "first"]).to_numpy().tolist() == [
         [1, 7],
@@ -118,7 +126,7 @@ def test_a_warm_up_and_dropped_launches(tmp_path: Path) -> None:
     # Ranks in another order.
     trace = joined(tmp_path, exact, clean[::-1])
     assert matched_share(trace) >= 0.99
-    both = trace.native.join(trace.launches[["kernel", "grid_x", "process"]])
+    both = trace.native_times().join(trace.launches[["kernel", "grid_x", "process"]])
     assert trace.clean is not None
     other_side = trace.clean.launches.loc[both["native_launch"]]
     assert both["grid_x"].tolist() == other_side["grid_x"].tolist()
@@ -222,3 +230,37 @@ def test_what_cannot_be_a_clean_recording(tmp_path: Path) -> None:
         snoopie.load(exact, times=ring)
     with pytest.raises(UsageError, match="has no times of kernels"):
         snoopie.load(exact, times=write_clean(tmp_path / "clean", [Rank([[]])]))
+
+
+def test_launches_that_were_only_timed_help_to_match(tmp_path: Path) -> None:
+    """Of a sampled kernel nobody knows which launches were measured, unless the others were timed (TIMES=all)."""
+    builder = TraceBuilder(2)
+    kernel = builder.function("put(int*)", "_ZputPi")
+    site = builder.site(kernel, "STG.E", "store", 4)
+    measured = [place % 3 == 0 for place in range(12)]
+    for place, chosen in enumerate(measured):
+        when = START_NS + 1_000_000 * place
+        if chosen:
+            launch = builder.launch(kernel, 0, stream=64, time=when)
+            builder.count(launch, site, 1, SECTORS // 4, 8 * SECTORS, SECTORS)
+    builder.add("sampling", function=kernel, gpu=0, launches=12, measured=4)
+    # In a file without the others nothing can be told.
+    (tmp_path / "sampled").mkdir()
+    sampled = builder.write(tmp_path / "sampled" / "t.zst")
+    clean = write_clean(tmp_path / "clean", [Rank([[PUT] * 12])])
+    assert outcomes(snoopie.load(sampled, times=clean)) == {
+        "matched": 0,
+        "only some launches of their kernel were measured": 4,
+    }
+    shape = {"grid_x": 4, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1}
+    for place, chosen in enumerate(measured):
+        when = START_NS + 1_000_000 * place
+        if not chosen:
+            builder.add("unmeasured_launches", kernel=builder.string("put(int*)"), gpu=0, stream=64, thread=4711,
+                        time=when, start=when, end=when + 100, **shape)  # fmt: skip
+    trace = snoopie.load(builder.write(tmp_path / "timed.zst"), times=clean)
+    assert trace.native_times()["native_launch"].tolist() == [1, 4, 7, 10]
+    assert trace.native_by("kernel")["native_time"].tolist() == [4_000_000]
+    assert len(trace.unmeasured_launches) == 8
+    # They keep their GPU busy.
+    assert trace.resources()["busy"].tolist() == [8 * 100]
