@@ -203,7 +203,8 @@ class TimeMethods(TraceAttributes):
         # What was not measured is in no part of a trace.
         if self._selected is not None or others.empty:
             return table
-        return pd.concat([table, resources.unmeasured(others, self.label)], ignore_index=True)
+        parts = [table, resources.unmeasured(others, self.label)]
+        return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
     def _ran(self, barriers: bool) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """What ran of the selected, and of all; None without a selection."""
