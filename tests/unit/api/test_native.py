@@ -11,9 +11,11 @@ import pytest
 
 import snoopie
 from snoopie.errors import UsageError
+from snoopie.importers.nsys import import_nsys
 from snoopie.words.columns import COLUMNS
 from tests.support.encoder import START_NS, TraceBuilder
 from tests.support.native import FILE, SECTORS, Launch, Rank, write_clean, write_exact
+from tests.support.nsys_export import Export
 from tests.support.ring import write_ring
 
 PUT = Launch("put", moves=True)
@@ -264,3 +266,20 @@ def test_launches_that_were_only_timed_help_to_match(tmp_path: Path) -> None:
     assert len(trace.unmeasured_launches) == 8
     # They keep their GPU busy.
     assert trace.resources()["busy"].tolist() == [8 * 100]
+
+
+def test_a_report_of_nsight_systems_has_native_times_too(tmp_path: Path) -> None:
+    """The same two kernels, by another tool: other streams, names without mangling, other numbers of GPUs."""
+    export = Export("2025")
+    for step in range(4):
+        for place, name in enumerate(("put(int *)", "gemm(int *)")):
+            start = 10_000_000 * step + 1_000_000 * place
+            call = export.call("cudaLaunchKernel_v7000", start, start + 5_000)
+            export.kernel(name, start + 10_000, start + 10_000 + (place + 1) * 500_000, call)
+    for row in export.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
+        row |= {"gridY": 1, "gridZ": 1, "mangledName": None}
+    imported = import_nsys(export.write(tmp_path / "report.sqlite"), tmp_path / "report.zst")
+    exact = write_exact(tmp_path / "exact", [Rank([[PUT, dataclasses.replace(GEMM, grid=4)] * 4])])
+    trace = snoopie.load(exact, times=imported.paths)
+    assert outcomes(trace) == {"matched": 8}
+    assert trace.native_by("kernel")["native_time"].tolist() == [4 * 500_000]
