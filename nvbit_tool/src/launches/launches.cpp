@@ -24,7 +24,11 @@ void Launches::time(Launch* launch, const ContextFunction& function, const Launc
     launch->stream = call.stream;
     const UnmeasuredRow row = boarding_->unmeasured(*launch->context, function, call);
     launch->timing = timer->begin(call.stream);
-    if (!launch->timing) return;
+    if (!launch->timing) {
+        notices_->note_once("some launches could not be timed: more than " + std::to_string(LaunchTimer::kMost) +
+                            " were under way, or the driver refused events");
+        return;
+    }
     launch->timing->row = row;
     launch->timing->launch = id;
 }

@@ -105,7 +105,10 @@ std::string Recorder::enable() {
 uint8_t* Recorder::buffer() {
     // The driver has registered its end by now, so this runs before that: CUPTI has to be asked while it can still answer.
     static std::once_flag registered;
-    std::call_once(registered, [] { std::atexit([] { recorder->finish(); }); });
+    std::call_once(registered, [this] {
+        used_ = true;
+        std::atexit([] { recorder->finish(); });
+    });
     return buffers_.take();
 }
 
@@ -114,7 +117,8 @@ void Recorder::run() {
     // The driver is still being initialized: who the GPUs are is asked when the first work has been done.
     while (!buffers_.ended()) {
         if (const auto full = buffers_.next(kFlushPeriod)) return record(*full);
-        if (recording_.on()) cupti_.flush_all(0);
+        // Not before it has a buffer: the driver may still be in the call that has loaded this.
+        if (used_ && !recording_.ending()) cupti_.flush_all(0);
     }
 }
 

@@ -2,6 +2,7 @@
 // with the process.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -37,6 +38,7 @@ class Recorder {
     const cupti::Library cupti_;
     Recording recording_;
     ActivityBuffers buffers_;
+    std::atomic<bool> used_{false};  // CUPTI has a buffer
     std::thread thread_;
 };
 
