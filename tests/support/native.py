@@ -80,9 +80,12 @@ def write_exact(folder: Path, ranks: Sequence[Rank], *, run: str = "") -> Path:
 
 
 def write_clean(
-    folder: Path, ranks: Sequence[Rank], *, run: str = "", mangled: bool = True, tool: str = "CUPTI"
+    folder: Path, ranks: Sequence[Rank], *, run: str = "", mangled: bool = True, tool: str = "CUPTI", split: int = 0
 ) -> Path:
-    """Clean recordings in a folder: streams have other numbers, and times are those without probes."""
+    """Clean recordings in a folder: streams have other numbers, and times are those without probes.
+
+    ``split``: after so many launches of a stream the next ones are in a new stream.
+    """
     folder.mkdir(exist_ok=True)
     for rank in ranks:
         builder = TraceBuilder(
@@ -94,10 +97,9 @@ def write_clean(
             builder.header["process"]["run"] = {"id": run, "of": "run"}
         functions: dict[str, int] = {}
         clock = dict.fromkeys(range(len(rank.streams)), START_NS - 50_000_000_000 + rank.late)
+        made = dict.fromkeys(clock, 0)
         for stream, launch in rank.in_turns():
             if launch.kernel not in functions:
-                builder.rows["functions"].append({})
-                builder.rows["functions"].pop()
                 functions[launch.kernel] = builder.add(
                     "functions",
                     name=builder.string(f"{launch.kernel}(int *)"),
@@ -106,8 +108,10 @@ def write_clean(
                 )
             start = clock[stream]
             clock[stream] = start + launch.ran + 5_000
+            handle = rank.handles.get(stream, 7 + stream) + (100 * (made[stream] // split) if split else 0)
+            made[stream] += 1
             number = builder.launch(
-                functions[launch.kernel], rank.gpu, stream=rank.handles.get(stream, 7 + stream), grid_x=launch.grid,
+                functions[launch.kernel], rank.gpu, stream=handle, grid_x=launch.grid,
                 block_x=launch.block, time=start - 10_000,
             )  # fmt: skip
             builder.add("spans", launch=number, start=start, end=start + launch.ran)

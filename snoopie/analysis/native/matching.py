@@ -156,8 +156,10 @@ def _of_gpu(
     found, alike = streams.pair(left, right)
     groups = [table.groupby("stream", sort=False).indices for table in (left, right)]
     told = 0
-    for stream, other in found.items():
-        own, its = left.iloc[groups[0][stream]], right.iloc[groups[1][other]]
+    for stream, others in found.items():
+        # In the order in which they ran, whichever stream they were in.
+        places = np.sort(np.concatenate([groups[1][other] for other in others]))
+        own, its = left.iloc[groups[0][stream]], right.iloc[places]
         why[0][own.index] = Reason.COUNT.value
         why[1][its.index] = Reason.COUNT.value
         near, far = align(own["key"].to_numpy(np.int64), its["key"].to_numpy(np.int64))

@@ -112,6 +112,18 @@ def test_streams_that_run_the_same_are_told_apart_by_their_order_and_it_is_said(
     ]
 
 
+def test_a_handle_that_is_that_of_several_streams_one_after_another(tmp_path: Path) -> None:
+    """The driver gives a new stream the handle of one that is gone; CUPTI numbers it anew."""
+    ranks = [Rank([STEP * 6, [PUT, Launch("copy")] * 5])]
+    exact = write_exact(tmp_path / "exact", ranks)
+    trace = snoopie.load(exact, times=write_clean(tmp_path / "clean", ranks, split=8))
+    assert outcomes(trace) == {"matched": 24 + 10}
+    assert trace.native_losses() == []
+    both = trace.native_times().join(trace.launches["stream"])
+    for _, own in both.groupby("stream"):
+        assert own["start"].is_monotonic_increasing
+
+
 def test_a_warm_up_and_dropped_launches(tmp_path: Path) -> None:
     """Ranks that warm up differently, and recordings that each lack some launches: the rest is matched."""
     chance = random.Random(3)
