@@ -134,7 +134,8 @@ void Collector::context_ready(CUcontext handle) {
         return;
     }
     if (options_.probes == Probes::live) context->code().give_words(CodeWords::create(handle));
-    context->give_clock(GpuClock::create(memory->drain_stream()));
+    if (options_.times != Times::off) context->give_clock(GpuClock::create(memory->drain_stream()));
+    if (options_.times == Times::all) context->give_timer(std::make_unique<LaunchTimer>(handle));
     memory_.attach(context, std::move(memory));
     drain_.add(context);
 }

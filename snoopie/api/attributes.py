@@ -202,6 +202,12 @@ class TraceAttributes(TraceCore):
         return self._tables.spans
 
     @table
+    def unmeasured_launches(self) -> pd.DataFrame:
+        """process kernel gpu stream thread time (of the call) grid_x … block_z start end (host ns, on the GPU): with
+        TIMES=all, launches that are not among ``launches``. Of a view, as ``calls``."""
+        return self._called(self._tables.unmeasured_launches)
+
+    @table
     def barriers(self) -> pd.DataFrame:
         """process gpu stream start end (host ns) name: barriers at which queues of GPUs waited, as other tools record
         them"""

@@ -11,14 +11,14 @@ from snoopie.analysis.source import flame
 from snoopie.analysis.traffic import collectives
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.api.arguments import Natural
+from snoopie.api.native import NativeMethods
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
-from snoopie.api.time import TimeMethods
 from snoopie.errors import UsageError, warn
 from snoopie.trace.lacks import Lack
 
 
-class HostMethods(TimeMethods, StackMethods):
+class HostMethods(NativeMethods, StackMethods):
     """What the host did."""
 
     def by_launch(self) -> pd.DataFrame:

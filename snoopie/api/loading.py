@@ -20,6 +20,8 @@ from snoopie.trace.tables import Process
 
 # Each file that stays mapped keeps a descriptor, of which a process has a thousand or so.
 _MAPPED = 256
+# What the headers of clean recordings name as their tool (nvbit_tool/src/times).
+CLEAN = "CUPTI"
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -32,6 +34,7 @@ def load(
     run: str | int | None = None,
     all_runs: bool = False,
     trust: bool = False,
+    times: Source | None = None,
     scheduler: Scheduler | None = None,
 ) -> Trace:
     """Reads one trace file, all ``*.zst`` of a folder, a list of these, or what a glob pattern names, as one trace.
@@ -43,6 +46,10 @@ def load(
     Traces of several runs of programs are a `SeveralRunsError`, unless ``run`` says which is meant (a number, in the
     order in which they began, or the beginning of an id), or ``all_runs`` that they are to be added up.
 
+    ``times`` names a clean recording of the same program, whose native times the trace then has too, see
+    `Trace.with_times`. Where ``source`` holds both of one run, as ``snoopie run --with-times`` leaves them, its clean
+    traces are that.
+
     With a ``scheduler`` the workers of a Dask cluster read the files, under the same (absolute) paths, and do the work
     of the analyses, whose results are the same: the address of the scheduler ("tcp://host:8786"), a `pathlib.Path` of
     its file, or a `distributed.Client`. Tables that are asked for as a whole still have to fit here.
@@ -50,15 +57,20 @@ def load(
     paths = paths_of(source)
     limits = allowed(trust)
     check_number("the selection", "has {} files", len(paths), limits.files)
-    if scheduler is None:
+    cluster = None if scheduler is None else Cluster(scheduler)
+    if cluster is None:
         opened = list(ordered(lambda path: _open(path, allow_truncated, trust, keep=len(paths) <= _MAPPED), paths))
-        trace = Trace(_joined(runs.chosen(_once(opened), run, all_runs=all_runs), limits))
     else:
-        cluster = Cluster(scheduler)
         opened = cluster.open(paths, allow_truncated=allow_truncated, trust=trust)
-        tables = _joined(runs.chosen(_once(opened), run, all_runs=all_runs), limits)
+    chosen, clean = _apart(runs.chosen(_once(opened), run, all_runs=all_runs))
+    tables = _joined(chosen, limits)
+    if cluster is not None:
         cluster.hold(tables)
-        trace = Trace(tables, cluster=cluster)
+    trace = Trace(tables, cluster=cluster)
+    if times is not None:
+        trace = trace.with_times(load(times, allow_truncated=allow_truncated, trust=trust))
+    elif clean:
+        trace = trace.with_times(Trace(_joined(clean, limits)))
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
     trace._tables.check_counts(trace._sums(*PAIR))
     _ = trace.copies, trace.collectives
@@ -75,6 +87,15 @@ def _open(path: Path, allow_truncated: bool, trust: bool, *, keep: bool) -> Proc
     if not keep:
         process.container.unmap()
     return process
+
+
+def _apart(processes: list[Process]) -> tuple[list[Process], list[Process]]:
+    """The processes that are the trace, and, where it has instrumented ones, the clean recordings of the same runs."""
+    clean = [process for process in processes if process.header.tool.get("imported_from") == CLEAN]
+    exact = [process for process in processes if not process.header.tool.get("imported_from")]
+    of_exact = {process.header.run_id for process in exact}
+    beside = [process for process in clean if process.header.run_id in of_exact and any(process.rows.values())]
+    return [process for process in processes if process not in beside], beside
 
 
 def _joined(processes: list[Process], limits: Limits) -> Tables:

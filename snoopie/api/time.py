@@ -198,7 +198,13 @@ class TimeMethods(TraceAttributes):
     @cached_property
     def _timed(self) -> pd.DataFrame:
         copies = self.copies[self._copies_on_gpu]
-        return resources.records(self.spans, self.launches, copies, self.label, self._lacking(Lack.COPY_SIZES))
+        table = resources.records(self.spans, self.launches, copies, self.label, self._lacking(Lack.COPY_SIZES))
+        others = self.unmeasured_launches
+        # What was not measured is in no part of a trace.
+        if self._selected is not None or others.empty:
+            return table
+        parts = [table, resources.unmeasured(others, self.label)]
+        return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
     def _ran(self, barriers: bool) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """What ran of the selected, and of all; None without a selection."""

@@ -74,6 +74,18 @@ class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMetho
         chosen = selection.narrow(self._tables, base, **named, between=between, when=when)
         return Trace(self._tables, chosen, self._whole, self._cluster)
 
+    def with_times(self, clean: Trace) -> Trace:
+        """The same trace, with the native times of another one of the program: a clean recording (``snoopie run
+        --with-times``, or ``snoopie_times.so``), or an import of Nsight Systems or PyTorch's profiler.
+
+        Launches are matched by rank, GPU, stream, kernel, shape and order; see `native_matching` for what was not.
+        UsageError if the other is instrumented too, or has no times.
+        """
+        self._check_times(clean)
+        whole = Trace(self._tables, cluster=self._cluster)
+        whole._clean = clean
+        return whole if self._selected is None else Trace(self._tables, self._selected, whole, self._cluster)
+
     def __repr__(self) -> str:
         sums = _counts.totals(self._sums("operation"))
         about = "≈ " if self.estimated else ""

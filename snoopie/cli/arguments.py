@@ -43,9 +43,9 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_traces(arguments: argparse.Namespace) -> snoopie.Trace:
-    """The traces of `add_traces` as one. Says on stderr which runs are added up."""
-    trace = load(arguments.traces, arguments, run=arguments.run, all_runs=arguments.all_runs)
+def load_traces(arguments: argparse.Namespace, *, times: Source | None = None) -> snoopie.Trace:
+    """The traces of `add_traces` as one, with native ``times``. Says on stderr which runs are added up."""
+    trace = load(arguments.traces, arguments, run=arguments.run, all_runs=arguments.all_runs, times=times)
     if len(trace.runs) > 1:
         print(f"snoopie: note: {in_shell_words(added_up(trace))}", file=sys.stderr)
     return trace
@@ -57,13 +57,14 @@ def added_up(trace: snoopie.Trace) -> str:
 
 
 def load(
-    source: Source, arguments: argparse.Namespace, *, run: str | None = None, all_runs: bool = False
-) -> snoopie.Trace:
+    source: Source, arguments: argparse.Namespace, *, run: str | None = None, all_runs: bool = False,
+    times: Source | None = None,
+) -> snoopie.Trace:  # fmt: skip
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
     return snoopie.load(
         source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
-        scheduler=scheduler,
+        times=times, scheduler=scheduler,
     )  # fmt: skip
 
 

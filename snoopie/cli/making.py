@@ -69,7 +69,7 @@ def _forget_other_sources(folder: Path) -> None:
     stamp, build = folder / "sources", folder / "build"
     if not stamp.is_file() or stamp.read_text() != digest.hexdigest():
         shutil.rmtree(build, ignore_errors=True)
-        for name in (places.LIBRARY, places.COLLECTOR, "disassemble"):
+        for name in (places.LIBRARY, places.COLLECTOR, "disassemble", places.TIMES):
             (folder / name).unlink(missing_ok=True)
         stamp.write_text(digest.hexdigest())
 

@@ -28,6 +28,11 @@ class OutputFiles:
         names = [*glob.glob(pattern), *glob.glob(f"{stem}-[0-9]*{ending}")]
         return {Path(name) for name in names if os.path.isfile(name)}
 
+    def beside(self, prefix: str) -> "OutputFiles":
+        """Files in the same places whose names begin with a word more."""
+        folder, name = os.path.split(self.pattern)
+        return OutputFiles(os.path.join(folder, prefix + name))
+
     @property
     def folder(self) -> Path | None:
         """The folder of them all; None where its name depends on the process."""

@@ -11,6 +11,8 @@ from snoopie.errors import SnoopieError
 # What is preloaded, and what it opens, from its own folder, when a program uses CUDA.
 LIBRARY = "mem_multigpu.so"
 COLLECTOR = "libsnoopie_collector.so"
+# What records times without it, built beside it.
+TIMES = "snoopie_times.so"
 # For sites: `make install` fills the second one unless told otherwise.
 SITES = (Path(sys.prefix) / "lib" / "snoopie", Path("/usr/local/lib/snoopie"))
 

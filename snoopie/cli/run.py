@@ -13,6 +13,9 @@ from snoopie.cli.output import clean, in_shell_words, print_next
 from snoopie.cli.output_files import output_files, run_folder
 from snoopie.errors import SnoopieError, UsageError
 
+# How the names of clean recordings begin.
+CLEAN = "times-"
+
 DESCRIPTION = (
     "Run a program under the collector. Its output, signals and exit status stay its own; the summary goes to stderr."
 )
@@ -20,9 +23,14 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     own = " ".join(setting.usage for setting in settings.options())
-    parser.usage = f"snoopie run {own} [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+    parser.usage = f"snoopie run {own} [--with-times] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
     for setting in settings.options():
         setting.add_to(parser)
+    parser.add_argument(
+        "--with-times",
+        action="store_true",
+        help="run the program twice: first without instrumentation, for its native times, then under the collector",
+    )
     parser.add_argument(
         "--tensors",
         action="store_true",
@@ -55,19 +63,30 @@ def _run(arguments: argparse.Namespace) -> int:
     if said := tool.misfit(library):
         print(f"snoopie: {clean(said)}", file=sys.stderr)
     tool.check_machine(library, os.environ)
+    times = tool.find_times(library) if arguments.with_times else None
     named = run_id.named(os.environ)
     run = named or run_id.new()
     default = run_folder(arguments.command[0], run)
     files = output_files(chosen.get("SNOOPIE_OUTPUT"), os.environ, Path.cwd(), default)
+    # Both runs of --with-times are one, also where a launcher's name for it may come again.
+    same_run = {} if named and not arguments.with_times else {run_id.VARIABLE: run}
     environment = tool.child_environment(
         library,
         os.environ,
-        settings={**chosen, "SNOOPIE_OUTPUT": files.pattern, **({} if named else {run_id.VARIABLE: run})},
+        settings={**chosen, "SNOOPIE_OUTPUT": files.pattern, **same_run},
         tensors=files.folder or Path.cwd() if arguments.tensors else None,
     )
-    before = files.existing()
+    timed = files.beside(CLEAN)
+    before = files.existing() | timed.existing()
     try:
-        status = process.run(program, arguments.command, environment)
+        status = 0
+        if times is not None:
+            own = {**chosen, "SNOOPIE_OUTPUT": timed.pattern, **same_run}
+            status = process.run(program, arguments.command, tool.clean_environment(times, os.environ, settings=own))
+            if status != 0:
+                print("snoopie: it failed without instrumentation, and was not run with it", file=sys.stderr)
+        if status == 0:
+            status = process.run(program, arguments.command, environment)
     finally:
         # A folder of the run's own stays for its traces alone.
         if files.folder == Path.cwd() / default:
@@ -75,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 files.folder.rmdir()
     # The program's status is the answer, whatever becomes of the report.
     try:
-        _report(arguments.command[0], status, sorted(files.existing() - before))
+        _report(arguments.command[0], status, sorted((files.existing() | timed.existing()) - before))
     except KeyboardInterrupt:
         pass
     except OSError as error:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from snoopie.analysis.traffic.reading import READINGS
+from snoopie.cli import native
 from snoopie.cli.arguments import add_traces, again, load_traces
 from snoopie.cli.filters import add_filters, not_filtered, select
 from snoopie.cli.formats import add_formats, add_top, print_csv, print_json, print_markdown, top
@@ -36,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reading", choices=READINGS, help="of pairs: who issued, or where data flowed (default: issued)"
     )
+    parser.add_argument(
+        "--times",
+        metavar="CLEAN",
+        help="a clean recording of the same program, or an import of nsys or PyTorch's profiler: pairs, kernels, lines "
+        "and launches gain native time and bandwidth (default: that beside the traces, as of snoopie run --with-times)",
+    )
     add_top(parser)
     add_formats(parser)
     add_filters(parser)
@@ -46,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     reading: Reading = arguments.reading or "issued"
     if arguments.reading and by != "pair":
         raise UsageError("--reading is of pairs of GPUs", "leave out --by, or --reading")
-    trace = select(load_traces(arguments), arguments)
+    trace = select(load_traces(arguments, times=arguments.times), arguments)
     if not (arguments.json or arguments.csv or arguments.markdown):
         _print(trace, arguments, reading)
         return 0
@@ -64,10 +71,14 @@ def _print(trace: Trace, arguments: argparse.Namespace, reading: Reading) -> Non
     print_traffic(trace, arguments.by, reading, top=arguments.top or 0)
     if arguments.by == "pair":
         print_beside_traffic(trace)
+    if trace.clean is not None:
+        native.print_native(trace)
     sys.stdout.flush()
     for sentence in _not_filtered(trace, arguments):
         print(f"snoopie: note: {sentence}", file=sys.stderr)
     print_losses(trace)
+    if trace.clean is not None:
+        native.print_native_losses(trace)
     print_next("view", *again(arguments), *arguments.traces)
 
 
@@ -87,7 +98,7 @@ def _not_filtered(trace: Trace, arguments: argparse.Namespace) -> list[str]:
 def as_json(trace: Trace, by: str, reading: Reading, rows: pd.DataFrame) -> dict[str, Any]:
     """What --json prints, with rows of the table of `by`: amounts as integers, `null` where there is no number.
 
-    `copies`, `collectives` and `not_measured` are there whatever `by` says.
+    `copies`, `collectives` and `not_measured` are there whatever `by` says, `native` only where there are native times.
     """
     gpus = trace.gpus.reset_index()
     return {
@@ -102,4 +113,5 @@ def as_json(trace: Trace, by: str, reading: Reading, rows: pd.DataFrame) -> dict
         "collectives": json_rows(trace.by_collective()),
         "not_measured": json_rows(trace.not_measured()),
         "losses": trace.losses(),
+        **({} if trace.clean is None else native.as_json(trace)),
     }

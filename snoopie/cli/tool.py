@@ -44,6 +44,19 @@ def find_tool(named: str | None, environment: Mapping[str, str]) -> Path:
     raise SnoopieError(f"{LIBRARY} is not built", f"{build}, or name one with --tool or SNOOPIE_TOOL")
 
 
+def find_times(tool: Path) -> Path:
+    """What records times without instrumentation: it is built, and installed, beside the collector."""
+    beside = tool.resolve().with_name(places.TIMES)
+    # Nobody links to one alone.
+    for library in (tool.with_name(places.TIMES), beside):
+        if library.is_file():
+            return _preloadable(library)
+    raise SnoopieError(
+        f"{places.TIMES} is not beside {tool}",
+        "snoopie build makes both (in a checkout: make -C nvbit_tool times), or leave out --with-times",
+    )
+
+
 def other_version(tool: Path) -> str | None:
     """Which other version of Snoopie built the tool; None if it was this one."""
     built_by = identity(tool)
@@ -130,6 +143,11 @@ def check_machine(tool: Path, environment: Mapping[str, str]) -> None:
             raise error
 
 
+def clean_environment(times: Path, environment: Mapping[str, str], *, settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a program whose times are recorded, and nothing else."""
+    return {**environment, "LD_PRELOAD": _preload(times, environment), **settings}
+
+
 def child_environment(
     tool: Path,
     environment: Mapping[str, str],
@@ -140,11 +158,15 @@ def child_environment(
     """The environment for a program under the collector; settings that are not given stay as the user has them."""
     child = dict(environment)
     child["PATH"] = search_path(environment)
-    others = environment.get("LD_PRELOAD")
-    child["LD_PRELOAD"] = f"{tool}:{others}" if others else str(tool)
+    child["LD_PRELOAD"] = _preload(tool, environment)
     child |= settings
     if tensors is not None:
         child["SNOOPIE_TENSORS"] = str(tensors)
         others = environment.get("PYTHONPATH")
         child["PYTHONPATH"] = f"{HOOKS}{os.pathsep}{others}" if others else str(HOOKS)
     return child
+
+
+def _preload(library: Path, environment: Mapping[str, str]) -> str:
+    others = environment.get("LD_PRELOAD")
+    return f"{library}:{others}" if others else str(library)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from snoopie.cli import native
 from snoopie.cli.output import in_shell_words, print_table
 from snoopie.words import units
 
@@ -62,9 +63,10 @@ _UNKNOWN = {"file": ("file", "(source file unknown)"), "stack": ("source", "(cal
 
 
 def traffic_table(trace: Trace, by: str, reading: Reading = "issued") -> pd.DataFrame:
-    """The traffic by one key of `TABLES`, most bytes first, exact."""
+    """The traffic by one key of `TABLES`, most bytes first, exact; with native times where the trace has them."""
     # Only pairs have directions: `reading` of others is "issued".
-    return trace.by_pair(reading) if by == "pair" else TABLES[by](trace)
+    table = trace.by_pair(reading) if by == "pair" else TABLES[by](trace)
+    return native.with_times(trace, table, by) if native.has_times(trace, by, reading) else table
 
 
 def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "issued") -> pd.DataFrame:
@@ -79,7 +81,8 @@ def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "i
     if by == "pair" and reading == "flow":
         return table[["from", "to", *_AMOUNTS]]
     sampled = f"sampled {by}"
-    return table[_SHOWN[sampled if trace.estimated and sampled in _SHOWN else by]]
+    shown = _SHOWN[sampled if trace.estimated and sampled in _SHOWN else by]
+    return table[[*shown, *(native.SHOWN if native.has_times(trace, by, reading) else ())]]
 
 
 def print_traffic(

@@ -31,6 +31,7 @@ TABLES: dict[str, Maker] = {
     "sampling": lambda trace: [trace.sampling],
     "counts": lambda trace: [trace.counts],
     "spans": lambda trace: [trace.spans],
+    "unmeasured_launches": lambda trace: [trace.unmeasured_launches],
     "barriers": lambda trace: [trace.barriers],
     "marks": lambda trace: [trace.marks],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),

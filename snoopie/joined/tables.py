@@ -202,6 +202,9 @@ class Tables:
         kernel=lambda tables: tables._kernels("launches"),
     )
     spans = _Declared("launch start end")
+    unmeasured_launches = _Declared(
+        "process kernel gpu stream thread time grid_x grid_y grid_z block_x block_y block_z start end"
+    )
     barriers = _Declared("process gpu stream start end name")
     marks = _Declared("process time text")
     sampling = _Declared(

@@ -278,6 +278,34 @@ _TIMES = {
     "events": Column("Events", Kind.COUNT, "Entries in a row of the timeline."),
     "place": Column("Place", Kind.WORD, "Where it ran or was called."),
 }
+# Of recordings without instrumentation.
+_NATIVE = {
+    "native_launch": Column("Native launch", Kind.NUMBER, "The launch in the clean recording, by its number there."),
+    "native_launches": Column("Timed launches", Kind.COUNT, "Launches whose time without instrumentation is known."),
+    "native_time": Column(
+        "Native time",
+        Kind.DURATION,
+        "How long its launches ran without instrumentation, added up.",
+    ),
+    "native_bytes": Column("Timed bytes", Kind.BYTES, "What the launches moved whose native time is known."),
+    "native_rate": Column("Native rate", Kind.RATE, "Timed bytes over native time."),
+    "least_time": Column(
+        "Least time",
+        Kind.DURATION,
+        "What the NVLinks take at their full capacity for the wire bytes, in the GPU and direction that take longest.",
+    ),
+    "link_share": Column("Of the link", Kind.SHARE, "Least time over native time: 100 % is as fast as NVLink can."),
+    "recording": Column("Recording", Kind.WORD, "The exact recording, or the clean one."),
+    "outcome": Column("Outcome", Kind.NAME, "Whether launches were matched, and if not, why not."),
+    "communication": Column("Communication", Kind.DURATION, "When kernels or copies ran that moved data between GPUs."),
+    "overlapped": Column("Overlapped", Kind.DURATION, "How much of the communication other kernels ran beside."),
+    "computation": Column("Computation", Kind.DURATION, "When kernels ran that moved nothing between GPUs."),
+    "not_known": Column("Not known", Kind.DURATION, "When kernels ran of which it is not known what they moved."),
+    "collectives": Column("Collectives", Kind.COUNT, "NCCL's collectives whose ranks all have native times."),
+    "came_last": Column("Came last", Kind.COUNT, "Collectives in which the rank was the last to start."),
+    "waited": Column("Waited", Kind.DURATION, "How long the rank waited for the last one, in all collectives."),
+    "waited_for": Column("Waited for", Kind.DURATION, "How long the other ranks, added up, waited for this one."),
+}
 _MEMORY = {
     "device": Column("Device", Kind.PLACE, "The GPU that has the memory, or the host."),
     "state": Column("State", Kind.WORD, "Whether a call freed it, and if not, why not."),
@@ -369,6 +397,7 @@ COLUMNS: Mapping[str, Column] = {
     **_OBJECTS,
     **_COPIES,
     **_TIMES,
+    **_NATIVE,
     **_MEMORY,
     **_MACHINE,
     **_COMPARED,

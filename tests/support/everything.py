@@ -25,6 +25,9 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.function("k<\"a\", 'b'>(int,\n  float) → é")
     trace.add("sampling", function=1, gpu=0, launches=3, measured=1)
     trace.add("spans", launch=1, start=START_NS + 5, end=START_NS + 9)
+    shape = dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), 1)
+    trace.add("unmeasured_launches", kernel=trace.string("gemm<float, 2>()"), gpu=1, stream=2**64 - 1, thread=7,
+              time=START_NS + 6, start=START_NS + 7, end=START_NS + 8, **shape)  # fmt: skip
     trace.add("barriers", gpu=1, stream=7, start=START_NS + 9, end=START_NS + 11, name=trace.string("acq=sys"))
     trace.add("marks", time=START_NS + 5, text=trace.string('step, "1"'))
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}

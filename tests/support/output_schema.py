@@ -26,7 +26,8 @@ def schema() -> Schema:
     """The whole document."""
     commands = {
         "stats": _object(
-            "snoopie stats", by=_one_of(TABLES), reading=_one_of(("issued", "flow")), complete=BOOLEAN,
+            "snoopie stats", optional=("native",), native={"$ref": "#/$defs/native"},
+            by=_one_of(TABLES), reading=_one_of(("issued", "flow")), complete=BOOLEAN,
             estimated=BOOLEAN, summary=SUMS, gpus=ROWS, rows=ROWS, copies=ROWS, collectives=ROWS, not_measured=ROWS,
             losses=SENTENCES,
         ),
@@ -94,6 +95,10 @@ def schema() -> Schema:
                 "properties": {**_columns(), "rows": ROWS},
                 "required": ["resource", "rows"],
                 "additionalProperties": False,
+            },
+            "native": {
+                "description": "What native times say, where the trace has them.",
+                **_part(matching=ROWS, overlap=ROWS, arrivals=ROWS, losses=SENTENCES),
             },
             "side": _part(files=SENTENCES, complete=BOOLEAN, estimated=BOOLEAN),
             "verdict": _part(

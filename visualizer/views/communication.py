@@ -15,7 +15,7 @@ from snoopie.analysis.time.bandwidth import Over
 from snoopie.words import units
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import Shown
-from visualizer.parts import places, remarks, tables
+from visualizer.parts import native, places, remarks, tables
 from visualizer.pictures import heatmap, network, topology
 from visualizer.session import address, state
 from visualizer.session.filters import Filters
@@ -127,6 +127,7 @@ def show() -> None:
         st.caption(sentence)
     _pairs(shown)
     _links(shown)
+    native.show()
 
 
 # --- choosing ---

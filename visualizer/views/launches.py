@@ -13,13 +13,25 @@ from snoopie.words import names, units
 from visualizer import pages
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.parts import remarks, stacks, tables
+from visualizer.parts import native, remarks, stacks, tables
 from visualizer.pictures import heatmap
 from visualizer.session import address, state
 
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"bytes": "Most bytes", "ran": "Longest", "start": "Earliest"}
-COLUMNS = ["launch", "kernel", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
+COLUMNS = [
+    "launch",
+    "kernel",
+    "issuer",
+    "began",
+    "ran",
+    "native_time",
+    "bytes",
+    "accesses",
+    "wire_efficiency",
+    "grid",
+    "block",
+]
 CALLS = ["operation", "reduction", "type", "count", "bytes", "peer", "communicator", "rank", "stream"]
 
 
@@ -36,7 +48,7 @@ def show() -> None:
     order: Order = (
         st.segmented_control("Show first", list(ORDERS), format_func=ORDERS.__getitem__, key="launch_order") or "bytes"
     )
-    table = state.ask(Trace.single_launches, order, LIMIT)
+    table = native.with_times(state.ask(Trace.single_launches, order, LIMIT))
     if len(every) > LIMIT:
         st.caption(f"{LIMIT:,} of {len(every):,} measured launches; `trace.launches` has them all.")
     if state.view().estimated:
@@ -45,7 +57,11 @@ def show() -> None:
     if not timed:
         st.caption("This trace has no launch durations: launches are shown at the time of their calls.")
     several = len(state.trace().processes) > 1
-    columns = [name for name in COLUMNS if timed or name != "ran"] + ["stream"] + (["rank"] if several else [])
+    columns = (
+        [name for name in COLUMNS if (timed or name != "ran") and name in table]
+        + ["stream"]
+        + (["rank"] if several else [])
+    )
     shown = table.assign(stream=[hex(stream) for stream in table["stream"]])
     clicked = tables.grid(shown, columns, f"launches_table_{order}", height=420)
     launch = _chosen(table, None if clicked is None else int(clicked["launch"]))

@@ -1,11 +1,6 @@
 #include "driver/driver.h"
 
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <cstdio>
-
-#include "trace/owners.h"
+#include "driver/nvml_gpus.h"
 
 namespace snoopie {
 
@@ -38,109 +33,9 @@ bool CurrentContext::is_current() const {
     return succeeded(cuCtxGetCurrent(&current)) && current == context_;
 }
 
-namespace {
-
-std::string uuid_text(const CUuuid& uuid) {
-    std::string text = "GPU-";
-    for (int i = 0; i < 16; ++i) {
-        char byte[4];
-        std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += byte;
-    }
-    return text;
-}
-
-// Active NVLinks of a GPU by NVML, which is loaded only if it is there. The few declarations needed are NVML's stable C interface.
-class Nvml {
-  public:
-    Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-        if (!library_) return;
-        const auto init = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlInit_v2"));
-        shutdown_ = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlShutdown"));
-        by_pci_ = reinterpret_cast<int (*)(const char*, void**)>(dlsym(library_, "nvmlDeviceGetHandleByPciBusId_v2"));
-        link_state_ = reinterpret_cast<int (*)(void*, unsigned, unsigned*)>(dlsym(library_, "nvmlDeviceGetNvLinkState"));
-        count_ = reinterpret_cast<int (*)(unsigned*)>(dlsym(library_, "nvmlDeviceGetCount_v2"));
-        by_index_ = reinterpret_cast<int (*)(unsigned, void**)>(dlsym(library_, "nvmlDeviceGetHandleByIndex_v2"));
-        uuid_ = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library_, "nvmlDeviceGetUUID"));
-        name_ = reinterpret_cast<int (*)(void*, char*, unsigned)>(dlsym(library_, "nvmlDeviceGetName"));
-        pci_ = reinterpret_cast<int (*)(void*, Pci*)>(dlsym(library_, "nvmlDeviceGetPciInfo_v3"));
-        capability_ = reinterpret_cast<int (*)(void*, int*, int*)>(dlsym(library_, "nvmlDeviceGetCudaComputeCapability"));
-        ready_ = init && shutdown_ && by_pci_ && link_state_ && init() == 0;
-    }
-    ~Nvml() {
-        if (ready_) shutdown_();
-        if (library_) dlclose(library_);
-    }
-    Nvml(const Nvml&) = delete;
-    Nvml& operator=(const Nvml&) = delete;
-
-    int nvlinks(const std::string& pci) const {
-        void* device = nullptr;
-        if (!ready_ || by_pci_(pci.c_str(), &device) != 0) return -1;
-        return nvlinks(device);
-    }
-
-    // All GPUs of the machine, also those that CUDA does not show to this process.
-    std::vector<GpuInfo> gpus() const {
-        std::vector<GpuInfo> found;
-        unsigned count = 0;
-        if (!ready_ || !count_ || !by_index_ || !uuid_ || !name_ || !pci_ || !capability_ || count_(&count) != 0) return found;
-        for (unsigned i = 0; i < count; ++i) {
-            void* device = nullptr;
-            char text[96] = "";
-            Pci pci{};
-            int major = 0;
-            int minor = 0;
-            GpuInfo gpu;
-            if (by_index_(i, &device) != 0 || uuid_(device, text, sizeof text) != 0) continue;
-            gpu.uuid = text;
-            if (name_(device, text, sizeof text) == 0) gpu.name = text;
-            if (pci_(device, &pci) == 0) gpu.pci = pci.bus_id;
-            if (capability_(device, &major, &minor) == 0) gpu.sm = major * 10 + minor;
-            gpu.nvlinks = nvlinks(device);
-            gpu.visible = false;
-            found.push_back(gpu);
-        }
-        return found;
-    }
-
-  private:
-    // nvmlPciInfo_t.
-    struct Pci {
-        char bus_id_legacy[16];
-        unsigned domain, bus, device, device_id, subsystem_id;
-        char bus_id[32];
-    };
-
-    int nvlinks(void* device) const {
-        constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
-        int active = 0;
-        for (unsigned link = 0; link < kMaxLinks; ++link) {
-            unsigned state = 0;
-            if (link_state_(device, link, &state) == 0 && state == 1) ++active;
-        }
-        return active;
-    }
-
-    void* library_;
-    bool ready_ = false;
-    int (*shutdown_)() = nullptr;
-    int (*by_pci_)(const char*, void**) = nullptr;
-    int (*link_state_)(void*, unsigned, unsigned*) = nullptr;
-    int (*count_)(unsigned*) = nullptr;
-    int (*by_index_)(unsigned, void**) = nullptr;
-    int (*uuid_)(void*, char*, unsigned) = nullptr;
-    int (*name_)(void*, char*, unsigned) = nullptr;
-    int (*pci_)(void*, Pci*) = nullptr;
-    int (*capability_)(void*, int*, int*) = nullptr;
-};
-
-}  // namespace
-
 std::vector<GpuInfo> find_gpus() {
     const OwnCalls own;
-    const Nvml nvml;
+    const NvmlGpus nvml;
     std::vector<GpuInfo> gpus;
     int count = 0;
     succeeded(cuDeviceGetCount(&count));
@@ -156,7 +51,7 @@ std::vector<GpuInfo> find_gpus() {
             gpus.push_back(gpu);
             continue;
         }
-        if (succeeded(cuDeviceGetUuid_v2(&uuid, device))) gpu.uuid = uuid_text(uuid);
+        if (succeeded(cuDeviceGetUuid_v2(&uuid, device))) gpu.uuid = uuid_text(uuid.bytes);
         if (succeeded(cuDeviceGetName(text, sizeof text, device))) gpu.name = text;
         if (succeeded(cuDeviceGetPCIBusId(text, sizeof text, device))) gpu.pci = text;
         if (succeeded(cuDeviceTotalMem_v2(&memory, device))) gpu.memory = memory;
@@ -166,10 +61,7 @@ std::vector<GpuInfo> find_gpus() {
         gpu.nvlinks = nvml.nvlinks(gpu.pci);
         gpus.push_back(gpu);
     }
-    for (const GpuInfo& gpu : nvml.gpus()) {
-        const bool known = std::any_of(gpus.begin(), gpus.end(), [&](const GpuInfo& seen) { return seen.uuid == gpu.uuid; });
-        if (!known && gpus.size() < kMaxGpus) gpus.push_back(gpu);
-    }
+    nvml.add_others(&gpus);
     return gpus;
 }
 

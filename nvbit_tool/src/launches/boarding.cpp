@@ -13,12 +13,28 @@ bool Boarding::prepare(Context& context, ContextFunction& function, const Launch
     return new_code;
 }
 
-void Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
-    if (recording_->ending()) return;
+uint32_t Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
+    if (recording_->ending()) return 0;
     ++tally_->harmless;
     ++function.launches_measured;
     function.liveness.ran_without_any();
-    write(context, ++last_launch_, function, call, Code::original);
+    const uint32_t launch = ++last_launch_;
+    write(context, launch, function, call, Code::original);
+    return launch;
+}
+
+UnmeasuredRow Boarding::unmeasured(const Context& context, const ContextFunction& function, const LaunchCall& call) {
+    return {writer_->intern(function.name),
+            context.gpu(),
+            reinterpret_cast<u8>(call.stream),
+            thread_id(),
+            now_ns(),
+            call.grid[0],
+            call.grid[1],
+            call.grid[2],
+            call.block[0],
+            call.block[1],
+            call.block[2]};
 }
 
 std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const Decision& decision) {

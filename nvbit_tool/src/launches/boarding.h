@@ -29,11 +29,14 @@ class Boarding {
     // None if no counters are free.
     std::optional<Flight> board(Context& context, ContextFunction& function, const Decision& decision);
     // A launch that runs its own code because no access of it can leave the GPU.
-    void without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
+    // Returns its id, 0 for none.
+    uint32_t without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
     // The flight was boarded but its code is not in place: it is none.
     void lose(Context& context, std::optional<Flight>* flight);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
+    // What there is to say of a launch that is not measured, but for its time on the GPU.
+    UnmeasuredRow unmeasured(const Context& context, const ContextFunction& function, const LaunchCall& call);
 
   private:
     void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code);

@@ -132,6 +132,10 @@ std::optional<Span> Context::span(const Flight& flight) {
     return flight.start ? clock_->span(flight.start, flight.event, flight.called) : std::nullopt;
 }
 
+std::optional<Span> Context::span(const LaunchTimer::Timing& timing) {
+    return clock_ ? clock_->span(timing.start, timing.end, timing.called) : std::nullopt;
+}
+
 void Context::keep_time() {
     if (clock_) clock_->keep_up();
 }

@@ -21,6 +21,7 @@
 #include "launches/code_words.h"
 #include "launches/function_addresses.h"
 #include "launches/gpu_clock.h"
+#include "launches/launch_timer.h"
 #include "launches/liveness.h"
 #include "launches/probe_memory.h"
 
@@ -96,6 +97,10 @@ class Context {
     // The same; null where it cannot be told when launches ran.
     void give_clock(std::unique_ptr<GpuClock> clock) { clock_ = std::move(clock); }
 
+    // The same; null unless launches that are not measured are timed.
+    void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
+    LaunchTimer* timer() const { return timer_.get(); }
+
     // Counters and a slot for a launch. None if all are in use by launches that have not ended.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function);
     LaunchCode& code() { return *code_; }
@@ -119,6 +124,7 @@ class Context {
     std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
     // When one of those ran on the GPU; none for a node of a graph.
     std::optional<Span> span(const Flight& flight);
+    std::optional<Span> span(const LaunchTimer::Timing& timing);
     // Before those of `span`: they are right then.
     void keep_time();
     // The launch that has been in flight longest, if any.
@@ -137,6 +143,7 @@ class Context {
     const std::unique_ptr<LaunchCode> code_;
     std::unique_ptr<ProbeMemory> memory_;
     std::unique_ptr<GpuClock> clock_;
+    std::unique_ptr<LaunchTimer> timer_;
 
     std::mutex functions_mutex_;
     std::unordered_map<CUfunction, ContextFunction*> functions_;

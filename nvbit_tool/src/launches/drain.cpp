@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kRowsAtOnce = 4096;
 constexpr size_t kFlightsAtOnce = 256;
+constexpr size_t kTimesAtOnce = 4096;
 constexpr uint64_t kUnitsAtOnce = 1 << 16;  // of a GPU that makes records as fast as they are taken, before the others have their turn
 constexpr auto kBusyPause = std::chrono::microseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(100);
@@ -109,19 +110,21 @@ void Drain::run() {
     closed_.notify_all();
 }
 
-// Returns whether launches are still in flight.
+// Returns whether launches are still under way.
 bool Drain::serve(Member& member) {
     Context& context = *member.context;
     if (!context.memory()) return false;
     const CurrentContext current(context.handle());
 
     take_records(member, std::numeric_limits<uint64_t>::max());
+    take_times(context);
+    const auto under_way = [&context] { return context.in_flight() > 0 || (context.timer() && context.timer()->busy()); };
 
     std::vector<Flight> lost;
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
     // Their kernels may run still: slot and counters are never used again.
     lost_ += lost.size();
-    if (ended.empty()) return context.in_flight() > 0;
+    if (ended.empty()) return under_way();
 
     // Every record of the launches that ended lies before this tail.
     const auto progress = context.memory()->read_progress();
@@ -150,7 +153,31 @@ bool Drain::serve(Member& member) {
     }
     writer_->append(spans);
     writer_->set_dropped(dropped_);
-    return context.in_flight() > 0;
+    return under_way();
+}
+
+void Drain::take_times(Context& context) {
+    LaunchTimer* const timer = context.timer();
+    if (!timer) return;
+    const std::vector<LaunchTimer::Timing> ended = timer->landed(kTimesAtOnce);
+    if (ended.empty()) return;
+    context.keep_time();
+    std::vector<SpanRow> spans;
+    std::vector<UnmeasuredRow> unmeasured;
+    for (const LaunchTimer::Timing& timing : ended) {
+        if (const auto span = context.span(timing)) {
+            if (timing.launch) {
+                spans.push_back({timing.launch, span->start, span->end});
+            } else {
+                unmeasured.push_back(timing.row);
+                unmeasured.back().start = span->start;
+                unmeasured.back().end = span->end;
+            }
+        }
+        timer->give_back(timing);
+    }
+    writer_->append(spans);
+    writer_->append(unmeasured);
 }
 
 // A kernel that waits for another can run long; what it counts tells whether it moves on.

@@ -68,6 +68,8 @@ class Drain {
 
     void run();
     bool serve(Member& member);
+    // The same for launches that are timed, but not measured.
+    void take_times(Context& context);
     void watch(Member& member);
     void take_records(Member& member, uint64_t until);
     void append(Member& member, const RawRecord& record);

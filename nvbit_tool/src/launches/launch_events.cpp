@@ -20,7 +20,7 @@ void LaunchEvents::at_launch(CUcontext context, bool is_exit, const LaunchCall& 
     } else if (capturing(call.stream)) {
         graphs_->added(context, call, true);
         under_way.push({});
-    } else if (auto native = launches_->native(context, call.function)) {
+    } else if (auto native = launches_->native(context, call)) {
         under_way.push(std::move(*native));
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
         // A kernel runs where its stream is, which need not be the current context's GPU.

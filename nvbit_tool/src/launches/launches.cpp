@@ -5,15 +5,32 @@
 
 namespace snoopie {
 
-std::optional<Launch> Launches::native(CUcontext handle, CUfunction function) {
+std::optional<Launch> Launches::native(CUcontext handle, const LaunchCall& call) {
     Context* const context = contexts_->find_for_launch(handle);
-    if (context) {
-        if (decision_->function(*context, function).selected) return std::nullopt;
-        ++tally_->seen;
-    }
     std::optional<Launch> launch(std::in_place);
     launch->context = context;
+    if (context) {
+        const ContextFunction& function = decision_->function(*context, call.function);
+        if (function.selected) return std::nullopt;
+        ++tally_->seen;
+        time(&*launch, function, call);
+    }
     return launch;
+}
+
+void Launches::time(Launch* launch, const ContextFunction& function, const LaunchCall& call, uint32_t id) {
+    LaunchTimer* const timer = launch->context->timer();
+    if (!timer || recording_->ending()) return;
+    launch->stream = call.stream;
+    const UnmeasuredRow row = boarding_->unmeasured(*launch->context, function, call);
+    launch->timing = timer->begin(call.stream);
+    if (!launch->timing) {
+        notices_->note_once("some launches could not be timed: more than " + std::to_string(LaunchTimer::kMost) +
+                            " were under way, or the driver refused events");
+        return;
+    }
+    launch->timing->row = row;
+    launch->timing->launch = id;
 }
 
 Launch Launches::before(CUcontext handle, const LaunchCall& call) {
@@ -26,12 +43,18 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     if (!context->memory()) return launch;
     const OwnCalls own;
     ContextFunction& function = decision_->function(*context, call.function);
-    if (!function.selected) return launch;
+    if (!function.selected) {
+        time(&launch, function, call);
+        return launch;
+    }
     launch.lock = std::unique_lock(function.launching);
     const bool measured = decision_->measured(*context, function);
     const bool new_code = measured && boarding_->prepare(*context, function, call);
     launch.lost = measured && function.unmeasurable;
-    if (function.last_site == 0) return launch;
+    if (function.last_site == 0) {
+        time(&launch, function, call);
+        return launch;
+    }
     Decision decision;
     if (measured) {
         decision = decision_->decide(*context, function, call);
@@ -41,11 +64,15 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     if (launch.flight) value = context->launch_value(*launch.flight);
     if (!context->code().choose(function, call, value, new_code, decision.live)) boarding_->lose(*context, &launch.flight);
     launch.lost = measured && decision.code != Code::original && !launch.flight;
+    uint32_t id = 0;
     if (decision.code == Code::original) {
-        boarding_->without_probes(*context, function, call);
+        id = boarding_->without_probes(*context, function, call);
         launch.without_probes = &function;
     }
-    if (!launch.flight) return launch;
+    if (!launch.flight) {
+        time(&launch, function, call, id);
+        return launch;
+    }
     boarding_->announce(*context, *launch.flight, call);
     context->begin(&*launch.flight, call.stream);
     return launch;
@@ -74,6 +101,12 @@ void Launches::after(Launch launch, bool succeeded) {
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
     if (!succeeded && launch.lost) --tally_->lost;
+    if (launch.timing) {
+        if (succeeded)
+            launch.context->timer()->end(*launch.timing, launch.stream);
+        else
+            launch.context->timer()->give_back(*launch.timing);
+    }
     if (!succeeded && launch.without_probes) {
         --tally_->harmless;
         --launch.without_probes->launches;

@@ -21,6 +21,7 @@ struct Launch {
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
     bool lost = false;                          // if it should be measured and cannot be
+    std::optional<LaunchTimer::Timing> timing;  // if it is not measured, but timed
 };
 
 // Safe to call from any thread.
@@ -37,13 +38,16 @@ class Launches {
           tally_(tally) {}
 
     // A launch of which nothing is to be known but that it was; none if its kernel is selected.
-    std::optional<Launch> native(CUcontext handle, CUfunction function);
+    std::optional<Launch> native(CUcontext handle, const LaunchCall& call);
     Launch before(CUcontext handle, const LaunchCall& call);
     // A launch that runs in another context than the current one, where NVBit does not follow it.
     Launch elsewhere(CUcontext runs_in, const LaunchCall& call);
     void after(Launch launch, bool succeeded);
 
   private:
+    // The last thing before a launch that is not measured; `id`: of its row, 0 = it has none.
+    void time(Launch* launch, const ContextFunction& function, const LaunchCall& call, uint32_t id = 0);
+
     const Recording* const recording_;
     const Contexts* const contexts_;
     const LaunchDecision* const decision_;

@@ -21,6 +21,9 @@ enum class Probes : uint8_t { live, full, check };
 // What is recorded of the program's driver calls.
 enum class Calls : uint8_t { off, summary, all };
 
+// Of which launches the times on the GPU are recorded: of those that are measured, of all, or of none.
+enum class Times : uint8_t { measured, all, off };
+
 struct Options {
     std::vector<std::string> kernels;  // patterns; empty = all
     uint32_t sample_size = 1;          // records of 1 in so many accesses; 0 = no records, counts only
@@ -29,6 +32,7 @@ struct Options {
     BlockFilter blocks;                // the thread blocks that are measured
     bool host_memory = true;           // whether accesses to the host's memory are measured
     Calls calls = Calls::summary;      // sums, or also each call
+    Times times = Times::measured;     //
     bool code_attribution = true;      // whether source lines are recorded
     bool code_context = true;          // whether launches, copies and objects have call stacks
     bool object_attribution = true;    // whether objects have them, and counts have objects
@@ -99,6 +103,10 @@ inline constexpr Setting kSettings[] = {
     {"CALLS", "--calls WHAT", "calls",
      "driver calls to record: summary adds them up once a second by call, kernel, thread, GPU and direction; all also records each call",
      choice<&Options::calls>("off|summary|all")},
+    {"TIMES", "--times WHICH", "times",
+     "launches whose times on the GPU are recorded, by events around them: those that are measured, all (also of kernels that are not "
+     "measured, at a few microseconds of host time a launch), or none (off)",
+     choice<&Options::times>("measured|all|off")},
     {"CODE_ATTRIBUTION", "--no-lines", "code_attribution",
      "record the source line of each instruction",
      flag<&Options::code_attribution>()},

@@ -288,6 +288,22 @@ constexpr int kFormatVersion = 4;
     C(bytes, u8, "bytes", {}, "size of the file; 0 if it was empty, or no text that could be read")                            \
     C(kept, u1, "", role::flag, "1 if the text is in the trace; 0 if it could not be read, or is larger than what a trace keeps")
 
+// Launches that have no row among the launches.
+#define SNOOPIE_UNMEASURED(C)                                                                                   \
+    C(kernel, u4, "", role::row_or_none("strings"), "demangled name of the kernel")                             \
+    C(gpu, u1, "", role::gpu, "issuer: the GPU that ran it")                                                    \
+    C(stream, u8, "", role::handle, "CUDA stream handle")                                                       \
+    C(thread, u4, "", {}, "host thread that launched it")                                                       \
+    C(time, u8, "ns", {}, "host time of the launch call")                                                       \
+    C(grid_x, u4, "blocks", {}, "grid size in x")                                                               \
+    C(grid_y, u4, "blocks", {}, "grid size in y")                                                               \
+    C(grid_z, u4, "blocks", {}, "grid size in z")                                                               \
+    C(block_x, u4, "threads", {}, "block size in x")                                                            \
+    C(block_y, u4, "threads", {}, "block size in y")                                                            \
+    C(block_z, u4, "threads", {}, "block size in z")                                                            \
+    C(start, u8, "ns", {}, "when the GPU reached it, in host time; an idle GPU begins to run it some µs later") \
+    C(end, u8, "ns", {}, "when it ended")
+
 // The next two are of other tools' recordings: the collector writes neither.
 #define SNOOPIE_BARRIERS(C)                                 \
     C(gpu, u1, "", role::gpu, "the GPU")                    \
@@ -325,7 +341,7 @@ constexpr bool kRequired = true, kOptional = false;
     T(bulk, BulkRow, SNOOPIE_BULK, kOptional, "single bulk and tensor copies by a kernel")                                              \
     T(copies, CopyRow, SNOOPIE_COPIES, kOptional, "copies started by the host whose ends lie on different GPUs, or on host and GPU")    \
     T(collectives, CollectiveRow, SNOOPIE_COLLECTIVES, kOptional, "NCCL calls")                                                         \
-    T(spans, SpanRow, SNOOPIE_SPANS, kOptional, "when launches ran on their GPUs, instrumented; graphs' nodes have none")               \
+    T(spans, SpanRow, SNOOPIE_SPANS, kOptional, "when launches ran on their GPUs, with their probes; graphs' nodes have none")          \
     T(call_totals, CallTotalRow, SNOOPIE_CALL_TOTALS, kOptional, "driver calls, summed")                                                \
     T(call_times, CallTimeRow, SNOOPIE_CALL_TIMES, kOptional, "driver calls by how long they took")                                     \
     T(call_errors, CallErrorRow, SNOOPIE_CALL_ERRORS, kOptional, "driver calls that failed")                                            \
@@ -334,7 +350,8 @@ constexpr bool kRequired = true, kOptional = false;
     T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")                                                       \
     T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")                         \
     T(barriers, BarrierRow, SNOOPIE_BARRIERS, kOptional, "barriers that queues of GPUs waited at, as other tools record them")          \
-    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked, as other tools record them")
+    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked, as other tools record them")                          \
+    T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")
 
 enum class Table : uint32_t {
     header = 0,

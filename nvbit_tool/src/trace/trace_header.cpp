@@ -56,6 +56,23 @@ std::vector<std::string> read_command() {
     return words;
 }
 
+std::string settings_json(const Options& options, const std::string& output) {
+    JsonWriter json;
+    json.begin_object();
+    for (const Setting& setting : kSettings) {
+        if (!*setting.recorded) continue;
+        const std::string value = setting.rule.show(setting.rule, options);
+        json.key(setting.recorded);
+        if (setting.rule.kind == Kind::flag)
+            json.value(value == "1");
+        else if (setting.rule.kind == Kind::number)
+            json.raw(value);
+        else
+            json.value(value);
+    }
+    return json.member("output", output).end_object().text();
+}
+
 }  // namespace
 
 ProcessInfo this_process(const std::string& run) {
@@ -83,23 +100,22 @@ ProcessInfo this_process(const std::string& run) {
 
 std::string header_json(const ToolInfo& tool, const Options& options, const std::string& output, const ProcessInfo& process,
                         const std::vector<GpuInfo>& gpus, const std::vector<LinkInfo>& links) {
+    return header_json(tool, settings_json(options, output), process, gpus, links);
+}
+
+std::string header_json(const ToolInfo& tool, const std::string& settings, const ProcessInfo& process, const std::vector<GpuInfo>& gpus,
+                        const std::vector<LinkInfo>& links) {
     JsonWriter json;
     json.begin_object().member("format", "snoopie").member("version", kFormatVersion);
     json.key("tool").begin_object();
-    json.member("version", tool.version).member("nvbit", tool.nvbit).member("cuda", tool.cuda).member("driver", tool.driver).end_object();
-    json.key("settings").begin_object();
-    for (const Setting& setting : kSettings) {
-        if (!*setting.recorded) continue;
-        const std::string value = setting.rule.show(setting.rule, options);
-        json.key(setting.recorded);
-        if (setting.rule.kind == Kind::flag)
-            json.value(value == "1");
-        else if (setting.rule.kind == Kind::number)
-            json.raw(value);
-        else
-            json.value(value);
+    json.member("version", tool.version).member("nvbit", tool.nvbit).member("cuda", tool.cuda).member("driver", tool.driver);
+    if (!tool.imported_from.empty()) {
+        json.member("imported_from", tool.imported_from).key("lacks").begin_array();
+        for (const std::string& what : tool.lacks) json.value(what);
+        json.end_array();
     }
-    json.member("output", output).end_object();
+    json.end_object();
+    json.key("settings").raw(settings);
     json.key("process").begin_object();
     json.member("host", process.host).member("pid", process.pid).member("program", process.program);
     json.key("command").begin_array();

@@ -46,6 +46,9 @@ struct ToolInfo {
     std::string nvbit;
     std::string cuda;    // that the tool was built with
     std::string driver;  // that it runs on
+    // Of a tool that records less than the collector: whose records these are, and what they lack, in the words of snoopie/trace/lacks.py.
+    std::string imported_from{};
+    std::vector<std::string> lacks{};
 };
 
 // What this process is, from the operating system. `run`: the id of its run, as it was named; "" = by nobody.
@@ -53,6 +56,9 @@ ProcessInfo this_process(const std::string& run);
 
 std::string header_json(const ToolInfo& tool, const Options& options, const std::string& output, const ProcessInfo& process,
                         const std::vector<GpuInfo>& gpus, const std::vector<LinkInfo>& links);
+// `settings`: a JSON object, of a tool with settings of its own.
+std::string header_json(const ToolInfo& tool, const std::string& settings, const ProcessInfo& process, const std::vector<GpuInfo>& gpus,
+                        const std::vector<LinkInfo>& links);
 
 struct Totals {
     uint64_t launches_seen = 0;

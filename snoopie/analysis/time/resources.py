@@ -78,6 +78,19 @@ def records(
     return table.assign(end=table[["start", "end"]].max(axis=1))
 
 
+def unmeasured(launches: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+    """The same columns, of launches that were timed but not measured."""
+    names = {gpu: label(gpu) for gpu in launches["gpu"].unique().tolist()}
+    table = launches[["start", "end"]].assign(
+        resource=launches["gpu"].map(names),
+        kind="kernel",
+        name=launches["kernel"],
+        end=launches[["start", "end"]].max(axis=1),
+    )
+    columns = ["resource", "kind", "name", "start", "end"]
+    return table[columns].astype({"resource": "str", "kind": "str", "name": "str", "start": np.int64, "end": np.int64})
+
+
 def waits(barriers: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
     """The same columns, of barriers at which queues of GPUs waited."""
     names = {gpu: label(gpu) for gpu in barriers["gpu"].unique().tolist()}

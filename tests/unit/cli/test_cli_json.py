@@ -14,7 +14,7 @@ from snoopie import cli
 from snoopie.cli.described import described
 from snoopie.cli.formats import VERSION
 from snoopie.cli.traffic import TABLES
-from tests.support import busy, mixed, ring
+from tests.support import busy, mixed, native, ring
 from tests.support.command import run
 from tests.support.other_tools import FORMATS
 from tests.support.output_schema import schema
@@ -54,6 +54,15 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(FORMATS["rtg"].importer(FORMATS["rtg"].write(folder), folder / "rtg.zst").paths[0])
 
 
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a run with native times."""
+    folder = tmp_path_factory.mktemp("timed")
+    work = [native.Rank([[native.Launch("put", moves=True), native.Launch("gemm")]])]
+    native.write_clean(folder, work, run="one")
+    return native.write_exact(folder, work, run="one")
+
+
 def validator(name: str) -> jsonschema.Draft202012Validator:
     """Of what one command prints."""
     whole = schema()
@@ -78,11 +87,12 @@ def test_every_command_with_json_is_tried() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_is_printed_is_what_the_schema_says(
-    name: str, traces: list[Path], imported: Path, capsys: pytest.CaptureFixture[str]
+    name: str, traces: list[Path], imported: Path, timed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check = validator(name)
     filled = set()
-    for trace in [*traces, *([imported] if "unknown" in schema()["$defs"][name]["properties"] else [])]:
+    members = schema()["$defs"][name]["properties"]
+    for trace in [*traces, *([imported] if "unknown" in members else []), *([timed] if "native" in members else [])]:
         # A recording says nothing of the ways to ask that those made for tests do not.
         for words in COMMANDS[name][:1] if trace in SAMPLES else COMMANDS[name]:
             beside = {"diff": [traces[2]], "expect": ["bytes >= 0", "pairs <= all", "--allow-gaps"]}

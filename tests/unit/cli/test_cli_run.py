@@ -19,7 +19,7 @@ import snoopie
 from snoopie import cli
 from snoopie.cli import places, settings, tool
 from snoopie.errors import SnoopieError
-from tests.support import ring
+from tests.support import native, ring
 from tests.support.encoder import HOST, TraceBuilder
 from tests.support.nsys_export import Export
 
@@ -621,3 +621,52 @@ def test_memory_of_a_program_under_the_collector(bench: Bench, trace: str) -> No
     assert "Memory by kind" in done.stdout
     done = profile(bench, "--", "./missing")
     assert done.returncode == 127 and "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def both_recordings(bench: Bench, tmp_path: Path) -> str:
+    """A program that writes an exact trace under the collector, and a clean one before; it says which."""
+    work = [native.Launch("put", moves=True), native.Launch("gemm")] * 3
+    (bench.folder / "tool" / places.TIMES).symlink_to(_loaded_library())
+    exact = native.write_exact(tmp_path / "exact", [native.Rank([work])], run="given") / "exact0.zst"
+    clean = native.write_clean(tmp_path / "clean", [native.Rank([work])], run="given") / "times0.zst"
+    return bench.app(
+        f"""
+import sys
+clean = {places.TIMES!r} in os.environ["LD_PRELOAD"]
+print("clean" if clean else "exact", os.environ["SNOOPIE_RUN"], flush=True)
+write_trace({str(clean)!r} if clean else {str(exact)!r})
+sys.exit(int(sys.argv[1]))
+"""
+    )
+
+
+def test_with_times_the_program_runs_twice_into_one_folder(bench: Bench, both_recordings: str) -> None:
+    done = bench.run("--with-times", "--", both_recordings, "0")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.split()[0] == "clean" and second.split()[0] == "exact"
+    # One run, so that what reads the folder knows that they belong together.
+    assert first.split()[1] == second.split()[1]
+    (folder,) = bench.work.glob("snoopie-app-*")
+    assert sorted(re.sub(r"\d+", "N", path.name) for path in folder.iterdir()) == [
+        "snoopie-app.N.zst",
+        "times-snoopie-app.N.zst",
+    ]
+    head, row = done.stderr.splitlines()[1:3]
+    assert "Native time" in head and "3 ms" in row
+    assert f"Next: snoopie view {folder.name}" in done.stderr
+
+
+def test_with_times_a_program_that_fails_is_not_run_again(bench: Bench, both_recordings: str) -> None:
+    done = bench.run("--with-times", "--", both_recordings, "5")
+    assert done.returncode == 5
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["clean"]
+    assert "snoopie: it failed without instrumentation, and was not run with it" in done.stderr
+
+
+def test_with_times_needs_the_second_library(bench: Bench) -> None:
+    done = bench.run("--with-times", "--", bench.app("print('ran')"))
+    assert done.returncode == 1 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "snoopie_times.so is not beside" in line and "leave out --with-times" in line

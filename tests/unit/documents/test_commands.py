@@ -19,6 +19,7 @@ import pytest
 
 from snoopie import cli
 from snoopie.cli.parsers import parse
+from tests.support import native
 from tests.support.encoder import TraceBuilder
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +44,10 @@ RUN = {
     "snoopie view TRACE… --source DIR": 0,
     "snoopie view TRACE…": 0,
     "snoopie stats TRACE… --by line": 0,
+    "snoopie stats TRACE… --by line --times CLEAN": 0,
+    "snoopie stats exact/ --by line --times clean/": 0,
+    "snoopie stats FOLDER": 0,
+    "snoopie view FOLDER": 0,
     "snoopie findings TRACE…": 0,
     "snoopie findings TRACE": 0,
     "snoopie check TRACE…": 0,
@@ -99,6 +104,8 @@ NOT_RUN = {
     "make -C nvbit_tool -j8 ARCH=80,90 NVBIT_PATH=/opt/nvbit/core": BUILD,
     "sudo make -C nvbit_tool install ARCH=80,90 NVBIT_PATH=/opt/nvbit/core PREFIX=/usr/local": "needs root",
     "snoopie run -- ./app args": GPU,
+    "snoopie run --with-times -- ./app args": GPU,
+    "LD_PRELOAD=/path/to/snoopie_times.so SNOOPIE_OUTPUT=clean/ ./app args": GPU,
     "snoopie run -o after/ -- ./app args": GPU,
     "snoopie run -o trace.zst -- ./halo 4096": GPU,
     "snoopie run -o 'traces/%h.%p.zst'": GPU,
@@ -210,6 +217,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(samples / "jacobi-4gpu.zst", tmp_path / name)
     (tmp_path / "DIR").mkdir()
     halo(tmp_path / "trace.zst")
+    work = [native.Rank([[native.Launch("put", moves=True)]])]
+    native.write_exact(tmp_path / "exact", work)
+    native.write_clean(tmp_path / "clean", work)
+    (tmp_path / "CLEAN").symlink_to("clean")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -29,7 +29,16 @@ from visualizer.parts import tables
 HEADINGS = {column.heading for column in COLUMNS.values()}
 # Squares whose columns are places, curves whose columns are kinds of memory, and what needs another tool's file.
 OTHERS = {"matrix", "link_matrix", "line_matrix", "memory_curve", "object_heat", "object_rows", "object_offsets"}
-OF_FILES = {"tensors", "by_tensor", "nvidia_smi"}
+OF_FILES = {
+    "tensors",
+    "by_tensor",
+    "nvidia_smi",
+    "native_by",
+    "native_times",
+    "native_overlap",
+    "native_arrivals",
+    "native_matching",
+}
 
 
 @pytest.fixture(scope="module")

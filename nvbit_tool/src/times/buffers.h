@@ -1,0 +1,83 @@
+// Memory that CUPTI writes records into: a bounded number of buffers, that go round between CUPTI and the thread that reads them.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace snoopie {
+
+// Safe to call from any thread.
+class ActivityBuffers {
+  public:
+    static constexpr size_t kBytes = 2 << 20;
+    static constexpr size_t kMost = 32;
+    static constexpr size_t kAlignment = 8;  // that CUPTI asks for
+
+    struct Full {
+        uint8_t* buffer;
+        size_t valid;
+    };
+
+    // Null if all are in use: CUPTI then drops records, and counts them.
+    uint8_t* take() {
+        std::unique_lock lock(mutex_);
+        if (!free_.empty()) {
+            uint8_t* const buffer = free_.back();
+            free_.pop_back();
+            return buffer;
+        }
+        if (made_ == kMost) return nullptr;
+        void* const buffer = std::aligned_alloc(kAlignment, kBytes);
+        if (buffer) ++made_;
+        return static_cast<uint8_t*>(buffer);
+    }
+
+    void put_back(uint8_t* buffer) {
+        std::unique_lock lock(mutex_);
+        free_.push_back(buffer);
+    }
+
+    void completed(uint8_t* buffer, size_t valid) {
+        std::unique_lock lock(mutex_);
+        full_.push_back({buffer, valid});
+        wake_.notify_one();
+    }
+
+    // The next to read; none after so long without one, or at once when it is the end and all were read.
+    std::optional<Full> next(std::chrono::milliseconds patience) {
+        std::unique_lock lock(mutex_);
+        wake_.wait_for(lock, patience, [this] { return ending_ || !full_.empty(); });
+        if (full_.empty()) return std::nullopt;
+        const Full full = full_.front();
+        full_.pop_front();
+        return full;
+    }
+
+    // No more come.
+    void end() {
+        std::unique_lock lock(mutex_);
+        ending_ = true;
+        wake_.notify_all();
+    }
+    bool ended() const {
+        std::unique_lock lock(mutex_);
+        return ending_ && full_.empty();
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;
+    std::vector<uint8_t*> free_;
+    std::deque<Full> full_;
+    size_t made_ = 0;
+    bool ending_ = false;
+};
+
+}  // namespace snoopie

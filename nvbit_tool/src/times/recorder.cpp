@@ -1,0 +1,175 @@
+#include "times/recorder.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/say.h"
+#include "base/signals.h"
+#include "settings/output_path.h"
+#include "times/activities.h"
+#include "trace/console_lines.h"
+#include "trace/json.h"
+#include "trace/notices.h"
+#include "trace/trace_header.h"
+
+namespace snoopie {
+
+namespace {
+
+// CUPTI hands buffers over when they are full, or when it is asked: a process that is killed loses no more than this.
+constexpr std::chrono::milliseconds kFlushPeriod{1000};
+
+// What the trace lacks, as snoopie/trace/lacks.py has it.
+const std::vector<std::string> kLacks = {"allocations",
+                                         "when memory was freed",
+                                         "driver calls",
+                                         "which calls failed",
+                                         "the sizes of what calls copy, set or allocate",
+                                         "which memory kernels access"};
+
+Recorder* recorder = nullptr;
+
+void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
+    *buffer = recorder->buffer();
+    *size = *buffer ? ActivityBuffers::kBytes : 0;
+    *most_records = 0;
+}
+
+void take_back(cupti::Context, uint32_t, uint8_t* buffer, size_t, size_t valid) { recorder->completed(buffer, valid); }
+
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+std::string header(const ProcessInfo& process, const Machine& machine, const std::string& path) {
+    ToolInfo tool;
+    tool.version = SNOOPIE_VERSION;
+    tool.driver = version_text(driver_cuda_version());
+    tool.imported_from = "CUPTI";
+    tool.lacks = kLacks;
+    JsonWriter settings;
+    settings.begin_object().member("copy_times", "device").member("output", path).end_object();
+    return header_json(tool, settings.text(), process, machine.gpus, machine.links);
+}
+
+std::string counted_copies(uint64_t number) { return std::to_string(number) + (number == 1 ? " copy" : " copies"); }
+
+void note_lost(const Activities& activities, uint64_t dropped, Notices* notices) {
+    if (dropped)
+        notices->note("CUPTI dropped " + plural(dropped, "record") +
+                      " because its buffers were full: so many kernels, copies or calls are missing");
+    if (activities.homeless()) notices->note(plural(activities.homeless(), "record") + " of GPUs that are not known left out");
+    const std::pair<std::string, Activities::Within> within[] = {
+        {counted_copies(activities.copies_within().number), activities.copies_within()},
+        {plural(activities.memsets().number, "memset"), activities.memsets()}};
+    for (const auto& [what, amount] : within)
+        if (amount.number)
+            notices->note(what + " (" + plural(amount.bytes, "byte") +
+                          ") within one GPU's or the host's memory crossed no link: without rows");
+}
+
+}  // namespace
+
+std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* why) {
+    const ProcessInfo process = this_process(options.run);
+    const auto library = cupti::load(process.command.empty() ? "" : process.command.front(), driver_cuda_version() / 1000, why);
+    if (!library) return nullptr;
+    std::unique_ptr<Recorder> made(new Recorder(options, *library));
+    // Before the first callback, which comes while it is enabled.
+    recorder = made.get();
+    *why = made->enable();
+    if (why->empty()) {
+        made->thread_ = std::thread([self = made.get()] { self->run(); });
+        return made;
+    }
+    // CUPTI may have kept the callbacks.
+    static_cast<void>(made.release());
+    return nullptr;
+}
+
+std::string Recorder::enable() {
+    if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
+    cupti::Result result = cupti_.register_callbacks(give_buffer, take_back);
+    for (const cupti::Kind kind : {cupti::Kind::concurrent_kernel, cupti::Kind::memcpy, cupti::Kind::memcpy_peer, cupti::Kind::memset})
+        if (result == 0) result = cupti_.enable(kind);
+    if (result != 0)
+        return "CUPTI (" + cupti_.path + ") refuses: " + cupti_.text(result) +
+               "; end other profilers of this process, or give it a CUPTI that fits the driver: pip install nvidia-cuda-cupti";
+    // Only who launched what is of interest: all calls would cost more. A CUPTI that cannot choose records none.
+    if (cupti_.enable_runtime_call && cupti_.enable_driver_call) {
+        for (const uint32_t call : cupti::kRuntimeLaunches) cupti_.enable_runtime_call(call, 1);
+        for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_driver_call(call, 1);
+    }
+    return "";
+}
+
+uint8_t* Recorder::buffer() {
+    // The driver has registered its end by now, so this runs before that: CUPTI has to be asked while it can still answer.
+    static std::once_flag registered;
+    std::call_once(registered, [this] {
+        used_ = true;
+        std::atexit([] { recorder->finish(); });
+    });
+    return buffers_.take();
+}
+
+void Recorder::run() {
+    block_all_signals();
+    // The driver is still being initialized: who the GPUs are is asked when the first work has been done.
+    while (!buffers_.ended()) {
+        if (const auto full = buffers_.next(kFlushPeriod)) return record(*full);
+        // Not before it has a buffer: the driver may still be in the call that has loaded this.
+        if (used_ && !recording_.ending()) cupti_.flush_all(0);
+    }
+}
+
+void Recorder::record(ActivityBuffers::Full first) {
+    const ProcessInfo process = this_process(options_.run);
+    OutputFile file = output_file(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
+    std::string why;
+    const int fd = create_output(&file, &why);
+    if (fd < 0) return say(why + "; nothing is recorded");
+    const Machine machine = this_machine();
+    TraceWriter writer(fd, header(process, machine, file.path), TraceWriter::Settings{});
+    Notices notices(&writer);
+    Activities activities(&writer, machine.visible);
+    say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + file.path);
+    uint64_t dropped = 0;
+    auto flushed = std::chrono::steady_clock::now();
+    for (std::optional<ActivityBuffers::Full> full = first; full || !buffers_.ended(); full = buffers_.next(kFlushPeriod)) {
+        if (full) {
+            cupti::Record* record = nullptr;
+            while (cupti_.next_record(full->buffer, full->valid, &record) == 0) activities.add(*record);
+            activities.end_of_buffer();
+            size_t more = 0;
+            if (cupti_.dropped_records(nullptr, 0, &more) == 0) dropped += more;
+            buffers_.put_back(full->buffer);
+            writer.wait_for_room();
+        }
+        if (const auto now = std::chrono::steady_clock::now(); now - flushed >= kFlushPeriod && !recording_.ending()) {
+            cupti_.flush_all(0);
+            flushed = now;
+        }
+    }
+    activities.finish();
+    note_lost(activities, dropped, &notices);
+    Totals totals;
+    totals.launches_seen = totals.launches_native = activities.launches();
+    totals.copies = activities.copies();
+    totals.copy_bytes = activities.copied();
+    writer.finish(footer_json(recording_.exit_ns(), now_ns(), totals));
+    if (const std::string error = writer.error(); !error.empty()) return say("the trace " + file.path + " is incomplete: " + error);
+    say("recorded the times of " + plural(totals.launches_seen, "launch", "es") + " and of " + counted_copies(totals.copies) + " in " +
+        file.path);
+}
+
+void Recorder::finish() {
+    // In a forked child there is neither a CUPTI nor a thread.
+    if (recording_.forked() || !recording_.end_launches()) return;
+    recording_.exit(now_ns());
+    cupti_.flush_all(cupti::kFlushForced);
+    buffers_.end();
+    // CUPTI may call although it has refused.
+    if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace snoopie

@@ -1,0 +1,45 @@
+// The clean recording of one process: what CUPTI tells of its kernels and copies, in a trace. Begins when the driver is initialized, ends
+// with the process.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/recording.h"
+#include "settings/options.h"
+#include "times/buffers.h"
+#include "times/cupti.h"
+#include "times/machine.h"
+
+namespace snoopie {
+
+class Recorder {
+  public:
+    // Null, with a sentence in *why, if CUPTI is not there or refuses. Never to be destroyed: CUPTI can still call while the process ends.
+    static std::unique_ptr<Recorder> start(const Options& options, std::string* why);
+
+    // Of CUPTI, on any thread:
+    uint8_t* buffer();
+    void completed(uint8_t* buffer, size_t valid) { buffers_.completed(buffer, valid); }
+
+    // The program exits: takes what CUPTI still has, and closes the trace.
+    void finish();
+
+  private:
+    Recorder(const Options& options, cupti::Library library) : options_(options), cupti_(std::move(library)) {}
+
+    std::string enable();
+    void run();
+    void record(ActivityBuffers::Full first);
+
+    const Options options_;
+    const cupti::Library cupti_;
+    Recording recording_;
+    ActivityBuffers buffers_;
+    std::atomic<bool> used_{false};  // CUPTI has a buffer
+    std::thread thread_;
+};
+
+}  // namespace snoopie
