@@ -27,6 +27,8 @@
 #include "memory/memory_use.h"
 #include "memory/nvml_memory.h"
 #include "memory/symmetric_objects.h"
+#include "phases/range_writer.h"
+#include "phases/window.h"
 #include "settings/options.h"
 #include "stacks/stack_table.h"
 #include "trace/catalog.h"
@@ -81,6 +83,7 @@ class Collector {
     // The calling thread, in a call that makes an object.
     Maker maker(const char* call);
     std::vector<std::string> visible_uuids() const;
+    void end_ranges();
     Totals totals() const;
     void contradicted(const Context& context, const Flight& flight, uint32_t site);
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
@@ -94,6 +97,8 @@ class Collector {
 
     TraceWriter writer_;
     Notices notices_;
+    RangeWriter range_writer_;
+    Window window_;
     std::unique_ptr<StackTable> stacks_;      // null: CODE_CONTEXT=0
     const std::unique_ptr<Sources> sources_;  // null: none are kept
     Catalog catalog_;

@@ -20,10 +20,11 @@ thread_local ThreadStack<Pending> pending;
 
 }  // namespace
 
-Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
-               NotFollowed not_followed)
+Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, Window* window, std::function<uint32_t()> stack,
+               std::function<bool()> recording, NotFollowed not_followed)
     : writer_(writer),
       owners_(owners),
+      window_(window),
       stack_(std::move(stack)),
       recording_(std::move(recording)),
       not_followed_(not_followed),
@@ -81,6 +82,10 @@ Copied Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector
     const CopyCall& any = copies.front();
     if (any.asynchronous && capturing(any.stream)) return {};
     if (rows.empty()) return copied;
+    if (!window_->open()) {
+        window_->copies_outside += rows.size();
+        return copied;
+    }
     const uint8_t gpu = owners_->gpu_of(any.asynchronous ? context_of(any.stream, context) : context);
     const uint64_t start = now_ns();
     for (CopyRow& one : rows) {

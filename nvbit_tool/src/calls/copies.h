@@ -9,6 +9,7 @@
 
 #include "calls/copy_ends.h"
 #include "calls/graph_copies.h"
+#include "phases/window.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -16,9 +17,9 @@ namespace snoopie {
 // Safe to call from any thread.
 class Copies {
   public:
-    // Works while `recording` says so; `not_followed` is called for copies that cannot be followed.
-    // `stack` is the calling thread's, 0 = unknown.
-    Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
+    // Works while `recording` says so, and records what begins inside the window; `not_followed` is called for copies that cannot be
+    // followed. `stack` is the calling thread's, 0 = unknown.
+    Copies(TraceWriter* writer, const OwnerLookup* owners, Window* window, std::function<uint32_t()> stack, std::function<bool()> recording,
            NotFollowed not_followed);
 
     // Any driver call, at its entry and at its exit: those that do not copy cost no more than a look. `context` is the calling thread's.
@@ -36,6 +37,7 @@ class Copies {
 
     TraceWriter* const writer_;
     const OwnerLookup* const owners_;
+    Window* const window_;
     const std::function<uint32_t()> stack_;
     const std::function<bool()> recording_;
     const NotFollowed not_followed_;

@@ -14,6 +14,8 @@ static inline void name_the_tool_to_the_driver() {
     if (dladdr(reinterpret_cast<void*>(&name_the_tool_to_the_driver), &self) && self.dli_fname) {
         char* path = realpath(self.dli_fname, nullptr);
         if (path) setenv("CUDA_INJECTION64_PATH", path, 0);
+        // NVTX looks for its own, when the program first calls it.
+        if (path) setenv("NVTX_INJECTION64_PATH", path, 0);
         free(path);
     }
     // Lines that NVBit would print.

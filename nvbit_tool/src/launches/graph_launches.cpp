@@ -35,7 +35,10 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
     ContextFunction& function = decision_->function(*context, call.function);
     launch.context = context;
     launch.stream = call.stream;
-    if (function.selected && is_updated(graph)) {
+    launch.outside = function.selected && !decision_->inside(*context);
+    if (launch.outside) {
+        // Its code stays as it is, and counts for nobody.
+    } else if (function.selected && is_updated(graph)) {
         ++tally_->lost;
         notices_->note_once(
             "the program updates an executable CUDA graph (cudaGraphExecUpdate): its kernels are not measured from then on, because "

@@ -28,7 +28,8 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     ContextFunction& function = decision_->function(*context, call.function);
     if (!function.selected) return launch;
     launch.lock = std::unique_lock(function.launching);
-    const bool measured = decision_->measured(*context, function);
+    launch.outside = !decision_->inside(*context);
+    const bool measured = !launch.outside && decision_->measured(*context, function);
     const bool new_code = measured && boarding_->prepare(*context, function, call);
     if (function.last_site == 0) return launch;
     Decision decision;
@@ -57,7 +58,8 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
     launch.context = context;
     const OwnCalls own;
     const ContextFunction& function = decision_->function(*context, call.function);
-    if (function.selected && decision_->reaches_foreign(*context)) {
+    launch.outside = function.selected && !decision_->inside(*context);
+    if (function.selected && !launch.outside && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
         const std::string kernel = without_arguments(function.name);
         notices_->note_once("kernel " + kernel + " was launched in a stream of GPU " + std::to_string(context->gpu()) +
@@ -70,6 +72,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 void Launches::after(Launch launch, bool succeeded) {
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
+    if (!succeeded && launch.outside) decision_->was_none();
     if (!succeeded && launch.without_probes) {
         --tally_->harmless;
         --launch.without_probes->launches;

@@ -20,6 +20,7 @@ struct Launch {
     CUstream stream = nullptr;
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
+    bool outside = false;                       // of what is recorded
 };
 
 // Safe to call from any thread.

@@ -97,7 +97,7 @@ class Process : private OwnerLookup {
     Process()
         : writer_(mkstemp(name_), "{}", {}),
           copies_(
-              &writer_, static_cast<const OwnerLookup*>(this), [] { return uint32_t{0}; }, [this] { return recording; },
+              &writer_, static_cast<const OwnerLookup*>(this), &window, [] { return uint32_t{0}; }, [this] { return recording; },
               [this](const char* what) { notices.insert(what); }) {}
     ~Process() override {
         writer_.finish("{}");
@@ -128,6 +128,9 @@ class Process : private OwnerLookup {
     }
 
     bool recording = true;
+    Ranges ranges;
+    Wanted wanted;
+    Window window{Options{}, 0, &wanted, &ranges};
     Copied copied;  // by the call that began last
     std::set<std::string> notices;
 
@@ -298,6 +301,20 @@ void graphs_are_followed() {
     CHECK_EQ(driver_errors.load(), 0u);
 }
 
+// What is outside of the time that is recorded is told, but has no row.
+void outside() {
+    Process process;
+    const cuMemcpyAsync_params copy{kOn0, kOn1, 14, kStream};
+    process.wanted.by_program(false);
+    process.call(API_CUDA_cuMemcpyAsync, copy);
+    CHECK(process.recorded() == (std::pair<uint64_t, uint64_t>{0, 0}));
+    CHECK_EQ(process.window.copies_outside.load(), 1u);
+    CHECK_EQ(process.copied.bytes, 14u);
+    process.wanted.by_program(true);
+    process.call(API_CUDA_cuMemcpyAsync, copy);
+    CHECK(process.recorded() == (std::pair<uint64_t, uint64_t>{1, 14}));
+}
+
 // What a call copies altogether, whether it is recorded or not.
 void what_a_call_copies() {
     Process process;
@@ -327,6 +344,7 @@ void what_a_call_copies() {
 int main() {
     what_is_recorded();
     what_a_call_copies();
+    outside();
     prefetches();
     arrays();
     graphs_are_followed();
