@@ -200,7 +200,8 @@ class Tables:
     )
     spans = _Declared("launch start end")
     barriers = _Declared("process gpu stream start end name")
-    marks = _Declared("process time text")
+    marks = _Declared("process time text thread domain")
+    ranges = _Declared("process thread start end name domain pushed", index="range_id")
     sampling = _Declared(
         "process function kernel gpu launches measured",
         sums="launches measured",

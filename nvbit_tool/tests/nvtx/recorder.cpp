@@ -75,7 +75,7 @@ void fake_launch(unsigned bytes) {
     if (!recorder->window.takes_launch()) return;
     const auto launch = static_cast<u4>(++recorder->totals.launches_measured);
     recorder->writer.append(LaunchRow{launch, recorder->kernel.function, 0, 0, thread_id(), now_ns(), 1, 1, 1, 32, 1, 1, 0, 0, 0, 0});
-    recorder->writer.append(CountRow{launch, recorder->kernel.first_site, 1, 1, bytes, bytes / 32, 0});
+    recorder->writer.append(CountRow{launch, recorder->kernel.first_site, 1, 1, bytes, (bytes + 15) / 16, 0});
     ++recorder->totals.accesses;
 }
 
