@@ -120,7 +120,13 @@ def test_it_exports_its_own_and_nothing_else(installed: Installed) -> None:
     assert [name for _, name in exported if not any(fnmatch.fnmatch(name, pattern) for pattern in names)] == []
     # Neither weak nor unique: such a symbol of zstd or libstdc++ could take the place of the program's own.
     assert {kind for kind, _ in exported} == {"T"}
-    for name in ("__cxa_atexit", "nvbit_at_cuda_event", "ncclAllReduce"):
+    for name in (
+        "__cxa_atexit",
+        "nvbit_at_cuda_event",
+        "ncclAllReduce",
+        "InitializeInjectionNvtx2",
+        "snoopie_collector_push",
+    ):
         assert ("T", name) in exported
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.encoder import FIRST_SET, HOST, UNKNOWN, TraceBuilder
+from tests.support.encoder import FIRST_SET, HOST, START_NS, UNKNOWN, TraceBuilder
 
 EXCHANGE = "exchange(float*, float const*, int)"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -54,6 +54,9 @@ def mixed_builder(rank: int) -> TraceBuilder:
     trace.count(launch, texture, UNKNOWN, 12, 384, 0)
     if rank == 0:
         trace.count(launch, lost, UNKNOWN, 2, 64, 64)
+    # Around its launch, and nothing else.
+    named = {"thread": trace.rows["launches"][0]["thread"], "name": trace.string("exchange"), "pushed": 1}
+    trace.add("ranges", start=START_NS + 500, end=START_NS + 1500, **named)
     trace.collective(1, "AllReduce", 4096, gpu=0, reduction="sum", communicator=COMMUNICATOR, rank=rank, ranks=2)
     trace.count(trace.launch(nccl, 0, group=1), ring, 1, 64, 2048, 1024)
     for operation in ("Send", "Recv"):
