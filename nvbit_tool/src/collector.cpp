@@ -83,7 +83,9 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       decision_(options_, &memory_, &window_),
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
-      graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
+      graphs_(
+          &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, [this] { return stack(); },
+          [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
     send_collectives_to(&collectives_);

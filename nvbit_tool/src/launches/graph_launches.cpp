@@ -7,6 +7,19 @@
 
 namespace snoopie {
 
+namespace {
+
+std::vector<CUgraphNode> nodes_of(CUgraph graph) {
+    size_t count = 0;
+    if (!succeeded(cuGraphGetNodes(graph, nullptr, &count)) || count == 0) return {};
+    std::vector<CUgraphNode> nodes(count);
+    if (!succeeded(cuGraphGetNodes(graph, nodes.data(), &count))) return {};
+    nodes.resize(count);
+    return nodes;
+}
+
+}  // namespace
+
 void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_node) {
     Context* context = contexts_->find_for_launch(handle);
     if (!context || !context->memory()) return;
@@ -17,6 +30,33 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
     if (!new_node && function.instrumented && !function.by_table) return;
     const bool new_code = instrumenter_->prepare(*context, call, &function);
     if (function.last_site != 0) context->code().keep(function, call, new_code);
+}
+
+void GraphLaunches::captured(const LaunchCall& call) {
+    const uint32_t stack = stack_();
+    if (stack == 0) return;
+    const OwnCalls own;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = nullptr;
+    const CUgraphNode* last = nullptr;
+    size_t count = 0;
+    // Not a failure of the collector where it fails: of programmatic launches this call cannot tell.
+    const bool told = cuStreamGetCaptureInfo_v2(call.stream, &status, nullptr, &graph, &last, &count) == CUDA_SUCCESS;
+    if (told && count == 1) stacks_.added(last[0], {call.function, call.grid}, stack);
+}
+
+void GraphLaunches::added(CUgraphNode node, const LaunchCall& call) {
+    if (const uint32_t stack = stack_()) stacks_.added(node, {call.function, call.grid}, stack);
+}
+
+void GraphLaunches::removed(CUgraph graph) {
+    const OwnCalls own;
+    stacks_.removed(nodes_of(graph));
+}
+
+void GraphLaunches::instantiated(CUgraphExec executable, CUgraph graph) {
+    const OwnCalls own;
+    stacks_.instantiated(executable, nodes_of(graph));
 }
 
 void GraphLaunches::node_disabled() {
@@ -49,7 +89,10 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         boarding_->prepare(*context, function, call);
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
         if (launch.flight && !context->code().in_place(call.stream)) boarding_->lose(*context, &launch.flight);
-        if (launch.flight) boarding_->announce(*context, *launch.flight, call);
+        if (launch.flight) {
+            const std::vector<uint32_t> stacks = stacks_.of(graph, {call.function, call.grid});
+            boarding_->announce(*context, *launch.flight, call, stacks.empty() ? std::nullopt : std::optional(common_(stacks)));
+        }
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
         notices_->note_once("kernel " + without_arguments(function.name) +
@@ -63,11 +106,13 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
 void GraphLaunches::updated(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.insert(graph);
+    stacks_.destroyed(graph);
 }
 
 void GraphLaunches::destroyed(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.erase(graph);
+    stacks_.destroyed(graph);
 }
 
 bool GraphLaunches::is_updated(CUgraphExec graph) {

@@ -21,6 +21,7 @@ struct Launch {
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
     bool outside = false;                       // of what is recorded
+    bool captured = false;                      // into a graph, where it becomes a node
 };
 
 // Safe to call from any thread.
