@@ -29,6 +29,7 @@ void nested() {
     Ended sink;
     const Name a = ranges.name("a"), b = ranges.name("b"), domain = ranges.name("d");
     CHECK_EQ(a, ranges.name("a"));
+    CHECK_EQ(*ranges.name(""), "(no name)");
     CHECK_EQ(ranges.push(a, nullptr), 0);  // before anybody listens
     ranges.send_to(&sink);
     CHECK_EQ(ranges.push(b, domain), 1);

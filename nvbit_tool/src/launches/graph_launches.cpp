@@ -5,6 +5,9 @@
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 
+// Drivers that lack it load the tool all the same.
+#pragma weak cuStreamGetCaptureInfo_v2
+
 namespace snoopie {
 
 namespace {
@@ -34,7 +37,7 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
 
 void GraphLaunches::captured(const LaunchCall& call) {
     const uint32_t stack = stack_();
-    if (stack == 0) return;
+    if (stack == 0 || !cuStreamGetCaptureInfo_v2) return;
     const OwnCalls own;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = nullptr;

@@ -11,6 +11,7 @@ namespace snoopie {
 
 namespace {
 
+constexpr char kNameless[] = "(no name)";
 constexpr char kNoMoreNames[] = "(more names than are kept)";
 
 // At most so many bytes, and no character cut in two.
@@ -41,7 +42,7 @@ Ranges::~Ranges() {
 }
 
 Name Ranges::name(std::string_view text) {
-    const std::string kept(shortened(text, kMostText));
+    const std::string kept(text.empty() ? kNameless : shortened(text, kMostText));
     const std::unique_lock lock(mutex_);
     const auto found = names_.find(kept);
     if (found != names_.end()) return &*found;

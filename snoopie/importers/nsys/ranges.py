@@ -14,6 +14,8 @@ TABLE = "NVTX_EVENTS"
 _MARK, _PUSHED, _STARTED, _DOMAIN = 34, 59, 60, 75
 # A time that is none: what had not ended when the report did.
 _OPEN = -LONGEST
+# As the collector calls them.
+_NAMELESS = "(no name)"
 
 
 @dataclass(slots=True)
@@ -36,7 +38,7 @@ def read_named(export: Export, only: int | None) -> dict[int, Named]:
         if not isinstance(start, int) or not -LONGEST < start < LONGEST:
             continue
         named, number = found.setdefault(identity >> ID_BITS, Named()), domain if isinstance(domain, int) else 0
-        name, thread = "" if text is None else str(text), identity & ID_MASK
+        name, thread = str(text or _NAMELESS), identity & ID_MASK
         if kind == _DOMAIN:
             named.domains[number] = name
         elif kind == _MARK:
