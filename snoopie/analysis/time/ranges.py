@@ -20,6 +20,7 @@ from snoopie.trace.tables import Ints
 
 THREAD, PROCESS = "thread", "process"
 _NEVER = np.iinfo(np.int64).max
+_LONGEST = 1 << 61
 _KEY = ["range", "domain", "of"]
 
 
@@ -93,11 +94,13 @@ def by_range(
             "domain": ranges["domain"].astype("str"),
             "of": pd.Series(np.where(ranges["pushed"], THREAD, PROCESS), ranges.index, dtype="str"),
             "times": np.int64(1),
-            "duration": _durations(ranges, until),
+            "duration": _durations(ranges, until).astype(np.float64),
         }
     )
     key: Ints = named.groupby(_KEY, sort=False).ngroup().to_numpy().astype(np.int64)
     table = named.groupby(_KEY, sort=False)[["times", "duration"]].sum().reset_index()
+    # Exact up to 100 days; what a file claims beyond any time must not turn negative.
+    table["duration"] = table["duration"].clip(upper=_LONGEST).astype(np.int64)
     outside: dict[str, Any] = {"range": "", "domain": "", "of": "", "times": 0, "duration": 0}
     for amounts, calls, time in ((of_launches, launches, "time"), (of_copies, copies, "start")):
         for name, (within, without) in _sums(ranges, key, len(table), calls, time, amounts).items():

@@ -139,6 +139,13 @@ def test_the_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "snoopie: there is no range none; the trace has step, inner, all\n"
 
 
+def test_times_that_no_machine_reaches(tmp_path: Path) -> None:
+    trace = TraceBuilder(1)
+    for _ in range(8):
+        trace.add("ranges", thread=7, start=1, end=2**63 - 1, pushed=1, name=trace.string("long"))
+    assert snoopie.load(trace.write(tmp_path / "t.zst")).by_range()["duration"].tolist() == [1 << 61]
+
+
 def test_lanes(path: Path) -> None:
     trace = snoopie.load(path)
     lanes = trace.activity_lanes()
