@@ -78,13 +78,13 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
           &memory_, [this] { return recording_.on(); }, [this](const char* call) { return maker(call); }),
       owners_(&memory_, &arrays_, &contexts_),
       copies_(
-          &writer_, &owners_, &window_, [this] { return stack(); }, [this] { return recording_.on(); },
+          &writer_, &owners_, &window_, &graph_stacks_, [this] { return stack(); }, [this] { return recording_.on(); },
           [this](const char* what) { not_followed(what); }),
       decision_(options_, &memory_, &window_),
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
       graphs_(
-          &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, [this] { return stack(); },
+          &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
           [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");

@@ -11,6 +11,7 @@
 #include "calls/arrays.h"
 #include "calls/call_totals.h"
 #include "calls/copies.h"
+#include "calls/graph_stacks.h"
 #include "launches/boarding.h"
 #include "launches/contexts.h"
 #include "launches/drain.h"
@@ -113,6 +114,7 @@ class Collector {
     SymmetricObjects symmetric_objects_;
     Arrays arrays_;
     KnownOwners owners_;
+    GraphStacks graph_stacks_;
     Copies copies_;
     LaunchTally tally_;
     LaunchDecision decision_;

@@ -19,8 +19,8 @@ class Copies {
   public:
     // Works while `recording` says so, and records what begins inside the window; `not_followed` is called for copies that cannot be
     // followed. `stack` is the calling thread's, 0 = unknown.
-    Copies(TraceWriter* writer, const OwnerLookup* owners, Window* window, std::function<uint32_t()> stack, std::function<bool()> recording,
-           NotFollowed not_followed);
+    Copies(TraceWriter* writer, const OwnerLookup* owners, Window* window, GraphStacks* stacks, std::function<uint32_t()> stack,
+           std::function<bool()> recording, NotFollowed not_followed);
 
     // Any driver call, at its entry and at its exit: those that do not copy cost no more than a look. `context` is the calling thread's.
     // Returns at the entry what the call itself will copy: nothing, if it is a prefetch, or launches a graph, or goes into one.
@@ -31,6 +31,7 @@ class Copies {
 
   private:
     Copied begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector<CopyCall>& copies);
+    void captured(bool succeeded);
     void end(nvbit_api_cuda_t cbid, const char* name, bool succeeded);
     // None if the copy moves nothing, or nobody can tell how much.
     std::optional<CopyRow> row(CUcontext context, const CopyCall& copy);
@@ -38,6 +39,7 @@ class Copies {
     TraceWriter* const writer_;
     const OwnerLookup* const owners_;
     Window* const window_;
+    GraphStacks* const stacks_;
     const std::function<uint32_t()> stack_;
     const std::function<bool()> recording_;
     const NotFollowed not_followed_;

@@ -20,7 +20,7 @@ void GraphStacks::instantiated(CUgraphExec_st* graph, const std::vector<CUgraphN
     std::vector<Node> known;
     for (CUgraphNode_st* node : nodes) {
         const auto found = nodes_.find(node);
-        if (found != nodes_.end()) known.push_back(found->second);
+        if (found != nodes_.end() && found->second.kernel.function) known.push_back(found->second);
     }
     if (!known.empty()) graphs_.emplace(graph, std::move(known));
 }
@@ -28,6 +28,12 @@ void GraphStacks::instantiated(CUgraphExec_st* graph, const std::vector<CUgraphN
 void GraphStacks::destroyed(CUgraphExec_st* graph) {
     const std::unique_lock lock(mutex_);
     graphs_.erase(graph);
+}
+
+uint32_t GraphStacks::of(CUgraphNode_st* node) const {
+    const std::unique_lock lock(mutex_);
+    const auto found = nodes_.find(node);
+    return found == nodes_.end() ? 0 : found->second.stack;
 }
 
 std::vector<uint32_t> GraphStacks::of(CUgraphExec_st* graph, const Kernel& kernel) const {

@@ -1,5 +1,4 @@
-// Who put kernels into CUDA graphs. A launch by a graph has this stack, not that of the graph's launch, which is the same for all its
-// kernels.
+// Who put kernels and copies into CUDA graphs. What a graph does has this stack, not that of the graph's launch, which is the same for all.
 //
 // The driver tells which kernel of a graph runs, but not which node it is of. Nodes of the same kernel and grid are told apart no further:
 // their launches have what their stacks have in common.
@@ -28,7 +27,11 @@ class GraphStacks {
 
     // A node of a graph under construction, whose handle can be that of one before it.
     void added(CUgraphNode_st* node, const Kernel& kernel, uint32_t stack);
+    // The same of a copy, of which the driver tells the node.
+    void added(CUgraphNode_st* node, uint32_t stack) { added(node, {}, stack); }
     void removed(const std::vector<CUgraphNode_st*>& nodes);
+    // Of a node of a graph under construction; 0 = unknown.
+    uint32_t of(CUgraphNode_st* node) const;
 
     void instantiated(CUgraphExec_st* graph, const std::vector<CUgraphNode_st*>& nodes);
     void destroyed(CUgraphExec_st* graph);

@@ -5,9 +5,6 @@
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 
-// Drivers that lack it load the tool all the same.
-#pragma weak cuStreamGetCaptureInfo_v2
-
 namespace snoopie {
 
 namespace {
@@ -36,30 +33,21 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
 }
 
 void GraphLaunches::captured(const LaunchCall& call) {
-    const uint32_t stack = stack_();
-    if (stack == 0 || !cuStreamGetCaptureInfo_v2) return;
-    const OwnCalls own;
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUgraph graph = nullptr;
-    const CUgraphNode* last = nullptr;
-    size_t count = 0;
-    // Not a failure of the collector where it fails: of programmatic launches this call cannot tell.
-    const bool told = cuStreamGetCaptureInfo_v2(call.stream, &status, nullptr, &graph, &last, &count) == CUDA_SUCCESS;
-    if (told && count == 1) stacks_.added(last[0], {call.function, call.grid}, stack);
+    if (const CUgraphNode node = last_captured(call.stream)) added(node, call);
 }
 
 void GraphLaunches::added(CUgraphNode node, const LaunchCall& call) {
-    if (const uint32_t stack = stack_()) stacks_.added(node, {call.function, call.grid}, stack);
+    if (const uint32_t stack = stack_()) stacks_->added(node, {call.function, call.grid}, stack);
 }
 
 void GraphLaunches::removed(CUgraph graph) {
     const OwnCalls own;
-    stacks_.removed(nodes_of(graph));
+    stacks_->removed(nodes_of(graph));
 }
 
 void GraphLaunches::instantiated(CUgraphExec executable, CUgraph graph) {
     const OwnCalls own;
-    stacks_.instantiated(executable, nodes_of(graph));
+    stacks_->instantiated(executable, nodes_of(graph));
 }
 
 void GraphLaunches::node_disabled() {
@@ -93,7 +81,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
         if (launch.flight && !context->code().in_place(call.stream)) boarding_->lose(*context, &launch.flight);
         if (launch.flight) {
-            const std::vector<uint32_t> stacks = stacks_.of(graph, {call.function, call.grid});
+            const std::vector<uint32_t> stacks = stacks_->of(graph, {call.function, call.grid});
             boarding_->announce(*context, *launch.flight, call, stacks.empty() ? std::nullopt : std::optional(common_(stacks)));
         }
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
@@ -109,13 +97,13 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
 void GraphLaunches::updated(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.insert(graph);
-    stacks_.destroyed(graph);
+    stacks_->destroyed(graph);
 }
 
 void GraphLaunches::destroyed(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.erase(graph);
-    stacks_.destroyed(graph);
+    stacks_->destroyed(graph);
 }
 
 bool GraphLaunches::is_updated(CUgraphExec graph) {

@@ -23,7 +23,7 @@ namespace snoopie {
 class GraphLaunches {
   public:
     GraphLaunches(const Recording* recording, const Contexts* contexts, const LaunchDecision* decision, Instrumenter* instrumenter,
-                  Boarding* boarding, Notices* notices, LaunchTally* tally, std::function<uint32_t()> stack,
+                  Boarding* boarding, Notices* notices, LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t()> stack,
                   std::function<uint32_t(const std::vector<uint32_t>&)> common)
         : recording_(recording),
           contexts_(contexts),
@@ -33,7 +33,8 @@ class GraphLaunches {
           notices_(notices),
           tally_(tally),
           stack_(std::move(stack)),
-          common_(std::move(common)) {}
+          common_(std::move(common)),
+          stacks_(stacks) {}
 
     // A kernel becomes part of a graph. `new_node`: and not new parameters of one that is there.
     void added(CUcontext handle, const LaunchCall& call, bool new_node);
@@ -42,10 +43,10 @@ class GraphLaunches {
     void added(CUgraphNode node, const LaunchCall& call);
     // A graph is about to be destroyed, or a node; and one has become executable.
     void removed(CUgraph graph);
-    void removed(CUgraphNode node) { stacks_.removed({node}); }
+    void removed(CUgraphNode node) { stacks_->removed({node}); }
     void instantiated(CUgraphExec executable, CUgraph graph);
     // A node of an executable graph has other parameters: which of its kernels is whose is no longer known.
-    void set_anew(CUgraphExec executable) { stacks_.destroyed(executable); }
+    void set_anew(CUgraphExec executable) { stacks_->destroyed(executable); }
     // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
     void node_disabled();
 
@@ -69,7 +70,7 @@ class GraphLaunches {
 
     const std::function<uint32_t()> stack_;                               // the calling thread's, 0 = unknown
     const std::function<uint32_t(const std::vector<uint32_t>&)> common_;  // what stacks have in common
-    GraphStacks stacks_;
+    GraphStacks* const stacks_;
 
     std::mutex mutex_;
     std::set<CUgraphExec> updated_;
