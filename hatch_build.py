@@ -1,4 +1,4 @@
-"""What a wheel has beside the package: man pages and completion, made by the package's own command line.
+"""What a wheel has beside the package: man pages and completion, made by the package's own command line, and snoopie.h.
 
 pip puts them below the environment, where `man` and shells look for those of the programs in its bin.
 """
@@ -34,6 +34,7 @@ class SharedFiles(BuildHookInterface[Any]):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             build_data["shared_data"][str(path)] = place
+        build_data["shared_data"][str(Path(self.root, "nvbit_tool/include/snoopie.h"))] = "include/snoopie.h"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """They are in the wheel."""

@@ -21,6 +21,7 @@ from snoopie.errors import (
     UsageError,
     VersionError,
 )
+from snoopie.phases import region, start, stop
 
 if TYPE_CHECKING:
     from snoopie.api import Comparison, Trace, compare, load
@@ -44,6 +45,9 @@ __all__ = [
     "__version__",
     "compare",
     "load",
+    "region",
+    "start",
+    "stop",
 ]
 
 if not TYPE_CHECKING:  # for whom any name would then be one of this module

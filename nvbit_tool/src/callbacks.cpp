@@ -114,6 +114,9 @@ void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream
 }
 
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
+    // Also where nothing is recorded yet.
+    if (is_exit && (cbid == API_CUDA_cuProfilerStart || cbid == API_CUDA_cuProfilerStop))
+        snoopie::preloaded_library().wanted().by_profiler(cbid == API_CUDA_cuProfilerStart);
     if (!collector || OwnCalls::active()) return;
     const bool succeeded = is_exit && status && *status == CUDA_SUCCESS;
     // Next to the call itself, so that its time is without what the collector does at its entry and exit.

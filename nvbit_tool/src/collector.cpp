@@ -58,6 +58,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       gpus_(std::move(gpus)),
       writer_(fd, header_json(this_tool(), options_, path_, process, gpus_, find_links(gpus_)), TraceWriter::Settings{}, on_thread),
       notices_(&writer_),
+      range_writer_(&writer_, [this] { return recording_.on(); }),
+      window_(options_, process.start_ns, &preloaded_library().wanted(), &preloaded_library().ranges()),
       stacks_(options_.code_context ? std::make_unique<StackTable>(&writer_, &own_code, notify()) : nullptr),
       sources_(options_.source ? std::make_unique<Sources>(&writer_) : nullptr),
       catalog_(&writer_, sources_.get()),
@@ -77,22 +79,25 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       memory_events_(
           &memory_, &writer_, gpus_, memory_use_.pools(), [this](CUcontext context) { return contexts_.gpu(context); },
           [this](const char* call) { return maker(call); }),
-      collectives_(&writer_),
+      collectives_(&writer_, &window_),
       symmetric_objects_(
           &memory_, [this] { return recording_.on(); }, [this](const char* call) { return maker(call); }),
       owners_(&memory_, &arrays_, &contexts_),
       copies_(
-          &writer_, &owners_, [this] { return stack(); }, [this] { return recording_.on(); },
+          &writer_, &owners_, &window_, &graph_stacks_, [this] { return stack(); }, [this] { return recording_.on(); },
           [this](const char* what) { not_followed(what); }),
-      decision_(options_, &memory_),
+      decision_(options_, &memory_, &window_),
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
-      graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
+      graphs_(
+          &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
+          [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
     const Preload& preload = preloaded_library();
     preload.send_collectives_to(&collectives_);
     preload.send_symmetric_memory_to(&symmetric_objects_);
+    preload.ranges().send_to(&range_writer_);
     if (stacks_) stacks_->leave_out(preload.code);
     if (options_.calls != Calls::off)
         calls_ =
@@ -193,10 +198,12 @@ Totals Collector::totals() const {
     totals.launches_seen = tally_.seen;
     totals.launches_measured = drain_.launches_measured() + tally_.harmless;
     totals.launches_lost = tally_.lost + tally_.unfollowed + drain_.launches_lost();
-    totals.launches_native = tally_.seen - tally_.boarded - tally_.harmless - tally_.lost;
+    totals.launches_outside = window_.launches_outside;
+    totals.launches_native = tally_.seen - tally_.boarded - tally_.harmless - tally_.lost - totals.launches_outside;
     totals.accesses = drain_.accesses() + drain_.unmeasured();
     totals.copies = copies_.count();
     totals.copy_bytes = copies_.bytes();
+    totals.copies_outside = window_.copies_outside;
     totals.records_written = drain_.records_written();
     totals.records_dropped = drain_.records_dropped();
     totals.unresolved_accesses = drain_.unresolved();
@@ -234,6 +241,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     say(text);
     notices_.note(text);
     if (!options_.exit_on_stall || !recording_.end_launches()) return;
+    end_ranges();
     recording_.end();
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     memory_use_.stop();
@@ -258,6 +266,7 @@ void Collector::finish() {
     memory_.end_publishing();
     memory_events_.program_exits();
     if (calls_) calls_->flush();
+    end_ranges();
     if (options_.launch_sample != 1) write_sampling(contexts_, &writer_);
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     if (const uint64_t lanes = drain_.misdirected())
@@ -271,6 +280,14 @@ void Collector::finish() {
         return;
     }
     say(last_line(totals, path_));
+}
+
+void Collector::end_ranges() {
+    Ranges& ranges = preloaded_library().ranges();
+    ranges.give_up_open();
+    if (ranges.out_of_names())
+        notices_.note("the program has more than " + std::to_string(Ranges::kMostNames) +
+                      " names for ranges: the rest have one name together");
 }
 
 void Collector::look_for_freed() {

@@ -11,6 +11,7 @@
 #include "calls/arrays.h"
 #include "calls/call_totals.h"
 #include "calls/copies.h"
+#include "calls/graph_stacks.h"
 #include "launches/boarding.h"
 #include "launches/contexts.h"
 #include "launches/drain.h"
@@ -27,6 +28,8 @@
 #include "memory/memory_use.h"
 #include "memory/nvml_memory.h"
 #include "memory/symmetric_objects.h"
+#include "phases/range_writer.h"
+#include "phases/window.h"
 #include "settings/options.h"
 #include "stacks/stack_table.h"
 #include "trace/catalog.h"
@@ -81,6 +84,7 @@ class Collector {
     // The calling thread, in a call that makes an object.
     Maker maker(const char* call);
     std::vector<std::string> visible_uuids() const;
+    void end_ranges();
     Totals totals() const;
     void contradicted(const Context& context, const Flight& flight, uint32_t site);
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
@@ -94,6 +98,8 @@ class Collector {
 
     TraceWriter writer_;
     Notices notices_;
+    RangeWriter range_writer_;
+    Window window_;
     std::unique_ptr<StackTable> stacks_;      // null: CODE_CONTEXT=0
     const std::unique_ptr<Sources> sources_;  // null: none are kept
     Catalog catalog_;
@@ -108,6 +114,7 @@ class Collector {
     SymmetricObjects symmetric_objects_;
     Arrays arrays_;
     KnownOwners owners_;
+    GraphStacks graph_stacks_;
     Copies copies_;
     LaunchTally tally_;
     LaunchDecision decision_;

@@ -342,6 +342,29 @@ void recursion() {
     CHECK_EQ(written.stack(ids[1000]).size(), Unwinder::kMostFrames);
 }
 
+NOINLINE uint32_t elsewhere(StackTable& table) {
+    const uint32_t id = outer(table);
+    AFTER_CALL;
+    return id;
+}
+
+void common() {
+    Recording recording;
+    StackTable& table = recording.table;
+    const uint32_t near = outer(table), far = elsewhere(table);
+    const uint32_t shared = table.common({near, far});
+    CHECK(near != far && shared != 0 && shared != near && shared != far);
+    CHECK_EQ(table.common({far, near, far}), shared);
+    CHECK_EQ(table.common({near}), near);
+    CHECK_EQ(table.common({shared, near}), shared);
+    CHECK_EQ(table.common({near, 0}), 0u);
+    CHECK_EQ(table.common({}), 0u);
+    // What calls this function, which calls from two places.
+    Written written = recording.end();
+    CHECK_EQ(written.stack(shared).size() + 2, written.stack(near).size());
+    CHECK_EQ(written.stack(shared).size() + 3, written.stack(far).size());
+}
+
 void threads() {
     Recording recording;
     std::vector<std::thread> threads;
@@ -522,6 +545,7 @@ int main() {
     walk_in_signals();
     functions_and_lines();
     recursion();
+    common();
     threads();
     stripped();
     unloaded();

@@ -258,7 +258,10 @@ void catalog() {
 void collectives() {
     const TemporaryFile file;
     TraceWriter writer(file.fd(), "{}", {});
-    CollectiveWriter sink(&writer);
+    Ranges ranges;
+    Wanted wanted;
+    Window window(Options{}, 0, &wanted, &ranges);
+    CollectiveWriter sink(&writer, &window);
     Collective call;
     call.operation = "AllReduce";
     call.type = 7;

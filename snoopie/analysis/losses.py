@@ -70,6 +70,13 @@ def _from_totals(totals: Mapping[str, int], dropped: int) -> list[str]:
     if lost := totals.get("launches_lost", 0):
         whose = "its" if lost == 1 else "their"
         sentences.append(f"{_things(lost, 'launch', 'launches')} could not be measured: {whose} traffic is missing.")
+    outside = [
+        _things(totals.get(f"{what}_outside", 0), *words)
+        for what, words in (("launches", ("launch", "launches")), ("copies", ("copy", "copies")))
+        if totals.get(f"{what}_outside", 0)
+    ]
+    if outside:
+        sentences.append(f"{' and '.join(outside)} outside of what was to be recorded: in no amount.")
     if dropped:
         sentences.append(
             f"{_things(dropped, 'record was', 'records were')} dropped because the ring was full: single accesses are"
@@ -156,7 +163,8 @@ def gaps(
     for source in asked:
         totals = source.footer.totals if source.footer else {}
         counted = accesses or launches
-        sentences += _from_totals({name: totals.get(name, 0) for name in ("errors", *["launches_lost"] * counted)}, 0)
+        missed = ("launches_lost", "launches_outside") if counted else ("copies_outside",)
+        sentences += _from_totals({name: totals.get(name, 0) for name in ("errors", *missed)}, 0)
         if not counted:
             continue
         sentences += _filtered(source.header.settings, all_measured, accesses)
@@ -203,9 +211,26 @@ def _from_settings(settings: Mapping[str, Any]) -> list[str]:
     elif isinstance(sample, int) and sample != 1:
         sentences.append(f"Records are a sample of about 1 in {sample} accesses. The counts are exact.")
     sentences += _filtered(settings, False, True)
+    sentences += _windows(settings)
     if settings.get("code_attribution", True) is False:
         sentences.append("Source lines were switched off for this recording.")
     return sentences
+
+
+def _windows(settings: Mapping[str, Any]) -> list[str]:
+    """When was recorded, where that was not all the time."""
+    given = [
+        f"{name.replace('_', ' ')} {settings[name]}" + unit
+        for name, unit in (
+            ("capture_range", ""),
+            ("launch_skip", ""),
+            ("launch_count", ""),
+            ("delay", " s"),
+            ("duration", " s"),
+        )
+        if settings.get(name)
+    ]
+    return [f"Only a part of the program was recorded: {', '.join(given)}."] if given else []
 
 
 def _differences(source: Process) -> list[str]:

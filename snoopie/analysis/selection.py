@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.analysis.time import ranges as _ranges
 from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST, UNKNOWN
 from snoopie.joined.tables import Tables
@@ -23,10 +24,10 @@ PlaceNames = int | str | Iterable[int | str] | None
 # From the first moment to before the second, host ns.
 Between = tuple[int, int]
 # By which arguments of `narrow` a trace divides what is no traffic; by others it cannot.
-LAUNCHES_BY = ("processes", "issuers", "kernels", "between", "launches")
-COPIES_BY = ("processes", "issuers", "owners", "between")
+LAUNCHES_BY = ("processes", "issuers", "kernels", "between", "launches", "ranges")
+COPIES_BY = ("processes", "issuers", "owners", "between", "ranges")
 COLLECTIVES_BY = LAUNCHES_BY
-UNMEASURED_BY = ("processes", "issuers", "kernels", "operations", "between", "launches", "files")
+UNMEASURED_BY = ("processes", "issuers", "kernels", "operations", "between", "launches", "files", "ranges")
 CALLS_BY = ("processes", "issuers")
 SINGLE_CALLS_BY = ("processes", "issuers", "between")
 MEMORY_BY = ("processes", "owners", "between")
@@ -80,6 +81,14 @@ class Selection:
         """The rows of a table with the column process and one of places that are kept, whatever their time."""
         return table[_among(table["process"], self.processes) & _among(table[place], self.owners)]
 
+    def of_ranges(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the table of ranges that are kept: those of the processes, under way in the time."""
+        kept = _among(table["process"], self.processes)
+        if self.between is not None:
+            end = table["end"].to_numpy()
+            kept &= under_way(table["start"].to_numpy(), np.where(end > 0, end, self.between[1]), self.between)
+        return table[kept]
+
     def at_times(self, table: pd.DataFrame, column: str) -> pd.DataFrame:
         """The rows of a table whose moment (host ns) is in the kept time."""
         if self.between is None:
@@ -121,6 +130,7 @@ def narrow(
     processes: int | Iterable[int] | None = None,
     between: Between | None = None,
     when: pd.DataFrame | None = None,
+    ranges: Names = None,
 ) -> Selection:
     """A selection that keeps what the given one keeps and the arguments name; None names all.
 
@@ -158,6 +168,11 @@ def narrow(
         collective_mask &= under_way(calls["start"].to_numpy(), calls["end"].to_numpy(), between) | _carried_out(
             tables, launch_mask
         )
+    if ranges is not None:
+        kept = tables.ranges[_of_ranges(tables.ranges, ranges)]
+        launch_mask &= _ranges.inside(kept, tables.launches, "time")
+        copy_mask &= _ranges.inside(kept, tables.copies, "start")
+        collective_mask &= _ranges.inside(kept, tables.collectives, "start")
     if kernels is not None or launches is not None:
         collective_mask &= _carried_out(tables, launch_mask)
     if operations is not None:
@@ -191,6 +206,7 @@ _NAMED_IN = {
     "owners": "trace.places",
     "processes": "trace.processes.index",
     "launches": "trace.launches.index",
+    "ranges": 'trace.ranges["name"]',
 }
 
 
@@ -200,7 +216,7 @@ def unmatched(tables: Tables, **named: Any) -> list[tuple[str, str]]:
     for argument, value in named.items():
         if value is None:
             continue
-        if argument in ("kernels", "operations", "files"):
+        if argument in ("kernels", "operations", "files", "ranges"):
             present = _present(tables, argument)
             missing = [name for name in _listed(value) if not _matching(present, [name])]
         elif argument in ("issuers", "owners"):
@@ -224,9 +240,17 @@ def unmatched(tables: Tables, **named: Any) -> list[tuple[str, str]]:
 def _present(tables: Tables, argument: str) -> list[str]:
     if argument == "kernels":
         return list(tables.functions["name"].unique())
+    if argument == "ranges":
+        return [*tables.ranges["name"].unique(), *_in_domains(tables.ranges).unique()]
     if argument == "files":
         return ["", *tables.lines["file"].unique()]
     return [*OPERATIONS, *tables.sites["operation"].unique()]
+
+
+def unmatched_ranges(ranges: pd.DataFrame, names: list[str]) -> list[str]:
+    """The names, or patterns, that no range has."""
+    present = [*ranges["name"].unique(), *_in_domains(ranges).unique()]
+    return [name for name in names if not _matching(present, [name])]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -290,6 +314,16 @@ def _named(column: pd.Series[str], names: Names) -> Mask:
     codes, present = pd.factorize(column)
     chosen = _matching(list(present), wanted)
     return np.array([name in chosen for name in present] + [False], np.bool_)[codes]
+
+
+def _of_ranges(ranges: pd.DataFrame, names: Names) -> Mask:
+    """Which ranges have one of these names, with or without their domain."""
+    return _named(ranges["name"], names) | _named(_in_domains(ranges), names)
+
+
+def _in_domains(ranges: pd.DataFrame) -> pd.Series[str]:
+    """The names of ranges with their domains: NAME@DOMAIN, as `snoopie run --capture-range` takes it."""
+    return ranges["name"].astype("str") + "@" + ranges["domain"].astype("str")
 
 
 def _matching(present: list[str], wanted: list[str]) -> set[str]:

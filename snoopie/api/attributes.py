@@ -215,8 +215,17 @@ class TraceAttributes(TraceCore):
 
     @table
     def marks(self) -> pd.DataFrame:
-        """process time (host ns) text: moments that the program marked, as other tools record them"""
+        """process time (host ns) text thread domain: moments that the program marked, with NVTX or as other tools
+        record them"""
         return self._tables.marks
+
+    @table
+    def ranges(self) -> pd.DataFrame:
+        """range_id | process thread start end (host ns, 0: it had not ended) name domain pushed: times that the program
+        named, as NVTX ranges and regions. A ``pushed`` one is of its thread, another of the whole process.
+        """
+        ranges = self._tables.ranges
+        return ranges if self._selected is None else self._selected.of_ranges(ranges)
 
     @table
     def call_totals(self) -> pd.DataFrame:

@@ -10,12 +10,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis.time import activity, bandwidth, resources, timeline
+from snoopie.analysis.time import activity, bandwidth, ranges, resources, timeline
 from snoopie.analysis.time.bandwidth import Over
 from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
 from snoopie.api.core import PAIR
+from snoopie.api.notebook import Rows
 from snoopie.errors import UsageError
 from snoopie.trace.lacks import Lack
 
@@ -58,7 +59,8 @@ class TimeMethods(TraceAttributes):
         """lane | what place (label) process line events start end (host ns): what there is to see over time.
 
         ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
-        the host's calls. Driver calls are there with CALLS=all. ``line`` is a stream, or the thread of driver calls.
+        the host's calls; range, as the program began and ended it. Driver calls are there with CALLS=all. ``line`` is a
+        stream, or the thread of ranges and driver calls.
         Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
         where there can be several.
         """
@@ -126,6 +128,16 @@ class TimeMethods(TraceAttributes):
         which the shape is not known are left out."""
         return resources.workgroups(self.launches)
 
+    def by_range(self) -> pd.DataFrame:
+        """range domain of ("thread", "process") times duration (ns, all together) launches (called within it) measured
+        (of these), values, copies copy_bytes: by the ranges that the program named, most bytes first.
+
+        Ranges of one name are one row. What was called within several is in each of their rows, so rows do not add up;
+        what was called in none has the range "".
+        """
+        launches = self._weighted_launches
+        return Rows(ranges.by_range(self.ranges, launches, self._sums("launch"), self.copies, self.period[1]))
+
     def marked(self, pattern: str) -> int:
         """When the program marked a moment (host ns) by a text that matches: "PATTERN", or "N%PATTERN" for the Nth
         time. UsageError where no mark is found."""
@@ -177,11 +189,19 @@ class TimeMethods(TraceAttributes):
         if streams not in self._activities:
             on_gpu = self._copies_on_gpu.to_numpy()
             self._activities[streams] = (
-                activity.activity(self.timeline(), self.copies, on_gpu, self.collectives, self.calls)
+                activity.activity(
+                    self.timeline(), self.copies, on_gpu, self.collectives, self._closed_ranges, self.calls
+                )
                 if streams
                 else self._activity(True).together()
             )
         return self._activities[streams]
+
+    @property
+    def _closed_ranges(self) -> pd.DataFrame:
+        """``ranges``, of which those that did not end do so with the trace."""
+        table = self.ranges
+        return table.assign(end=table["end"].where(table["end"] > 0, self.period[1]))
 
     def _described(self, events: pd.DataFrame, ran: activity.Activity) -> pd.DataFrame:
         tables = {name: getattr(self, name) for name in activity.TABLES}

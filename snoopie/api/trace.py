@@ -38,6 +38,7 @@ class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMetho
         files: Names = None,
         processes: int | Iterable[int] | None = None,
         between: tuple[int, int] | None = None,
+        ranges: Names = None,
     ) -> Trace:
         """A view that keeps only what is named; None keeps all, and views of views narrow further.
 
@@ -49,6 +50,9 @@ class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMetho
         ``between``: what was under way at some moment from the first to before the second, host ns, as a whole. A
         launch by its time on its GPU, or, where that is not known, by its call (`timeline`); one without any time is in
         none. Copies and driver calls by their calls.
+
+        ``ranges``: what was called within a range of this name, NAME, NAME@DOMAIN or a pattern: of a pushed range on
+        its thread, of a started one anywhere in its process.
 
         A copy is kept for its issuer, and for the owner of either of its ends. It is no part of a kernel: to name
         kernels, operations, launches or files excludes all copies. A collective is kept for its issuer, process and
@@ -64,6 +68,7 @@ class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMetho
             "launches": launches,
             "files": files,
             "processes": processes,
+            "ranges": ranges,
         }
         # What can be gone through only once is gone through here.
         named = {name: list(value) if isinstance(value, Iterator) else value for name, value in named.items()}

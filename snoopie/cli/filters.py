@@ -24,13 +24,14 @@ _OPTIONS = {
     "operations": "operation",
     "between": "between",
     "launches": "launches",
+    "ranges": "range",
 }
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
 _MOMENT = re.compile(rf"([0-9]{{1,18}}(?:\.[0-9]{{1,9}})?)({'|'.join(_UNITS)})")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """--process, --issuer, --owner, --kernel, --operation, --between and --launches."""
+    """--process, --issuer, --owner, --kernel, --operation, --between, --launches and --range."""
     group = parser.add_argument_group("filters", "only what matches all of them; all but ranges may be repeated")
     group.add_argument(
         "-k", "--kernel", metavar="NAME", action="append",
@@ -51,6 +52,11 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--launches", metavar="A-B", type=_launches, help="launches with these numbers, inclusive: 5, 5-9 or 5-"
     )
+    group.add_argument(
+        "--range", metavar="NAME", action="append",
+        help="called within a range of this name (NVTX or snoopie.region), or those matching NAME*; NAME@DOMAIN for "
+        "one of a domain alone",
+    )  # fmt: skip
 
 
 def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
@@ -83,7 +89,18 @@ def select(trace: Trace, arguments: argparse.Namespace) -> Trace:
         operations=arguments.operation,
         between=between,
         launches=launches,
+        ranges=_ranges(trace, arguments.range) if arguments.range else None,
     )
+
+
+def _ranges(trace: Trace, names: list[str]) -> list[str]:
+    """The names as given. UsageError for one that no range has."""
+    from snoopie.analysis.selection import unmatched_ranges
+
+    if missing := unmatched_ranges(trace.ranges, names):
+        known = ", ".join(trace.ranges["name"].value_counts().index[:5]) or "none"
+        raise UsageError(f"there is no range {missing[0]}", f"the trace has {known}")
+    return names
 
 
 def not_filtered(arguments: argparse.Namespace, what: str, by: Collection[str]) -> list[str]:

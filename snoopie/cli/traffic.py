@@ -32,6 +32,7 @@ TABLES: dict[str, Callable[[Trace], pd.DataFrame]] = {
     "library": lambda trace: trace.by_library(),
     "stack": lambda trace: trace.by_stack(),
     "process": lambda trace: trace.by_process(),
+    "range": lambda trace: trace.by_range(),
 }
 _AMOUNTS = ["accesses", "bytes", "share", "wire_bytes", "wire_efficiency"]
 _SHOWN = {
@@ -51,6 +52,7 @@ _SHOWN = {
     "stack": ["source", "kernel", "launches", *_AMOUNTS],
     "sampled stack": ["source", "kernel", "launches", "measured", *_AMOUNTS],
     "process": ["process", "launches", *_AMOUNTS],
+    "range": ["range", "domain", "of", "times", "duration", "launches", *_AMOUNTS, "copies", "copy_bytes"],
     "sampled process": ["process", "launches", "measured", *_AMOUNTS],
 }
 _NOTHING = {
@@ -59,7 +61,11 @@ _NOTHING = {
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
 # Key → its column that can be empty, and what people read there.
-_UNKNOWN = {"file": ("file", "(source file unknown)"), "stack": ("source", "(call stack unknown)")}
+_UNKNOWN = {
+    "file": ("file", "(source file unknown)"),
+    "stack": ("source", "(call stack unknown)"),
+    "range": ("range", "(in no range)"),
+}
 
 
 def traffic_table(trace: Trace, by: str, reading: Reading = "issued") -> pd.DataFrame:
@@ -71,8 +77,9 @@ def traffic_table(trace: Trace, by: str, reading: Reading = "issued") -> pd.Data
 
 def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "issued") -> pd.DataFrame:
     """The columns of a `traffic_table` that are shown, with shares and places in the source."""
-    # Of the table, not of the accesses: a flow counts an atomic in both directions.
-    table = table.assign(share=table["bytes"] / max(int(table["bytes"].sum()), 1))
+    # Of the table, not of the accesses: a flow counts an atomic in both directions. Ranges lie within ranges.
+    every = trace.summary()["bytes"] if by == "range" else table["bytes"].sum()
+    table = table.assign(share=table["bytes"] / max(int(every), 1))
     if "line" in table:
         table["source"] = sources(table)
     if by in _UNKNOWN:

@@ -1,8 +1,8 @@
 """A trace as a timeline in Chrome's trace event format, which Perfetto and chrome://tracing open.
 
-Host processes have a track for each thread, with its calls; GPUs one for each stream, with its kernels, and counters.
-Slices of one track must not overlap, but for calls within calls: what does gets a further track. Events are written
-some at a time, however many there are.
+Host processes have a track for each thread, with its ranges and calls; GPUs one for each stream, with its kernels, and
+counters. Slices of one track must not overlap, but for calls within calls: what does gets a further track. Events are
+written some at a time, however many there are.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class Story:
         self._settle_host()
         self._settle_gpus()
         self.expected = sum(
-            len(slices.line) for slices in (self._calls, self._collectives, self._copies, self._alone, self._kernels)
+            len(slices.line)
+            for slices in (self._ranges, self._calls, self._collectives, self._copies, self._alone, self._kernels)
         ) + 2 * len(self._when)
 
     def about(self) -> dict[str, object]:
@@ -69,6 +70,7 @@ class Story:
 
     def events(self) -> Iterator[list[str]]:
         """The events as JSON, some at a time."""
+        yield from self._range_events()
         yield from self._call_events()
         yield from self._collective_events()
         yield from self._copy_events()
@@ -83,7 +85,13 @@ class Story:
 
     def _first_moment(self) -> int:
         trace = self._trace
-        columns = [trace.calls["start"], trace.copies["start"], trace.collectives["start"], self._when["called"]]
+        columns = [
+            trace.ranges["start"],
+            trace.calls["start"],
+            trace.copies["start"],
+            trace.collectives["start"],
+            self._when["called"],
+        ]
         columns += [self._when["start"], trace.objects["allocated"], trace.memory_use["time"]]
         times = np.concatenate([timeline.moments(column) for column in columns])
         # 0 is a time that is not known.
@@ -117,10 +125,12 @@ class Story:
         """Threads: calls, and what lies within them; launches whose calls were not recorded are short slices."""
         trace = self._trace
         called = self._since(self._when["called"])
-        tables = (trace.calls, trace.copies, trace.collectives, self._when)
-        (of_calls, of_copies, of_collectives, of_launches), threads = lines(
+        ranges = trace.ranges[trace.ranges["end"] > 0]
+        tables = (trace.calls, trace.copies, trace.collectives, ranges, self._when)
+        (of_calls, of_copies, of_collectives, of_ranges, of_launches), threads = lines(
             *(table[["process", "thread"]] for table in tables)
         )
+        self._ranges, self._named = self._slices(of_ranges, ranges), ranges
         self._calls, self._copies, self._collectives = (
             self._slices(line, table)
             for line, table in zip((of_calls, of_copies, of_collectives), tables, strict=False)
@@ -133,7 +143,7 @@ class Story:
         copies.end[within] = np.minimum(copies.end[within], self._calls.end[call[within]])
         self._call_of = enclosing(self._calls, of_launches, called)
         self._lonely = self._call_of < 0
-        others = (self._calls, self._copies, self._collectives)
+        others = (self._ranges, self._calls, self._copies, self._collectives)
         self._alone = short(of_launches[self._lonely], called[self._lonely], others)
         names = [f"thread {thread}" for thread in threads["thread"]]
         settle(
@@ -173,6 +183,11 @@ class Story:
         return f"{name} of {self._names[process]}" if len(self._names) > 1 else name
 
     # What
+
+    def _range_events(self) -> Iterator[list[str]]:
+        """Ranges that the program named and ended."""
+        domains = _texts(self._named["domain"])
+        return _slice_events(self._ranges, "range", _texts(self._named["name"]), lambda row: f'"domain":{domains[row]}')
 
     def _call_events(self) -> Iterator[list[str]]:
         table = self._trace.calls

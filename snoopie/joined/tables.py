@@ -206,7 +206,8 @@ class Tables:
         "process kernel gpu stream thread time grid_x grid_y grid_z block_x block_y block_z start end"
     )
     barriers = _Declared("process gpu stream start end name")
-    marks = _Declared("process time text")
+    marks = _Declared("process time text thread domain")
+    ranges = _Declared("process thread start end name domain pushed", index="range_id")
     sampling = _Declared(
         "process function kernel gpu launches measured",
         sums="launches measured",

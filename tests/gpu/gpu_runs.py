@@ -57,7 +57,9 @@ NEEDS = {
 }
 
 # Variables of the user's shell that would change what the tests see. Where disassembly is kept changes only the time.
-SETTINGS = {*BY_VARIABLE, "LD_PRELOAD", "CUDA_INJECTION64_PATH", "SNOOPIE_TENSORS"} - {"SNOOPIE_CACHE"}
+SETTINGS = {*BY_VARIABLE, "LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "SNOOPIE_TENSORS"} - {
+    "SNOOPIE_CACHE"
+}
 
 # Settings of the collector in every run that does not say others, by options of pytest.
 DEFAULTS: dict[str, str] = {}

@@ -118,7 +118,13 @@ def test_only_what_depends_on_a_change_is_made_again(installed: Installed) -> No
 
 def test_it_exports_its_own_and_nothing_else(installed: Installed) -> None:
     preloaded = exported(installed.library, COLLECTOR / "src" / "preload" / "exports.map")
-    for name in ("__cxa_atexit", "InitializeInjection", "ncclAllReduce"):
+    for name in (
+        "__cxa_atexit",
+        "InitializeInjection",
+        "InitializeInjectionNvtx2",
+        "ncclAllReduce",
+        "snoopie_collector_push",
+    ):
         assert ("T", name) in preloaded
     assert ("T", "nvbit_at_cuda_event") in exported(installed.collector, COLLECTOR / "src" / "exports.map")
 

@@ -40,6 +40,11 @@ def test_every_table(write: Write) -> None:
             "probes": "live",
             "packing": 16,
             "calls": "summary",
+            "capture_range": "",
+            "launch_skip": 0,
+            "launch_count": 0,
+            "delay": 0,
+            "duration": 0,
         }
     ]
     assert trace.totals["launches_seen"] == 5

@@ -29,7 +29,10 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.add("unmeasured_launches", kernel=trace.string("gemm<float, 2>()"), gpu=1, stream=2**64 - 1, thread=7,
               time=START_NS + 6, start=START_NS + 7, end=START_NS + 8, **shape)  # fmt: skip
     trace.add("barriers", gpu=1, stream=7, start=START_NS + 9, end=START_NS + 11, name=trace.string("acq=sys"))
-    trace.add("marks", time=START_NS + 5, text=trace.string('step, "1"'))
+    trace.add("marks", time=START_NS + 5, text=trace.string('step, "1"'), thread=7, domain=trace.string("mine"))
+    for thread, pushed in ((trace.rows["launches"][0]["thread"], 1), (9, 0)):
+        named = {"name": trace.string('step, "1"'), "domain": trace.string("mine") * (1 - pushed)}
+        trace.add("ranges", thread=thread, start=START_NS, end=(START_NS + 2**33) * pushed, pushed=pushed, **named)
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
     took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}
     trace.add("call_totals", **called, **took, errors=1, kernel=trace.string(ring.PUT))

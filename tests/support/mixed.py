@@ -12,6 +12,8 @@ Rank 0 works on GPU 0, rank 1 on GPU 1, which it calls its first. Each of the tw
 | NCCL's kernel, once for a Send and a Recv       | peer      | store     | 16 × 32 × 16 = 8192      |
 | copies: host to GPU · 2 × GPU to peer · GPU to host | | | 1048576 · 2 × 65536 · 4096 |
 
+Rank 0 has a range, `exchange`, around its first launch, and one around its first copy and AllReduce.
+
 Instructions that cannot be measured: a texture read that ran 12 times in each process, a bulk copy that never ran.
 """
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.encoder import FIRST_SET, HOST, UNKNOWN, TraceBuilder
+from tests.support.encoder import FIRST_SET, HOST, START_NS, UNKNOWN, TraceBuilder
 
 EXCHANGE = "exchange(float*, float const*, int)"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -54,6 +56,11 @@ def mixed_builder(rank: int) -> TraceBuilder:
     trace.count(launch, texture, UNKNOWN, 12, 384, 0)
     if rank == 0:
         trace.count(launch, lost, UNKNOWN, 2, 64, 64)
+    if rank == 0:
+        # Around its launch, and around the first copy and the first call of NCCL.
+        named = {"thread": 4711, "name": trace.string("exchange"), "pushed": 1}
+        for start in (START_NS + 500, START_NS + 99_500):
+            trace.add("ranges", start=start, end=start + 1000, **named)
     trace.collective(1, "AllReduce", 4096, gpu=0, reduction="sum", communicator=COMMUNICATOR, rank=rank, ranks=2)
     trace.count(trace.launch(nccl, 0, group=1), ring, 1, 64, 2048, 1024)
     for operation in ("Send", "Recv"):

@@ -28,7 +28,12 @@ def expected() -> Iterator[str]:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield f"{place}/{path.relative_to(ROOT / folder)}"
-    for path in (COLLECTOR / "Makefile", COLLECTOR / "requirements", *(COLLECTOR / "src").rglob("*")):
+    for path in (
+        COLLECTOR / "Makefile",
+        COLLECTOR / "requirements",
+        *(COLLECTOR / "include").rglob("*"),
+        *(COLLECTOR / "src").rglob("*"),
+    ):
         if path.is_file():
             yield str(INSTALLED / path.relative_to(COLLECTOR))
 
@@ -36,6 +41,7 @@ def expected() -> Iterator[str]:
 def shared() -> dict[str, str]:
     """The files for other programs, below the folder that pip installs into, and what is in them."""
     pages = {f"share/man/man1/{name}": text for name, text in manual.pages().items()}
+    pages |= {"include/snoopie.h": (COLLECTOR / "include" / "snoopie.h").read_text()}
     return pages | {place: completion.script(shell) for shell, place in completion.PLACES.items()}
 
 

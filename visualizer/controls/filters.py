@@ -32,6 +32,7 @@ TITLES = {
     "operations": "Operations",
     "between": "Time",
     "launches": "Launches",
+    "ranges": "Ranges",
 }
 _HELP = {
     "processes": "Only what these processes launched, copied, called and allocated.",
@@ -41,10 +42,13 @@ _HELP = {
     "operations": "Copies are not instructions: this filter excludes them all.",
     "between": "Launches, copies and calls active at any moment of this time, each as a whole.",
     "launches": "Launch numbers, as in the table of launches, inclusive. This filter excludes all copies.",
+    "ranges": "What was called within NVTX ranges or regions of these names.",
 }
 # What `choose` was given, until the next run of the page.
 _CHOSEN = "filters_chosen"
 _STEPS = 1000
+# Of ranges, the most frequent ones: a program can name each of its steps.
+_MOST_RANGES = 500
 
 
 def choose(**filters: Sequence[Any] | None) -> None:
@@ -116,6 +120,7 @@ def _options_of(identity: Identity, allow_truncated: bool) -> _Options:
             "owners": [label for label in labels if label in owning],
             "kernels": list(trace.by_kernel()["kernel"]),
             "operations": list(trace.by_operation()["operation"]),
+            "ranges": list(trace.ranges["name"].value_counts().index[:_MOST_RANGES]),
         },
         {number: _process(number, trace.processes.loc[number]) for number in trace.processes.index.tolist()},
         trace.period,
@@ -181,7 +186,8 @@ def _widgets() -> None:
     _header()
     words: dict[str, Callable[[Any], str]] = {"processes": options.processes.__getitem__, "kernels": names.short_name}
     for name, some in options.some.items():
-        if len(some) > 1 or st.session_state[name]:
+        # A range may hold only a part.
+        if len(some) > 1 or st.session_state[name] or (some and name == "ranges"):
             st.multiselect(
                 TITLES[name], some, key=name, placeholder="all", format_func=words.get(name, str), help=_HELP[name]
             )

@@ -25,6 +25,7 @@ TITLES = {
     activity.COPY: "copies",
     activity.COPY_CALL: "copies (calls)",
     activity.COLLECTIVE: "NCCL (calls)",
+    activity.RANGE: "ranges",
     activity.CALL: "driver calls",
 }
 _PAIRS = 12
@@ -142,7 +143,7 @@ def _lane_names(lanes: pd.DataFrame, streams: bool) -> list[str]:
         if len(processes) > 1 and process >= 0:
             parts.append(f"rank {ranks[process]}" if ranks[process] >= 0 else f"process {process}")
         if streams:
-            parts.append(f"thread {line}" if what == activity.CALL else stream_name(line))
+            parts.append(f"thread {line}" if what in activity.OF_THREADS else stream_name(line))
         name = "" if place == before else f"<b>{html.escape(place)}</b>  "
         before = place
         texts.append(f"{name}{html.escape(' · '.join(parts))} ")

@@ -18,6 +18,7 @@ class Filters:
     operations: tuple[str, ...] = ()
     between: tuple[int, ...] = ()  # host ns: the first moment, and the one after the last
     launches: tuple[int, ...] = ()  # the first and the last
+    ranges: tuple[str, ...] = ()
 
     @property
     def active(self) -> tuple[str, ...]:
@@ -36,6 +37,7 @@ class Filters:
             kernels=self.kernels or None,
             operations=self.operations or None,
             between=None if first is None or after is None else (first, after),
+            ranges=self.ranges or None,
             launches=range(self.launches[0], self.launches[1] + 1) if self.launches else None,
         )
 

@@ -23,7 +23,7 @@ _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
-_BY_NAME = frozenset({"kernels", "operations", "issuers", "owners"})
+_BY_NAME = frozenset({"kernels", "operations", "issuers", "owners", "ranges"})
 _OPENED = "others_opened"
 _REFUSED = "other_refused"
 _TRUNCATED = "other_truncated"

@@ -11,7 +11,7 @@ from snoopie import Trace
 from snoopie.analysis.time import activity
 from snoopie.words import names, units
 from visualizer import pages
-from visualizer.controls import choices, time_range
+from visualizer.controls import choices, filters, time_range
 from visualizer.controls.time_range import Time
 from visualizer.look import theme
 from visualizer.parts import remarks, tables
@@ -28,6 +28,7 @@ ONE = {
     activity.COPY: "Copy",
     activity.COPY_CALL: "Copy",
     activity.COLLECTIVE: "NCCL call",
+    activity.RANGE: "Range",
     activity.CALL: "Driver call",
 }
 WITHIN = ["began", "duration", "thing", "name", "place", "stream", "bytes"]
@@ -207,7 +208,7 @@ def _chosen(whole: Time) -> None:
             ("Took", units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
             ("Bytes", units.bytes(row["bytes"]) if row["bytes"] >= 0 else "not known"),
         ]
-        if what == activity.CALL:
+        if what in activity.OF_THREADS:
             facts.append(("Thread", str(row["thread"])))
         else:
             facts.append(("Stream", stream_name(int(row["stream"])).removeprefix("stream ")))
@@ -232,6 +233,14 @@ def _chosen(whole: Time) -> None:
                 pages.link("copies", "All copies")
             elif what == activity.COLLECTIVE:
                 pages.link("collectives", "All calls of NCCL")
+            elif what == activity.RANGE:
+                st.button(
+                    "Only this range",
+                    key="timeline_event_range",
+                    icon=":material/filter_alt:",
+                    on_click=filters.choose,
+                    kwargs={"ranges": [row["name"]]},
+                )
 
 
 def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:

@@ -17,21 +17,26 @@ struct Pending {
     std::vector<CopyRow> rows;
 };
 thread_local ThreadStack<Pending> pending;
+// Of the copy under way that becomes a node of a graph; null: there is none.
+thread_local CUstream captured_in = nullptr;
 
 }  // namespace
 
-Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, std::function<uint32_t()> stack, std::function<bool()> recording,
-               NotFollowed not_followed)
+Copies::Copies(TraceWriter* writer, const OwnerLookup* owners, Window* window, GraphStacks* stacks, std::function<uint32_t()> stack,
+               std::function<bool()> recording, NotFollowed not_followed)
     : writer_(writer),
       owners_(owners),
+      window_(window),
+      stacks_(stacks),
       stack_(std::move(stack)),
       recording_(std::move(recording)),
       not_followed_(not_followed),
-      graphs_(std::move(not_followed)) {}
+      graphs_(stacks, std::move(not_followed)) {}
 
 Copied Copies::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, const void* params, bool succeeded) {
     graphs_.at_event(is_exit, cbid, params, succeeded);
     if (is_exit) {
+        if (captured_in) captured(succeeded);
         end(cbid, name, succeeded);
         return {};
     }
@@ -64,6 +69,7 @@ std::optional<CopyRow> Copies::row(CUcontext context, const CopyCall& copy) {
     }
     row.stream = reinterpret_cast<u8>(copy.stream);
     row.thread = thread_id();
+    row.stack = copy.stack;
     return row;
 }
 
@@ -79,8 +85,15 @@ Copied Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector
     if (rows.empty() && copied.bytes == 0) return copied;
     // All copies of a call are in one stream. Under capture they become nodes of a graph, and are counted when that is launched.
     const CopyCall& any = copies.front();
-    if (any.asynchronous && capturing(any.stream)) return {};
+    if (any.asynchronous && capturing(any.stream)) {
+        captured_in = any.stream;
+        return {};
+    }
     if (rows.empty()) return copied;
+    if (!window_->open()) {
+        window_->copies_outside += rows.size();
+        return copied;
+    }
     const uint8_t gpu = owners_->gpu_of(any.asynchronous ? context_of(any.stream, context) : context);
     const uint64_t start = now_ns();
     for (CopyRow& one : rows) {
@@ -89,6 +102,12 @@ Copied Copies::begin(CUcontext context, nvbit_api_cuda_t cbid, const std::vector
     }
     pending.push({cbid, std::move(rows)});
     return copied;
+}
+
+void Copies::captured(bool succeeded) {
+    const CUgraphNode node = succeeded ? last_captured(captured_in) : nullptr;
+    captured_in = nullptr;
+    if (node) stacks_->added(node, stack_());
 }
 
 void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {
@@ -103,7 +122,7 @@ void Copies::end(nvbit_api_cuda_t cbid, const char* name, bool succeeded) {
         one.id = static_cast<u4>(++count_);
         one.call = call;
         one.end = now;
-        one.stack = stack;
+        if (one.stack == 0) one.stack = stack;
         bytes_ += one.bytes;
     }
     writer_->append(rows);

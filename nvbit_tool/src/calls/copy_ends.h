@@ -32,6 +32,7 @@ struct CopyCall {
     CUarray_st* elements_of = nullptr;
     CUstream_st* stream = nullptr;
     bool asynchronous = false;
+    uint32_t stack = 0;  // of a graph's copy: who put it there, 0 = unknown
 };
 
 // What is known about the machine when a copy begins.

@@ -20,6 +20,7 @@ CopyGraph GraphCopies::read(CUgraph graph) {
             CUDA_MEMCPY3D params{};
             if (!succeeded(cuGraphMemcpyNodeGetParams(handle, &params))) continue;
             node.copy = copy_of_node(params);
+            node.copy->stack = stacks_->of(handle);
         } else if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
             CUgraph child = nullptr;
             if (!succeeded(cuGraphChildGraphNodeGetGraph(handle, &child))) continue;

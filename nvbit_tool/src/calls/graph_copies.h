@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "calls/copy_graph.h"
+#include "calls/graph_stacks.h"
 #include "calls/not_followed.h"
 #include "nvbit.h"
 
@@ -11,7 +12,7 @@ namespace snoopie {
 
 class GraphCopies {
   public:
-    explicit GraphCopies(NotFollowed not_followed) : not_followed_(std::move(not_followed)) {}
+    GraphCopies(const GraphStacks* stacks, NotFollowed not_followed) : stacks_(stacks), not_followed_(std::move(not_followed)) {}
 
     void at_event(bool is_exit, nvbit_api_cuda_t cbid, const void* params, bool succeeded);
 
@@ -23,6 +24,7 @@ class GraphCopies {
     void instantiated(CUgraphExec executable, CUgraph graph, unsigned long long flags);
     void set_node(CUgraphExec executable, CUgraphNode node, const CUgraphNodeParams& params);
 
+    const GraphStacks* const stacks_;
     const NotFollowed not_followed_;
     CopyGraphs graphs_;
 };

@@ -2,6 +2,9 @@
 
 #include "driver/nvml_gpus.h"
 
+// Drivers that lack it load the tool all the same.
+#pragma weak cuStreamGetCaptureInfo_v2
+
 namespace snoopie {
 
 std::atomic<uint64_t> driver_errors{0};
@@ -109,6 +112,17 @@ bool capturing(CUstream stream) {
     const OwnCalls own;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CUgraphNode last_captured(CUstream stream) {
+    if (!cuStreamGetCaptureInfo_v2) return nullptr;
+    const OwnCalls own;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUgraphNode* last = nullptr;
+    size_t count = 0;
+    // Not a failure of the collector where it fails: of programmatic launches this call cannot tell.
+    const bool told = cuStreamGetCaptureInfo_v2(stream, &status, nullptr, nullptr, &last, &count) == CUDA_SUCCESS;
+    return told && count == 1 ? last[0] : nullptr;
 }
 
 CUcontext context_of(CUstream stream, CUcontext current) {

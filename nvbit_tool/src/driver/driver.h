@@ -77,6 +77,9 @@ inline CUstream stream_of(CUstream stream, bool per_thread) {
 // Whether work that is given to the stream becomes part of a graph instead of running.
 bool capturing(CUstream stream);
 
+// What was given to a stream that is captured last: its node in the graph, null if that cannot be told.
+CUgraphNode last_captured(CUstream stream);
+
 // The context of a stream; the current one for a default stream and where it is unknown.
 CUcontext context_of(CUstream stream, CUcontext current);
 

@@ -9,7 +9,8 @@ namespace snoopie {
 namespace {
 
 constexpr Preload kNone = {
-    SNOOPIE_VERSION, [](CollectiveSink*) {}, [](int) -> uint32_t { return 0; }, [](SymmetricSink*) {}, [](void (*)()) {}, [] {}, nullptr};
+    SNOOPIE_VERSION, [](CollectiveSink*) {}, [](int) -> uint32_t { return 0; }, [](SymmetricSink*) {}, [](void (*)()) {}, [] {},
+    Ranges::of_process, wanted, nullptr};
 
 }  // namespace
 

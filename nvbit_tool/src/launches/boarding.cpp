@@ -19,7 +19,7 @@ uint32_t Boarding::without_probes(const Context& context, ContextFunction& funct
     ++function.launches_measured;
     function.liveness.ran_without_any();
     const uint32_t launch = ++last_launch_;
-    write(context, launch, function, call, Code::original);
+    write(context, launch, function, call, Code::original, stack_());
     return launch;
 }
 
@@ -62,14 +62,15 @@ void Boarding::lose(Context& context, std::optional<Flight>* flight) {
     flight->reset();
 }
 
-void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call) {
-    write(context, flight.launch, *flight.function, call, flight.code);
+void Boarding::announce(const Context& context, const Flight& flight, const LaunchCall& call, std::optional<uint32_t> stack) {
+    write(context, flight.launch, *flight.function, call, flight.code, stack ? *stack : stack_());
 }
 
-void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code) {
+void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code,
+                     uint32_t stack) {
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
-                              preloaded_library().current_collective_group(context.gpu()), stack_(), static_cast<u1>(code)});
+                              preloaded_library().current_collective_group(context.gpu()), stack, static_cast<u1>(code)});
 }
 
 }  // namespace snoopie

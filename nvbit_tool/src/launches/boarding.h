@@ -34,12 +34,13 @@ class Boarding {
     // The flight was boarded but its code is not in place: it is none.
     void lose(Context& context, std::optional<Flight>* flight);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
-    void announce(const Context& context, const Flight& flight, const LaunchCall& call);
+    // `stack`: who launched it, if that is not the calling thread.
+    void announce(const Context& context, const Flight& flight, const LaunchCall& call, std::optional<uint32_t> stack = std::nullopt);
     // What there is to say of a launch that is not measured, but for its time on the GPU.
     UnmeasuredRow unmeasured(const Context& context, const ContextFunction& function, const LaunchCall& call);
 
   private:
-    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code);
+    void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code, uint32_t stack);
 
     Instrumenter* const instrumenter_;
     TraceWriter* const writer_;

@@ -7,6 +7,19 @@
 
 namespace snoopie {
 
+namespace {
+
+std::vector<CUgraphNode> nodes_of(CUgraph graph) {
+    size_t count = 0;
+    if (!succeeded(cuGraphGetNodes(graph, nullptr, &count)) || count == 0) return {};
+    std::vector<CUgraphNode> nodes(count);
+    if (!succeeded(cuGraphGetNodes(graph, nodes.data(), &count))) return {};
+    nodes.resize(count);
+    return nodes;
+}
+
+}  // namespace
+
 void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_node) {
     Context* context = contexts_->find_for_launch(handle);
     if (!context || !context->memory()) return;
@@ -17,6 +30,24 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
     if (!new_node && function.instrumented && !function.by_table) return;
     const bool new_code = instrumenter_->prepare(*context, call, &function);
     if (function.last_site != 0) context->code().keep(function, call, new_code);
+}
+
+void GraphLaunches::captured(const LaunchCall& call) {
+    if (const CUgraphNode node = last_captured(call.stream)) added(node, call);
+}
+
+void GraphLaunches::added(CUgraphNode node, const LaunchCall& call) {
+    if (const uint32_t stack = stack_()) stacks_->added(node, {call.function, call.grid}, stack);
+}
+
+void GraphLaunches::removed(CUgraph graph) {
+    const OwnCalls own;
+    stacks_->removed(nodes_of(graph));
+}
+
+void GraphLaunches::instantiated(CUgraphExec executable, CUgraph graph) {
+    const OwnCalls own;
+    stacks_->instantiated(executable, nodes_of(graph));
 }
 
 void GraphLaunches::node_disabled() {
@@ -35,7 +66,10 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
     ContextFunction& function = decision_->function(*context, call.function);
     launch.context = context;
     launch.stream = call.stream;
-    if (function.selected && is_updated(graph)) {
+    launch.outside = function.selected && !decision_->inside(*context);
+    if (launch.outside) {
+        // Its code stays as it is, and counts for nobody.
+    } else if (function.selected && is_updated(graph)) {
         ++tally_->lost;
         launch.lost = true;
         notices_->note_once(
@@ -47,7 +81,10 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         boarding_->prepare(*context, function, call);
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
         if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
-        if (launch.flight) boarding_->announce(*context, *launch.flight, call);
+        if (launch.flight) {
+            const std::vector<uint32_t> stacks = stacks_->of(graph, {call.function, call.grid});
+            boarding_->announce(*context, *launch.flight, call, stacks.empty() ? std::nullopt : std::optional(common_(stacks)));
+        }
         launch.lost = !launch.flight && (function.last_site != 0 || function.unmeasurable);
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
@@ -63,11 +100,13 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
 void GraphLaunches::updated(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.insert(graph);
+    stacks_->destroyed(graph);
 }
 
 void GraphLaunches::destroyed(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.erase(graph);
+    stacks_->destroyed(graph);
 }
 
 bool GraphLaunches::is_updated(CUgraphExec graph) {

@@ -1,9 +1,14 @@
-// Kernels in CUDA graphs: instrumented when they get into a graph, followed when the graph is launched.
+// Kernels in CUDA graphs: instrumented when they get into a graph, followed when the graph is launched. Their stacks are those of the
+// former.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "calls/graph_stacks.h"
 #include "launches/boarding.h"
 #include "launches/contexts.h"
 #include "launches/instrumenter.h"
@@ -18,17 +23,30 @@ namespace snoopie {
 class GraphLaunches {
   public:
     GraphLaunches(const Recording* recording, const Contexts* contexts, const LaunchDecision* decision, Instrumenter* instrumenter,
-                  Boarding* boarding, Notices* notices, LaunchTally* tally)
+                  Boarding* boarding, Notices* notices, LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t()> stack,
+                  std::function<uint32_t(const std::vector<uint32_t>&)> common)
         : recording_(recording),
           contexts_(contexts),
           decision_(decision),
           instrumenter_(instrumenter),
           boarding_(boarding),
           notices_(notices),
-          tally_(tally) {}
+          tally_(tally),
+          stack_(std::move(stack)),
+          common_(std::move(common)),
+          stacks_(stacks) {}
 
     // A kernel becomes part of a graph. `new_node`: and not new parameters of one that is there.
     void added(CUcontext handle, const LaunchCall& call, bool new_node);
+    // That has succeeded: as the last node of what the stream captures, or as this node.
+    void captured(const LaunchCall& call);
+    void added(CUgraphNode node, const LaunchCall& call);
+    // A graph is about to be destroyed, or a node; and one has become executable.
+    void removed(CUgraph graph);
+    void removed(CUgraphNode node) { stacks_->removed({node}); }
+    void instantiated(CUgraphExec executable, CUgraph graph);
+    // A node of an executable graph has other parameters: which of its kernels is whose is no longer known.
+    void set_anew(CUgraphExec executable) { stacks_->destroyed(executable); }
     // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
     void node_disabled();
 
@@ -49,6 +67,10 @@ class GraphLaunches {
     Boarding* const boarding_;
     Notices* const notices_;
     LaunchTally* const tally_;
+
+    const std::function<uint32_t()> stack_;                               // the calling thread's, 0 = unknown
+    const std::function<uint32_t(const std::vector<uint32_t>&)> common_;  // what stacks have in common
+    GraphStacks* const stacks_;
 
     std::mutex mutex_;
     std::set<CUgraphExec> updated_;

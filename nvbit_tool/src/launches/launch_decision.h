@@ -6,6 +6,7 @@
 
 #include "launches/context.h"
 #include "memory/memory.h"
+#include "phases/window.h"
 #include "settings/kernel_filter.h"
 #include "settings/options.h"
 #include "trace/owners.h"
@@ -23,13 +24,19 @@ struct Decision {
 class LaunchDecision {
   public:
     // Of the options: which kernels are selected, how many of their launches, and which of their probes.
-    LaunchDecision(const Options& options, const Memory* memory)
-        : filter_(options.kernels), launch_sample_(options.launch_sample), probes_(options.probes), memory_(memory) {}
+    LaunchDecision(const Options& options, const Memory* memory, Window* window)
+        : filter_(options.kernels), launch_sample_(options.launch_sample), probes_(options.probes), memory_(memory), window_(window) {}
 
     // The function as the context knows it. From here on it has its name and is selected or not: the first call for it looks.
     ContextFunction& function(Context& context, CUfunction handle) const;
 
-    // Whether a launch of a selected function, whose lock is held, is measured: counts it among those that LAUNCH_SAMPLE chooses from.
+    // Whether a launch of a selected function is in the time, and among the launches, that are to be recorded: counts it there or outside.
+    bool inside(const Context& context) const { return !reaches_foreign(context) || window_->takes_launch(); }
+    // A launch that was outside has failed: it was none.
+    void was_none() const { --window_->launches_outside; }
+
+    // Whether a launch inside of a selected function, whose lock is held, is measured: counts it among those that LAUNCH_SAMPLE chooses
+    // from.
     bool measured(const Context& context, ContextFunction& function) const;
 
     // For a launch that is, once its function has been looked at: any code will do that has the calls of all accesses that may leave the
@@ -44,6 +51,7 @@ class LaunchDecision {
     const uint32_t launch_sample_;
     const Probes probes_;
     const Memory* const memory_;
+    Window* const window_;
 };
 
 }  // namespace snoopie

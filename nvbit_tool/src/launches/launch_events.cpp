@@ -16,10 +16,14 @@ thread_local CUgraphExec launching_graph = nullptr;
 
 void LaunchEvents::at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
-        if (auto launch = under_way.pop()) launches_->after(std::move(*launch), succeeded);
+        auto launch = under_way.pop();
+        if (launch && launch->captured && succeeded) graphs_->captured(call);
+        if (launch) launches_->after(std::move(*launch), succeeded);
     } else if (capturing(call.stream)) {
         graphs_->added(context, call, true);
-        under_way.push({});
+        Launch launch;
+        launch.captured = true;
+        under_way.push(std::move(launch));
     } else if (auto native = launches_->native(context, call)) {
         under_way.push(std::move(*native));
     } else if (const CUcontext there = context_of(call.stream, context); there != context) {
@@ -62,6 +66,24 @@ void LaunchEvents::at_new_node(CUcontext context, nvbit_api_cuda_t cbid, const v
     if (is_conditional_node(cbid, params)) not_followed_("conditional graph nodes");
 }
 
+void LaunchEvents::after_node(CUcontext context, nvbit_api_cuda_t cbid, const void* params) {
+    const auto kernel = graph_kernel(context, cbid, params);
+    if (!kernel) return;
+    switch (cbid) {
+        case API_CUDA_cuGraphExecKernelNodeSetParams:
+        case API_CUDA_cuGraphExecKernelNodeSetParams_v2:
+        case API_CUDA_cuGraphExecNodeSetParams:
+            return graphs_->set_anew(static_cast<const cuGraphExecKernelNodeSetParams_params*>(params)->hGraphExec);
+        case API_CUDA_cuGraphKernelNodeSetParams:
+        case API_CUDA_cuGraphKernelNodeSetParams_v2:
+        case API_CUDA_cuGraphNodeSetParams:
+            return graphs_->removed(static_cast<const cuGraphKernelNodeSetParams_params*>(params)->hNode);
+        default:
+            // What adds one: its handle comes first in all of their parameters.
+            return graphs_->added(*static_cast<const cuGraphAddKernelNode_params*>(params)->phGraphNode, kernel->call);
+    }
+}
+
 void LaunchEvents::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const void* params, bool succeeded) {
     switch (cbid) {
         case API_CUDA_cuGraphLaunch:
@@ -77,6 +99,21 @@ void LaunchEvents::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
             // Before the handle can be another graph's.
             if (!is_exit) graphs_->destroyed(static_cast<const cuGraphExecDestroy_params*>(params)->hGraphExec);
             return;
+#define ON(call, ...)                                               \
+    case API_CUDA_##call: {                                         \
+        const auto& p = *static_cast<const call##_params*>(params); \
+        __VA_ARGS__;                                                \
+        return;                                                     \
+    }
+            ON(cuGraphInstantiate, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
+            ON(cuGraphInstantiate_v2, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
+            ON(cuGraphInstantiateWithFlags, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
+            ON(cuGraphInstantiateWithParams, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
+            ON(cuGraphInstantiateWithParams_ptsz, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
+            // Before their handles can be others'.
+            ON(cuGraphDestroy, if (!is_exit) graphs_->removed(p.hGraph))
+            ON(cuGraphDestroyNode, if (!is_exit) graphs_->removed(p.hNode))
+#undef ON
         case API_CUDA_cuGraphNodeSetEnabled:
             if (succeeded && !static_cast<const cuGraphNodeSetEnabled_params*>(params)->isEnabled) graphs_->node_disabled();
             return;
@@ -88,6 +125,7 @@ void LaunchEvents::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
             return;
         default:
             if (!is_exit) at_new_node(context, cbid, params);
+            if (succeeded) after_node(context, cbid, params);
     }
 }
 

@@ -26,6 +26,7 @@ class LaunchEvents {
     void at_graph_launch(bool is_exit, CUgraphExec graph, bool succeeded);
     void at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& params, bool succeeded);
     void at_new_node(CUcontext context, nvbit_api_cuda_t cbid, const void* params);
+    void after_node(CUcontext context, nvbit_api_cuda_t cbid, const void* params);
 
     Launches* const launches_;
     GraphLaunches* const graphs_;

@@ -48,11 +48,12 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
         return launch;
     }
     launch.lock = std::unique_lock(function.launching);
-    const bool measured = decision_->measured(*context, function);
+    launch.outside = !decision_->inside(*context);
+    const bool measured = !launch.outside && decision_->measured(*context, function);
     const bool new_code = measured && boarding_->prepare(*context, function, call);
     launch.lost = measured && function.unmeasurable;
     if (function.last_site == 0) {
-        time(&launch, function, call);
+        if (!launch.outside) time(&launch, function, call);
         return launch;
     }
     Decision decision;
@@ -70,7 +71,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
         launch.without_probes = &function;
     }
     if (!launch.flight) {
-        time(&launch, function, call, id);
+        if (!launch.outside) time(&launch, function, call, id);
         return launch;
     }
     boarding_->announce(*context, *launch.flight, call);
@@ -86,7 +87,8 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
     launch.context = context;
     const OwnCalls own;
     const ContextFunction& function = decision_->function(*context, call.function);
-    if (function.selected && decision_->reaches_foreign(*context)) {
+    launch.outside = function.selected && !decision_->inside(*context);
+    if (function.selected && !launch.outside && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
         launch.lost = true;
         const std::string kernel = without_arguments(function.name);
@@ -101,6 +103,7 @@ void Launches::after(Launch launch, bool succeeded) {
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
     if (!succeeded && launch.lost) --tally_->lost;
+    if (!succeeded && launch.outside) decision_->was_none();
     if (launch.timing) {
         if (succeeded)
             launch.context->timer()->end(*launch.timing, launch.stream);

@@ -22,6 +22,8 @@ struct Launch {
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
     bool lost = false;                          // if it should be measured and cannot be
     std::optional<LaunchTimer::Timing> timing;  // if it is not measured, but timed
+    bool outside = false;                       // of what is recorded
+    bool captured = false;                      // into a graph, where it becomes a node
 };
 
 // Safe to call from any thread.

@@ -7,16 +7,18 @@
 
 #include "base/attempt.h"
 #include "libraries/nccl_calls.h"
+#include "phases/window.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
 
 class CollectiveWriter final : public CollectiveSink {
   public:
-    explicit CollectiveWriter(TraceWriter* writer) : writer_(writer), pid_(getpid()) {}
+    CollectiveWriter(TraceWriter* writer, const Window* window) : writer_(writer), window_(window), pid_(getpid()) {}
 
     void collectives(const std::vector<Collective>& calls) noexcept override {
         if (getpid() != pid_) return;  // a forked child
+        if (!window_->open()) return;
         attempt([&] {
             const std::unique_lock lock(mutex_);
             for (const Collective& call : calls)
@@ -26,6 +28,7 @@ class CollectiveWriter final : public CollectiveSink {
 
   private:
     TraceWriter* const writer_;
+    const Window* const window_;
     const int pid_;
     std::mutex mutex_;  // so that the ids rise in the order of the rows
     uint32_t last_ = 0;

@@ -37,6 +37,8 @@ __attribute__((constructor(101))) void at_load() {
     const char* const named = std::getenv(kInjection);
     if (named && named == collector) unsetenv(kInjection);
     name_the_tool_to_the_driver();
+    // NVTX looks for its own, when the program first calls it.
+    if (const std::string self = own_path(); !self.empty()) setenv("NVTX_INJECTION64_PATH", self.c_str(), 0);
 }
 
 void open_collector() {
@@ -70,5 +72,7 @@ extern "C" const snoopie::Preload snoopie_preload = {
     snoopie::send_symmetric_memory_to,
     snoopie::before_driver_ends,
     snoopie::driver_started,
+    snoopie::Ranges::of_process,
+    snoopie::wanted,
     reinterpret_cast<const void*>(&InitializeInjection),
 };

@@ -4,6 +4,8 @@
 
 #include "libraries/nccl_calls.h"
 #include "libraries/nvshmem_calls.h"
+#include "phases/ranges.h"
+#include "phases/wanted.h"
 
 namespace snoopie {
 
@@ -14,6 +16,9 @@ struct Preload {
     void (*send_symmetric_memory_to)(SymmetricSink* sink);
     void (*before_driver_ends)(void (*last)());
     void (*driver_started)();
+    // Of the process: programs begin ranges, and say when to record, also before there is a collector.
+    Ranges& (*ranges)();
+    Wanted& (*wanted)();
     const void* code;  // in the code of the preloaded library
 };
 

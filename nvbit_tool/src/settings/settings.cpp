@@ -35,6 +35,12 @@ bool read_run(const Rule&, const std::string& value, Options* options) {
 }
 std::string show_run(const Rule&, const Options& options) { return options.run; }
 
+bool read_capture_range(const Rule&, const std::string& value, Options* options) {
+    options->capture_range = value;
+    return true;
+}
+std::string show_capture_range(const Rule&, const Options& options) { return options.capture_range; }
+
 bool check_nothing(const Rule&, const std::string&, Options*) { return true; }
 bool check_byte_size(const Rule&, const std::string& value, Options*) { return parse_byte_size(value).has_value(); }
 

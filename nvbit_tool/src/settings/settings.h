@@ -23,6 +23,8 @@ enum class Calls : uint8_t { off, summary, all };
 
 // Of which launches the times on the GPU are recorded: of those that are measured, of all, or of none.
 enum class Times : uint8_t { measured, all, off };
+// Of CAPTURE_RANGE: between the program's calls of cudaProfilerStart and Stop.
+inline constexpr char kProfilerApi[] = "profiler-api";
 
 struct Options {
     std::vector<std::string> kernels;  // patterns; empty = all
@@ -44,6 +46,11 @@ struct Options {
     uint32_t packing = kMostPacked;    // at most so many accesses share an injected call
     uint32_t patience = 60;            // seconds until a kernel without progress is reported; 0 = never
     bool exit_on_stall = false;        // whether such a kernel ends the process
+    std::string capture_range;         // the range in which is recorded, or kProfilerApi; empty = always
+    uint32_t launch_skip = 0;          // measure none of the first so many launches
+    uint32_t launch_count = 0;         // and at most so many after them; 0 = all
+    uint32_t delay = 0;                // seconds before anything is recorded
+    uint32_t duration = 0;             // seconds for which it is then; 0 = to the end
 
     std::string kernels_text() const;
 };
@@ -67,6 +74,8 @@ std::string show_blocks(const Rule& rule, const Options& options);
 std::string show_output(const Rule& rule, const Options& options);
 bool read_run(const Rule& rule, const std::string& value, Options* options);
 std::string show_run(const Rule& rule, const Options& options);
+bool read_capture_range(const Rule& rule, const std::string& value, Options* options);
+std::string show_capture_range(const Rule& rule, const Options& options);
 template <const char* const& Default>
 std::string show_default(const Rule&, const Options&) {
     return Default;
@@ -90,6 +99,23 @@ inline constexpr Setting kSettings[] = {
      "measure 1 in N launches of each kernel: the first, then one at a random place in every N; the others run at nearly full speed; "
      "counts cover the measured launches only",
      number<&Options::launch_sample>(1, UINT32_MAX)},
+    {"CAPTURE_RANGE", "--capture-range RANGE", "capture_range",
+     "record only while a thread of the program is in this range",
+     text("the name of a range (NVTX or snoopie.region), NAME@DOMAIN for one of a domain alone, or profiler-api for the time between "
+          "cudaProfilerStart and cudaProfilerStop",
+          "", read_capture_range, show_capture_range)},
+    {"LAUNCH_SKIP", "--launch-skip N", "launch_skip",
+     "do not measure the process's first N launches of selected kernels",
+     number<&Options::launch_skip>(0, UINT32_MAX)},
+    {"LAUNCH_COUNT", "--launch-count N", "launch_count",
+     "measure at most N launches of selected kernels; 0 measures all",
+     number<&Options::launch_count>(0, UINT32_MAX)},
+    {"DELAY", "--delay S", "delay",
+     "record nothing for the first S seconds, from the first CUDA context on",
+     number<&Options::delay>(0, 1000000)},
+    {"DURATION", "--duration S", "duration",
+     "record for S seconds; 0 records to the end",
+     number<&Options::duration>(0, 1000000)},
     {"BLOCKS", "-b, --blocks BLOCKS", "blocks",
      "thread blocks to measure",
      text("all, linear indices and ranges as in 0-7,12, or ranges by axis as in x:0-3;y:1,3; at most 32 ranges an axis",

@@ -179,6 +179,15 @@ uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const Python
     return stack;
 }
 
+uint32_t StackTable::common(const std::vector<uint32_t>& stacks) {
+    const std::unique_lock lock(mutex_);
+    uint32_t shared = stacks.empty() ? 0 : stacks.front();
+    for (uint32_t other : stacks)
+        // A caller has a lower number than what it calls.
+        while (shared != other) (shared > other ? shared : other) = callers_[std::max(shared, other) - 1];
+    return shared;
+}
+
 uint32_t StackTable::child(uint32_t frame, uint32_t caller) {
     const uint64_t key = static_cast<uint64_t>(caller) << 32 | frame;
     if (stacks_.size() >= kMostStacks) {
@@ -189,7 +198,10 @@ uint32_t StackTable::child(uint32_t frame, uint32_t caller) {
         return caller;
     }
     const auto [slot, is_new] = stacks_.try_emplace(key, static_cast<uint32_t>(stacks_.size() + 1));
-    if (is_new) writer_->append(StackRow{slot->second, frame, caller});
+    if (is_new) {
+        callers_.push_back(caller);
+        writer_->append(StackRow{slot->second, frame, caller});
+    }
     return slot->second;
 }
 

@@ -35,6 +35,9 @@ class StackTable {
     // The stack of the calling function, innermost the place from which it is called; without what is innermost in the driver. 0 = unknown.
     uint32_t here();
 
+    // What stacks have in common: their outermost frames; 0 = none.
+    uint32_t common(const std::vector<uint32_t>& stacks);
+
     // When the process ends: what the frames are. Takes `limit` at most; what is not found by then stays unknown.
     void write_symbols(std::chrono::milliseconds limit, void (*on_thread)());
 
@@ -80,6 +83,7 @@ class StackTable {
     std::unordered_map<uint64_t, uint32_t> python_frames_;                                  // by identity
     std::map<std::pair<std::pair<uint32_t, uint32_t>, uint32_t>, uint32_t> python_places_;  // by function, file and line
     std::unordered_map<uint64_t, uint32_t> stacks_;                                         // by caller and frame
+    std::vector<uint32_t> callers_;                                                         // by stack - 1
     uint32_t last_frame_ = 0;
 };
 

@@ -314,7 +314,18 @@ constexpr int kFormatVersion = 4;
 
 #define SNOOPIE_MARKS(C)                                                                                \
     C(time, u8, "ns", {}, "when, as exactly as the tool says: that of the record after it, or its own") \
-    C(text, u4, "", role::row_or_none("strings"), "what the program printed or named it")
+    C(text, u4, "", role::row_or_none("strings"), "what the program printed or named it")               \
+    C(thread, u4, "", role::optional({}), "host thread that marked it, 0 = unknown")                    \
+    C(domain, u4, "", role::optional(role::row_or_none("strings")), "the domain of its name, 0 = the default one")
+
+#define SNOOPIE_RANGES(C)                                                                          \
+    C(id, u4, "", role::id, "1, 2, 3, … in the order of ending")                                   \
+    C(thread, u4, "", {}, "host thread that began it")                                             \
+    C(start, u8, "ns", {}, "when it began, host time")                                             \
+    C(end, u8, "ns", {}, "when it ended, 0 = it had not when the recording ended")                 \
+    C(name, u4, "", role::row_or_none("strings"), "what the program calls it")                     \
+    C(domain, u4, "", role::row_or_none("strings"), "the domain of its name, 0 = the default one") \
+    C(pushed, u1, "", role::flag, "1 = pushed and popped by its thread, and of it; 0 = started and ended, of the whole process")
 
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
@@ -350,8 +361,9 @@ constexpr bool kRequired = true, kOptional = false;
     T(notices, NoticeRow, SNOOPIE_NOTICES, kOptional, "remarks of the collector")                                                       \
     T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")                         \
     T(barriers, BarrierRow, SNOOPIE_BARRIERS, kOptional, "barriers that queues of GPUs waited at, as other tools record them")          \
-    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked, as other tools record them")                          \
-    T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")
+    T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked")                                                      \
+    T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")            \
+    T(ranges, RangeRow, SNOOPIE_RANGES, kOptional, "times that the program named: NVTX ranges and regions")
 
 enum class Table : uint32_t {
     header = 0,

@@ -168,6 +168,7 @@ std::string footer_json(uint64_t exit_ns, uint64_t end_ns, const Totals& totals)
     json.key("totals").begin_object();
     json.member("launches_seen", totals.launches_seen).member("launches_native", totals.launches_native);
     json.member("launches_measured", totals.launches_measured).member("launches_lost", totals.launches_lost);
+    json.member("launches_outside", totals.launches_outside).member("copies_outside", totals.copies_outside);
     json.member("accesses", totals.accesses).member("copies", totals.copies).member("copy_bytes", totals.copy_bytes);
     json.member("unresolved_accesses", totals.unresolved_accesses).member("unmeasured_accesses", totals.unmeasured_accesses);
     json.member("records_written", totals.records_written).member("records_dropped", totals.records_dropped);

@@ -65,6 +65,7 @@ struct Totals {
     uint64_t launches_native = 0;
     uint64_t launches_measured = 0;
     uint64_t launches_lost = 0;
+    uint64_t launches_outside = 0;     // of what was to be recorded: before, after or between it
     uint64_t accesses = 0;             // the sum of all counts
     uint64_t unresolved_accesses = 0;  // of these, to memory of an unknown owner
     uint64_t unmeasured_accesses = 0;  // of these, by sites that are not measured
@@ -74,6 +75,7 @@ struct Totals {
     uint64_t errors = 0;
     uint64_t copies = 0;
     uint64_t copy_bytes = 0;
+    uint64_t copies_outside = 0;
 };
 
 // `exit_ns`: when the program began to exit. `end_ns`: when the last row was written.

@@ -12,6 +12,7 @@
 #include "calls/copies.h"
 #include "check.h"
 #include "driver/driver.h"
+#include "trace_file.h"
 
 using namespace snoopie;
 
@@ -40,6 +41,7 @@ struct Node {
 std::map<uint64_t, std::vector<uint64_t>> graphs;
 std::map<uint64_t, Node> nodes;
 std::optional<uint8_t> prefetched;
+CUgraphNode newest = nullptr;  // that a capture made
 
 }  // namespace
 
@@ -50,6 +52,7 @@ thread_local int OwnCalls::depth_ = 0;
 OwnCalls::OwnCalls() { ++depth_; }
 OwnCalls::~OwnCalls() { --depth_; }
 bool capturing(CUstream stream) { return stream == kCapturing; }
+CUgraphNode last_captured(CUstream stream) { return stream == kCapturing ? newest : nullptr; }
 CUcontext context_of(CUstream, CUcontext current) { return current; }
 std::optional<uint8_t> last_prefetched_to(CUdeviceptr, size_t) { return prefetched; }
 
@@ -97,7 +100,7 @@ class Process : private OwnerLookup {
     Process()
         : writer_(mkstemp(name_), "{}", {}),
           copies_(
-              &writer_, static_cast<const OwnerLookup*>(this), [] { return uint32_t{0}; }, [this] { return recording; },
+              &writer_, static_cast<const OwnerLookup*>(this), &window, &stacks, [this] { return stack; }, [this] { return recording; },
               [this](const char* what) { notices.insert(what); }) {}
     ~Process() override {
         writer_.finish("{}");
@@ -127,7 +130,24 @@ class Process : private OwnerLookup {
         return since;
     }
 
+    // Ends the trace: who made each copy, by its last column.
+    std::vector<uint32_t> written_stacks() {
+        writer_.finish("{}");
+        std::vector<uint32_t> found;
+        for (const test::Block& block : test::read(name_)) {
+            if (block.table != static_cast<uint32_t>(Table::copies)) continue;
+            for (uint32_t left = block.rows; left > 0; --left)
+                found.push_back(test::get<uint32_t>(block.content, block.content.size() - sizeof(uint32_t) * left));
+        }
+        return found;
+    }
+
     bool recording = true;
+    uint32_t stack = 0;
+    GraphStacks stacks;
+    Ranges ranges;
+    Wanted wanted;
+    Window window{Options{}, 0, &wanted, &ranges};
     Copied copied;  // by the call that began last
     std::set<std::string> notices;
 
@@ -298,6 +318,44 @@ void graphs_are_followed() {
     CHECK_EQ(driver_errors.load(), 0u);
 }
 
+// What a capture makes a node of belongs to who called then, if it is known.
+void copies_of_graphs_have_their_callers() {
+    nodes = {{11, {CU_GRAPH_NODE_TYPE_MEMCPY, 100}}, {12, {CU_GRAPH_NODE_TYPE_MEMCPY, 200}}};
+    graphs = {{1, {11, 12}}};
+    std::vector<uint32_t> found;
+    {
+        Process process;
+        process.stack = 7;
+        newest = handle<CUgraphNode>(11);
+        process.call(API_CUDA_cuMemcpyAsync, cuMemcpyAsync_params{kOn0, kOn1, 100, kCapturing});
+        newest = handle<CUgraphNode>(12);
+        process.enter(API_CUDA_cuMemcpyAsync, cuMemcpyAsync_params{kOn0, kOn1, 200, kCapturing});
+        process.leave(API_CUDA_cuMemcpyAsync, cuMemcpyAsync_params{kOn0, kOn1, 200, kCapturing}, false);
+        CHECK_EQ(process.stacks.of(handle<CUgraphNode>(11)), 7u);
+        CHECK_EQ(process.stacks.of(handle<CUgraphNode>(12)), 0u);
+        CUgraphExec executable = handle<CUgraphExec>(0x90);
+        process.call(API_CUDA_cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags_params{&executable, handle<CUgraph>(1), 0});
+        process.stack = 9;
+        process.call(API_CUDA_cuGraphLaunch, cuGraphLaunch_params{executable, kStream});
+        found = process.written_stacks();
+    }
+    CHECK(found == (std::vector<uint32_t>{7, 9}));
+}
+
+// What is outside of the time that is recorded is told, but has no row.
+void outside() {
+    Process process;
+    const cuMemcpyAsync_params copy{kOn0, kOn1, 14, kStream};
+    process.wanted.by_program(false);
+    process.call(API_CUDA_cuMemcpyAsync, copy);
+    CHECK(process.recorded() == (std::pair<uint64_t, uint64_t>{0, 0}));
+    CHECK_EQ(process.window.copies_outside.load(), 1u);
+    CHECK_EQ(process.copied.bytes, 14u);
+    process.wanted.by_program(true);
+    process.call(API_CUDA_cuMemcpyAsync, copy);
+    CHECK(process.recorded() == (std::pair<uint64_t, uint64_t>{1, 14}));
+}
+
 // What a call copies altogether, whether it is recorded or not.
 void what_a_call_copies() {
     Process process;
@@ -327,6 +385,8 @@ void what_a_call_copies() {
 int main() {
     what_is_recorded();
     what_a_call_copies();
+    copies_of_graphs_have_their_callers();
+    outside();
     prefetches();
     arrays();
     graphs_are_followed();

@@ -19,16 +19,19 @@ from snoopie.joined.gpus import HOST
 from snoopie.trace.tables import Ints
 
 # In the order of the lanes of a place. Kernels and copies have times on the GPU, all others those of the host's calls.
-KERNEL, LAUNCH, COPY, COPY_CALL, COLLECTIVE, CALL = WHAT = (
-    *("kernel", "launch", "copy", "copy call", "collective", "call"),
+KERNEL, LAUNCH, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
+    *("kernel", "launch", "copy", "copy call", "collective", "range", "call"),
 )
+# Of threads of the host.
+OF_THREADS = (RANGE, CALL)
 MOST_BLOCKS = 100_000
 # The tables that their ids are of.
-TABLES = ("launches", "copies", "collectives", "calls")
+TABLES = ("launches", "copies", "collectives", "ranges", "calls")
 _TABLE_OF = {
     **dict.fromkeys((KERNEL, LAUNCH), "launches"),
     **dict.fromkeys((COPY, COPY_CALL), "copies"),
     COLLECTIVE: "collectives",
+    RANGE: "ranges",
     CALL: "calls",
 }
 # In the place of a process or a stream: several.
@@ -53,8 +56,8 @@ class Activity:
     def together(self) -> Activity:
         """One lane for all streams of a GPU, and for all threads of a process."""
         lanes = self.lanes
-        calls = lanes["what"] == CALL
-        lanes = lanes.assign(process=lanes["process"].where(calls, SEVERAL), line=SEVERAL)
+        of_threads = lanes["what"].isin(OF_THREADS)
+        lanes = lanes.assign(process=lanes["process"].where(of_threads, SEVERAL), line=SEVERAL)
         groups = lanes.groupby(_LANE, sort=False)
         merged = groups["events"].sum().reset_index()
         into = groups.ngroup().to_numpy()
@@ -62,7 +65,12 @@ class Activity:
 
 
 def activity(
-    when: pd.DataFrame, copies: pd.DataFrame, on_gpu: NDArray[np.bool_], collectives: pd.DataFrame, calls: pd.DataFrame
+    when: pd.DataFrame,
+    copies: pd.DataFrame,
+    on_gpu: NDArray[np.bool_],
+    collectives: pd.DataFrame,
+    ranges: pd.DataFrame,
+    calls: pd.DataFrame,
 ) -> Activity:
     """All that has a time: ``when`` is the `timeline.timeline` of launches, ``on_gpu`` says of which copies the times
     are those on the GPU."""
@@ -73,6 +81,7 @@ def activity(
         _part(COPY, copies[on_gpu], "issuer", "stream"),
         _part(COPY_CALL, copies[~on_gpu], "issuer", "stream"),
         _part(COLLECTIVE, collectives, "issuer", "stream"),
+        _part(RANGE, ranges.assign(gpu=HOST), "gpu", "thread"),
         _part(CALL, calls.assign(gpu=HOST), "gpu", "thread"),
     ]
     events = pd.concat(parts, ignore_index=True)
@@ -198,6 +207,9 @@ def _described(kind: str, own: pd.DataFrame, table: pd.DataFrame, moved: pd.Seri
         place, size = table["issuer"], table["bytes"]
     elif kind == COLLECTIVE:
         name, place, size = table["operation"], table["issuer"], table["bytes"]
+    elif kind == RANGE:
+        nowhere, unknown = pd.Series(HOST, table.index), pd.Series(-1, table.index)
+        name, place, size = table["name"], nowhere, unknown
     else:
         name, place, size = table["call"], table["gpu"], table["bytes"]
     return pd.DataFrame(

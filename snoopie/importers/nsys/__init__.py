@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import check_sums
-from snoopie.importers.nsys import calls, gpu_work, memory, nccl, stacks
+from snoopie.importers.nsys import calls, gpu_work, memory, nccl, ranges, stacks
 from snoopie.importers.nsys.devices import read_devices
 from snoopie.importers.nsys.export import HOW, ID_MASK, Export, Ints
 from snoopie.importers.nsys.lacks import Counted, lacks
@@ -96,7 +96,9 @@ class _Read:
         self.report = read_report(export, lambda: _first(export))
         self.names = CallNames(export)
         self.chains = stacks.Chains(export, self.names)
-        self.ranges = nccl.read_ranges(export, self.processes[0] if self.only and self.processes else None)
+        only = self.processes[0] if self.only and self.processes else None
+        self.ranges = nccl.read_ranges(export, only)
+        self.named = ranges.read_named(export, only)
 
     @property
     def only(self) -> bool:
@@ -211,6 +213,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
         moved = gpu_work.across(writer, copies, ends, copier, made, names, stack)
         copy_bytes = gpu_work.write_copies(writer, [moved, nccl.copies_of(writer, collectives, sent)], host)
         nccl.write_collectives(writer, collectives, caller, host)
+        ranges.write_named(writer, read.named.get(process, ranges.Named()), host)
         lost = memory.write_memory(writer, events, pools, devices, made, names, stack, host)
         calls.write_calls(writer, made, names, host)
         inside = gpu_work.inside(ends)

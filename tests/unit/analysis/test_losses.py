@@ -34,6 +34,8 @@ def test_nothing_lost(tmp_path: Path) -> None:
     [
         ({"launches_lost": 1}, "1 launch could not be measured: its traffic is missing."),
         ({"launches_lost": 12_345}, "12.3 K launches could not be measured: their traffic is missing."),
+        ({"launches_outside": 1}, "1 launch outside of what was to be recorded: in no amount."),
+        ({"launches_outside": 5, "copies_outside": 2}, "5 launches and 2 copies outside of what was to be recorded"),
         ({"records_dropped": 2}, "2 records were dropped because the ring was full"),
         ({"errors": 3}, "The collector had 3 errors"),
         ({"records_written": 7}, "The footer reports 7 records, but the trace of process 4711 holds 1."),
@@ -54,6 +56,11 @@ def test_totals(tmp_path: Path, totals: dict[str, int], sentence: str) -> None:
         ({"sample_size": 0}, "No single accesses were recorded"),
         ({"blocks": "0-7,12"}, "Only some thread blocks were measured: those selected by '0-7,12'."),
         ({"kernels": "ring_*"}, "Only some kernels were measured: those selected by 'ring_*'."),
+        (
+            {"capture_range": "solve", "launch_count": 0},
+            "Only a part of the program was recorded: capture range solve.",
+        ),
+        ({"delay": 5, "launch_skip": 2}, "Only a part of the program was recorded: launch skip 2, delay 5 s."),
         ({"code_attribution": False}, "Source lines were switched off"),
     ],
 )

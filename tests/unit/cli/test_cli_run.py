@@ -152,7 +152,7 @@ def test_the_program_gets_its_own_arguments(bench: Bench, dashes: list[str]) -> 
 
 
 # Of options whose value is free.
-TEXTS = {"KERNEL_NAME": "put*,get", "BLOCKS": "x:0-3;y:1", "SNOOPIE_OUTPUT": "traces/"}
+TEXTS = {"KERNEL_NAME": "put*,get", "BLOCKS": "x:0-3;y:1", "SNOOPIE_OUTPUT": "traces/", "CAPTURE_RANGE": "solve@mine"}
 
 
 def other_value(setting: settings.Setting) -> str:

@@ -20,7 +20,7 @@ import pytest
 from snoopie import cli
 from snoopie.cli.parsers import parse
 from tests.support import native
-from tests.support.encoder import TraceBuilder
+from tests.support.encoder import START_NS, TraceBuilder
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
@@ -48,6 +48,9 @@ RUN = {
     "snoopie stats exact/ --by line --times clean/": 0,
     "snoopie stats FOLDER": 0,
     "snoopie view FOLDER": 0,
+    "snoopie stats TRACE… --by range": 0,
+    "snoopie stats trace.zst --by line --range halo": 0,
+    "snoopie stats trace.zst --range 'step*' --range halo@app": 0,
     "snoopie findings TRACE…": 0,
     "snoopie findings TRACE": 0,
     "snoopie check TRACE…": 0,
@@ -151,6 +154,7 @@ SHOWN = (
     "snoopie: bytes rose",
     "holds:       bytes",
     "containers:",
+    '#include "snoopie.h"',
     "snoopie: t.zst has",
     "file  := block",
     '{"format"',
@@ -201,6 +205,9 @@ def halo(path: Path) -> None:
     for issuer in range(3):
         launch = builder.launch(1, issuer)
         builder.count(launch, store, issuer + 1, 3 * 4096 // 32, 3 * 4096, 3 * 4096 * 4 // 32)
+    for name, domain in (("halo", ""), ("halo", "app"), ("step 1", "")):
+        named = {"name": builder.string(name), "domain": builder.string(domain) if domain else 0}
+        builder.add("ranges", thread=4711, start=START_NS, end=START_NS + 10**6, pushed=1, **named)
     builder.write(path)
 
 

@@ -104,6 +104,18 @@ def test_every_event_is_where_it_belongs(tmp_path: Path) -> None:
     assert (alone["ts"], alone["dur"]) == (29_950, 1000)
 
 
+def test_ranges_lie_around_calls(tmp_path: Path) -> None:
+    trace = story()
+    for start, end, name, domain in ((900, 4000, "step", ""), (1000, 2000, 'ha"lo', "app"), (5000, 0, "open", "")):
+        named = {"name": trace.string(name), "domain": trace.string(domain) if domain else 0, "pushed": 1}
+        trace.add("ranges", thread=4711, start=START_NS + start, end=START_NS + end if end else 0, **named)
+    _, events = told(snoopie.load(trace.write(tmp_path / "x.zst")), tmp_path / "x.json")
+    assert [
+        (one["name"], one["args"]["domain"], one["pid"], one["tid"], one["ts"], one["dur"])
+        for one in of(events, "X", "range")
+    ] == [("step", "", 1, 1, 850, 3100), ('ha"lo', "app", 1, 1, 950, 1000)]
+
+
 def test_flows_go_from_the_call_to_the_kernel(tmp_path: Path) -> None:
     _, events = told(snoopie.load(story().write(tmp_path / "x.zst")), tmp_path / "x.json")
     begins, ends = of(events, "s", "launch"), of(events, "f", "launch")

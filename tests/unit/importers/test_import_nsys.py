@@ -26,7 +26,7 @@ from snoopie.importers.nsys import import_nsys, memory
 from snoopie.importers.nsys.names import call_name
 from snoopie.trace.check import check
 from snoopie.trace.limits import LIMITS
-from tests.support.nsys_export import DRIVER, EPOCH, UUIDS, Export, global_pid
+from tests.support.nsys_export import DRIVER, EPOCH, UUIDS, Export, global_pid, global_tid
 
 VERSIONS = ("2022", "2023", "2024", "2025")
 ADDRESS = 0x7F00_0000_0000
@@ -558,6 +558,36 @@ def test_calls_of_nccl_without_payloads(tmp_path: Path) -> None:
     assert trace.collectives[["count", "bytes"]].to_numpy().tolist() == [[-1, -1], [-1, -1]]
     assert trace.by_collective()["call_bytes"].isna().all()
     assert "2 calls of NCCL with unknown bytes." in trace.losses()
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_ranges_and_marks(parquet: bool, tmp_path: Path) -> None:
+    export = Export("2025")
+    launched = export.call("cudaLaunchKernel", 100, 110, tid=7)
+    export.kernel("k", 200, 300, launched)
+    of_thread = {"globalTid": global_tid(export.pid, 7)}
+    export.add("NVTX_EVENTS", start=1, end=1, eventType=75, text="app", domainId=3, **of_thread)
+    export.add("NVTX_EVENTS", start=50, end=150, eventType=59, textId=export.string("step"), domainId=0, **of_thread)
+    export.add("NVTX_EVENTS", start=60, end=90, eventType=59, text="halo", domainId=3, **of_thread)
+    export.add("NVTX_EVENTS", start=10, eventType=60, text="whole", domainId=0, **of_thread)
+    export.add("NVTX_EVENTS", start=55, eventType=34, text="here", domainId=3, **of_thread)
+    for wrong in ({"start": 9, "end": 8}, {"start": None, "end": 8}, {"start": 5, "end": 8, "eventType": 39}):
+        export.add("NVTX_EVENTS", **{"eventType": 59, "text": "wrong", **of_thread} | wrong)
+    if parquet:
+        paths = import_nsys(export.write_parquet(tmp_path / "report"), tmp_path / "p.zst").paths
+        trace = snoopie.load(paths)
+    else:
+        trace = load(export, tmp_path)
+    table = trace.ranges
+    table = table.assign(start=table["start"] - EPOCH, end=table["end"].where(table["end"] == 0, table["end"] - EPOCH))
+    assert table[["name", "domain", "thread", "start", "end", "pushed"]].to_numpy(dtype=object).tolist() == [
+        ["halo", "app", 7, 60, 90, True],
+        ["step", "", 7, 50, 150, True],
+        ["whole", "", 7, 10, 0, False],
+    ]
+    assert trace.marks[["text", "domain", "thread"]].to_numpy(dtype=object).tolist() == [["here", "app", 7]]
+    assert trace.marks["time"].tolist() == [EPOCH + 55]
+    assert trace.by_range().set_index("range")["launches"].to_dict() == {"step": 1, "whole": 1, "halo": 0}
 
 
 def test_ranks_of_several_reports(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
     "owners": (["host", "GPU 0"], {"owners": ["host", "GPU 0"]}),
     "kernels": ([mixed.NCCL], {"kernels": mixed.NCCL}),
     "operations": (["load"], {"operations": "load"}),
+    "ranges": (["exchange"], {"ranges": "exchange"}),
     "launches": (["2-4"], {"launches": [2, 3, 4]}),
     # Launches are 1 µs apart in each process; copies 100 µs.
     "between": (["0-1001"], {"between": (START_NS + 1000, START_NS + 2001)}),

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from snoopie.importers.nsys import import_nsys
-from tests.support import busy
+from tests.support import busy, mixed
 from tests.support.busy import AT, MIB, MS, START, US
 from tests.support.encoder import SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
@@ -123,6 +123,23 @@ def test_what_was_chosen(monkeypatch: Patch, path: Path, event: str, facts: dict
     assert {name: shown[name] for name in facts} == {name: theme.plain(value) for name, value in facts.items()}
     app.button(key="timeline_event_closer").click().run()
     assert not app.exception
+
+
+def test_ranges_have_lanes_of_their_own(monkeypatch: Patch, tmp_path: Path) -> None:
+    path = mixed.write_mixed(tmp_path)
+    app = view(monkeypatch, "timeline", path, event="range:1", only="range")
+    assert not app.exception
+    assert [text.strip() for text in figure(app)["layout"]["yaxis"]["ticktext"]] == [
+        "<b>host</b>  ranges · rank 0 · thread 4711"
+    ]
+    assert {name: metrics(app)[name] for name in ("On", "Took", "Thread")} == {
+        "On": "host",
+        "Took": "1 µs",
+        "Thread": "4711",
+    }
+    app.button(key="timeline_event_range").click().run()
+    assert not app.exception
+    assert app.multiselect(key="ranges").value == ["exchange"]
 
 
 @pytest.mark.parametrize("event", ["kernel:99999", "x:1", "kernel:-1", "kernel:1e9", "::", "<b>"])
