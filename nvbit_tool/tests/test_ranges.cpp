@@ -12,8 +12,8 @@ namespace {
 
 class Ended final : public RangeSink {
   public:
-    void ended(const Range& range) override { all.push_back(range); }
-    void marked(const Mark& mark) override { marks.push_back(mark); }
+    void ended(const Range& range) noexcept override { all.push_back(range); }
+    void marked(const Mark& mark) noexcept override { marks.push_back(mark); }
     std::vector<Range> all;
     std::vector<Mark> marks;
 };
