@@ -201,6 +201,11 @@ class Tables:
     spans = _Declared("launch start end")
     barriers = _Declared("process gpu stream start end name")
     marks = _Declared("process time text")
+    waits = _Declared(
+        "process launch site issuer block blocks owner object address waits given_up polls first last waited longest",
+        sums="waits polls waited",
+        issuer=lambda tables: tables._issuers(tables.columns.joined("waits", "launch")),
+    )
     sampling = _Declared(
         "process function kernel gpu launches measured",
         sums="launches measured",

@@ -26,6 +26,21 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.add("sampling", function=1, gpu=0, launches=3, measured=1)
     trace.add("spans", launch=1, start=START_NS + 5, end=START_NS + 9)
     trace.add("barriers", gpu=1, stream=7, start=START_NS + 9, end=START_NS + 11, name=trace.string("acq=sys"))
+    counted = trace.rows["counts"][0]
+    trace.add(
+        "waits",
+        launch=counted["launch"],
+        site=1,
+        owner=counted["owner"],
+        address=2**47 - 8,
+        blocks=1,
+        waits=1,
+        polls=2**53 + 1,
+        first=5,
+        last=9,
+        waited=4,
+        longest=4,
+    )
     trace.add("marks", time=START_NS + 5, text=trace.string('step, "1"'))
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
     took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}

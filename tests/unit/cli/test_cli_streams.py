@@ -30,6 +30,7 @@ WORDS = {
     "calls": ["calls", "t.zst"],
     "memory": ["memory", "t.zst"],
     "summary": ["summary", "t.zst"],
+    "waits": ["waits", "t.zst"],
     "diff": ["diff", "--by", "kernel", "t.zst", "ring.zst"],
     "expect": ["expect", "t.zst", "accesses >= 0"],
     "view": ["view", "t.zst"],

@@ -60,6 +60,7 @@ RUN = {
     "snoopie export TRACE… --format chrome --kernel-names --group process -o x.json": 0,
     "snoopie export TRACE… --format flamegraph -o x.svg": 0,
     "snoopie summary TRACE…": 0,
+    "snoopie waits TRACE…": 0,
     "snoopie report TRACE… -o report.html": 0,
     "snoopie plot TRACE… --figure matrix -o x.pdf": 0,
     'eval "$(snoopie completion bash)"': 0,
