@@ -59,7 +59,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       drain_(
           &writer_, &catalog_, on_thread, std::chrono::seconds(options_.patience),
           [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); },
-          [this](const auto& context, const auto& flight, uint32_t site) { contradicted(context, flight, site); }),
+          [this](const auto& context, const auto& flight, uint32_t site) { contradicted(context, flight, site); },
+          [this](uint64_t address) { return polled(address); }),
       memory_(&writer_, options_.host_memory, notify()),
       nvml_memory_(NvmlMemory::open(visible_uuids())),
       memory_use_(
@@ -119,7 +120,8 @@ void Collector::context_ready(CUcontext handle) {
     const CurrentContext current(handle);
     const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
     const uint32_t objects = options_.object_attribution ? SlotTable::kMostObjects : 0;
-    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.blocks);
+    std::unique_ptr<ProbeMemory> memory =
+        ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.waits, options_.blocks);
     if (!memory) {
         notices_.note("the collector could not allocate memory on GPU " + std::to_string(context->gpu()) +
                       ": launches there are not measured");
@@ -216,6 +218,12 @@ void Collector::contradicted(const Context& context, const Flight& flight, uint3
     if (notices_.note_once(text)) say(text);
 }
 
+Polled Collector::polled(uint64_t address) const {
+    const std::vector<Object> objects = memory_.map().objects_in(address, 1);
+    if (objects.empty()) return {memory_.map().owner_of(address).value_or(kOwnerUnknown), 0};
+    return {objects.back().owner, objects.back().id};
+}
+
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
     const std::string kernel = without_arguments(flight.function->name);
     const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
@@ -254,6 +262,10 @@ void Collector::finish() {
     if (const uint64_t lanes = drain_.misdirected())
         notices_.note(plural(lanes, "lane access", "es") +
                       " could not be attributed to a launch and are in no count: kernels were launched on several GPUs at the same moment");
+    if (const uint64_t waits = drain_.waits_dropped())
+        notices_.note(plural(waits, "wait") +
+                      " of kernels had no room in the ring and are in no table: narrow the run with KERNEL_NAME, or "
+                      "record fewer accesses with SAMPLE_SIZE");
     const Totals totals = this->totals();
     writer_.checkpoint(footer_json(recording_.exit_ns(), now_ns(), totals));
 

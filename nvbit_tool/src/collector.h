@@ -83,6 +83,7 @@ class Collector {
     std::vector<std::string> visible_uuids() const;
     Totals totals() const;
     void contradicted(const Context& context, const Flight& flight, uint32_t site);
+    Polled polled(uint64_t address) const;
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
 
     // In the order in which they are made: each knows only those before it.

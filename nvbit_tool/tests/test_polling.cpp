@@ -123,6 +123,15 @@ void which_lanes_stay() {
     CHECK(!exits[0].exits[0].branch_stays);
 }
 
+void what_a_branch_asks() {
+    const auto asked = [](const std::string& text) { return branch_predicate(*parse_sass(text)); };
+    CHECK(!asked("@!P0 BRA 0x40"));
+    CHECK_EQ(asked("@!P0 BRA P1, 0x40")->number, 1);
+    CHECK(!asked("@!P0 BRA P1, 0x40")->negated && !asked("@!P0 BRA P1, 0x40")->uniform);
+    CHECK(asked("BRA.U !UP2, 0x40")->uniform && asked("BRA.U !UP2, 0x40")->negated);
+    CHECK_EQ(asked("BRA.U !UP2, 0x40")->number, 2);
+}
+
 // Each differs from a wait by one thing.
 void no_polls() {
     const auto none = [](const std::vector<std::string>& texts) {
@@ -152,6 +161,7 @@ int main() {
     kernels();
     other_code();
     which_lanes_stay();
+    what_a_branch_asks();
     no_polls();
     return test::summary("polling");
 }

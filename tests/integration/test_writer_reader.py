@@ -38,6 +38,7 @@ def test_every_table(write: Write) -> None:
             "code_context": True,
             "object_attribution": True,
             "probes": "live",
+            "waits": "off",
             "packing": 16,
             "calls": "summary",
         }

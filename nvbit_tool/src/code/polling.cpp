@@ -488,6 +488,16 @@ class PollLoop {
 
 }  // namespace
 
+std::optional<BranchPredicate> branch_predicate(const SassLine& line) {
+    for (const std::string_view operand : line.operands)
+        if (const auto predicate = predicate_of(operand)) {
+            const bool uniform = *predicate >= kUniformPredicates;
+            return BranchPredicate{static_cast<int>(*predicate - (uniform ? kUniformPredicates : kPredicates)), uniform,
+                                   begins_with(operand, "!")};
+        }
+    return std::nullopt;
+}
+
 std::vector<Poll> find_polls(const Listing& listing) {
     const auto waits = [&](const std::optional<SassLine>& line) { return line && (is_load(*line) || is_atomic(*line)); };
     if (std::none_of(listing.lines.begin(), listing.lines.end(), waits)) return {};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "code/listing.h"
@@ -26,6 +27,14 @@ struct Poll {
     size_t begin = 0;
     size_t end = 0;
 };
+
+// What a branch asks beside its guard: P1 of "@!P0 BRA P1, 0x40".
+struct BranchPredicate {
+    int number = 0;
+    bool uniform = false;
+    bool negated = false;
+};
+std::optional<BranchPredicate> branch_predicate(const SassLine& line);
 
 // In the order of their first loads; no load is in two.
 std::vector<Poll> find_polls(const Listing& listing);

@@ -119,6 +119,8 @@ class Context {
     void keep_time();
     // The launch that has been in flight longest, if any.
     std::optional<Flight> oldest() const;
+    // All in flight, in the order of each stream.
+    std::vector<Flight> flights() const;
     uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
     // Counts are collected and records taken: slot, counters and events are free again.
     void disembark(const Flight& flight);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/signals.h"
 
@@ -20,13 +21,14 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 }  // namespace
 
 Drain::Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
-             OnContradiction on_contradiction)
+             OnContradiction on_contradiction, WhosePolled whose)
     : writer_(writer),
       catalog_(catalog),
       on_thread_(on_thread),
       patience_(patience),
       on_stall_(std::move(on_stall)),
       on_contradiction_(std::move(on_contradiction)),
+      whose_polled_(std::move(whose)),
       record_writer_(writer) {
     thread_ = std::thread([this] { run(); });
 }
@@ -91,7 +93,7 @@ void Drain::run() {
             busy |= more;
             closing |= member.closing;
             if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
-                if (more) lost_ += member.context->in_flight();
+                if (more) abandon(member);
                 member.closed = true;
                 closed_.notify_all();
             }
@@ -121,6 +123,7 @@ bool Drain::serve(Member& member) {
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
     for (const Flight& flight : lost) {
         member.taken[flight.slot] = 0;
+        member.waits.erase(flight.slot);
         context.disembark(flight);
     }
     lost_ += lost.size();
@@ -134,7 +137,10 @@ bool Drain::serve(Member& member) {
         member.dropped = progress->dropped;
         misdirected_ += progress->misdirected - member.misdirected;
         member.misdirected = progress->misdirected;
+        waits_dropped_ += progress->waits_dropped - member.waits_dropped;
+        member.waits_dropped = progress->waits_dropped;
     }
+    give_up_waits(member, ended);
     context.keep_time();
     std::vector<SpanRow> spans;
     for (const Flight& flight : ended) {
@@ -148,6 +154,7 @@ bool Drain::serve(Member& member) {
             ++lost_;
         }
         taken = 0;
+        write_waits(member, flight);
         context.disembark(flight);
     }
     writer_->append(spans);
@@ -202,6 +209,7 @@ void Drain::take_records(Member& member, uint64_t until) {
 void Drain::append(Member& member, const RawRecord& record) {
     Context& context = *member.context;
     const RecordHead& head = record.head;
+    if (head.shape == RecordShape::wait) return append_wait(member, head);
     ++member.taken[head.slot];
     const Access access{context.launch_in(head.slot),
                         head.site,
@@ -222,8 +230,48 @@ void Drain::append(Member& member, const RawRecord& record) {
         case RecordShape::bulk:
             record_writer_.bulk(access, head.base, static_cast<u8>(head.stride));
             break;
+        case RecordShape::wait:
+            break;
     }
     if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);
+}
+
+// --- Waits ---
+
+void Drain::append_wait(Member& member, const RecordHead& head) {
+    const auto length = static_cast<uint64_t>(head.stride);
+    const Wait wait{head.site, head.block, head.base, head.time - length, head.time, polls_of(head.mask), is_given_up(head.mask)};
+    member.waits[head.slot].add(wait, whose_polled_(head.base));
+}
+
+void Drain::give_up_waits(Member& member, const std::vector<Flight>& flights) {
+    ProbeMemory& memory = *member.context->memory();
+    if (!memory.records_waits()) return;
+    std::unordered_set<uint16_t> slots;
+    for (const Flight& flight : flights) slots.insert(flight.slot);
+    const std::vector<WaitSlot>& waits = memory.read_waits();
+    for (size_t i = 0; i < waits.size(); ++i) {
+        const WaitSlot& one = waits[i];
+        if (one.key == 0 || slots.count(wait_slot_of(one.key)) == 0) continue;
+        const Wait wait{wait_site_of(one.key), one.block, one.address, one.start, std::max(one.start, one.last), one.polls, true};
+        member.waits[wait_slot_of(one.key)].add(wait, whose_polled_(one.address));
+        memory.clear_wait(i);
+    }
+}
+
+void Drain::write_waits(Member& member, const Flight& flight) {
+    const auto found = member.waits.find(flight.slot);
+    if (found == member.waits.end()) return;
+    writer_->append(found->second.take(flight.launch));
+    member.waits.erase(found);
+}
+
+// Its launches still run, and nobody waits for them any longer.
+void Drain::abandon(Member& member) {
+    const std::vector<Flight> flights = member.context->flights();
+    lost_ += flights.size();
+    give_up_waits(member, flights);
+    for (const Flight& flight : flights) write_waits(member, flight);
 }
 
 // Hands the records that were taken to the trace, and their room back to the GPU.

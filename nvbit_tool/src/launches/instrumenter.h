@@ -31,6 +31,7 @@ class Instrumenter {
           lines_(options.code_attribution),
           packing_(options.packing),
           finds_roots_(options.probes != Probes::full),
+          waits_(options.waits),
           probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
                   : options.sample_size > 0                 ? "snoopie_record_"
                                                             : "snoopie_count_"),
@@ -68,6 +69,7 @@ class Instrumenter {
     const bool lines_;
     const uint32_t packing_;
     const bool finds_roots_;
+    const bool waits_;
     const std::string probes_;  // what the names of the probes begin with
     const Notify notify_;
 

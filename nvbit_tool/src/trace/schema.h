@@ -301,20 +301,20 @@ constexpr int kFormatVersion = 4;
     C(text, u4, "", role::row_or_none("strings"), "what the program printed or named it")
 
 // What a warp does from the first poll that finds nothing new to the one that does is a wait.
-#define SNOOPIE_WAITS(C)                                                                                                          \
-    C(launch, u4, "", role::row("launches"), "the launch")                                                                        \
-    C(site, u4, "", role::row("sites"), "the instruction that polls; of several in one loop the first")                           \
-    C(block, u8, "", {}, "linear block index, x fastest; of several blocks the lowest")                                           \
-    C(blocks, u8, "blocks", {}, "thread blocks that waited: more than one where a launch has too many for a row each")            \
-    C(owner, u1, "", role::owner, "whose memory is polled")                                                                       \
-    C(object, u4, "", role::row_or_none("objects"), "the allocation polled, 0 = unknown")                                         \
-    C(address, u8, "bytes", role::address, "the address polled last, 0 = unknown")                                                \
-    C(waits, u8, "", {}, "how often a warp waited")                                                                               \
-    C(given_up, u8, "", {}, "of these, waits that did not end by the value: by a timeout, or not before the kernel or the trace") \
-    C(polls, u8, "", {}, "polls that found nothing new")                                                                          \
-    C(first, u8, "ns", {}, "device time (globaltimer) when the first wait began")                                                 \
-    C(last, u8, "ns", {}, "device time when the last one ended")                                                                  \
-    C(waited, u8, "ns", {}, "time that warps waited, added up; instrumented")                                                     \
+#define SNOOPIE_WAITS(C)                                                                                                                \
+    C(launch, u4, "", role::row("launches"), "the launch")                                                                              \
+    C(site, u4, "", role::row("sites"), "the instruction that polls; of several in one loop the first")                                 \
+    C(block, u8, "", {}, "linear block index, x fastest; of several the first")                                                         \
+    C(blocks, u8, "blocks", {}, "thread blocks from there on that the row adds up: several where a launch has too many for a row each") \
+    C(owner, u1, "", role::owner, "whose memory is polled")                                                                             \
+    C(object, u4, "", role::row_or_none("objects"), "the allocation polled, 0 = unknown")                                               \
+    C(address, u8, "bytes", role::address, "the address polled last, 0 = unknown")                                                      \
+    C(waits, u8, "", {}, "how often a warp waited")                                                                                     \
+    C(given_up, u8, "", {}, "of these, waits that did not end by the value: by a timeout, or not before the kernel or the trace")       \
+    C(polls, u8, "", {}, "polls that found nothing new")                                                                                \
+    C(first, u8, "ns", {}, "device time (globaltimer) when the first wait began")                                                       \
+    C(last, u8, "ns", {}, "device time when the last one ended")                                                                        \
+    C(waited, u8, "ns", {}, "time that warps waited, added up; instrumented")                                                           \
     C(longest, u8, "ns", {}, "the longest wait")
 
 // Whether every trace has the table.
