@@ -29,6 +29,11 @@ const char own_code = 0;
 // The end of the program waits no longer for the functions and lines of call stacks.
 constexpr std::chrono::seconds kSymbolTime{10};
 
+// Who asks what is under way hears after so long that the GPUs could not be asked.
+constexpr std::chrono::seconds kLookPatience{5};
+// Lines that a report names.
+constexpr size_t kMostStores = 16;
+
 ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, driver_version()}; }
 
 }  // namespace
@@ -83,13 +88,16 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
       graphs_(&recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_),
-      launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
+      launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }),
+      process_(process) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
     send_collectives_to(&collectives_);
     send_symmetric_memory_to(&symmetric_objects_);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
+    hang_server_ =
+        std::make_unique<HangServer>(process_.pid, [this] { return json_of(hang_report(drain_.look(kLookPatience))); }, on_thread_);
     say(first_line(options_, gpus_, path_));
 }
 
@@ -224,6 +232,56 @@ Polled Collector::polled(uint64_t address) const {
     return {objects.back().owner, objects.back().id};
 }
 
+HangReport Collector::hang_report(const std::optional<Drain::Look>& look) const {
+    HangReport report;
+    report.pid = process_.pid;
+    report.host = process_.host;
+    report.program = process_.program;
+    report.ranks = process_.ranks;
+    report.trace = path_;
+    report.waits_recorded = options_.waits;
+    report.answered = look.has_value();
+    for (const GpuInfo& gpu : gpus_) report.gpus.push_back(gpu.uuid);
+    const auto now = std::chrono::steady_clock::now();
+    const auto since = [&](std::chrono::steady_clock::time_point time) { return std::chrono::duration<double>(now - time).count(); };
+    if (const Boarding::Last last = boarding_.last(); last.function) {
+        report.last_kernel = without_arguments(last.function->name);
+        report.last_seconds = since(last.time);
+    }
+    report.calls = collectives_.log().last();
+    if (!look) return report;
+    const auto owner = [](uint8_t code) { return code == kOwnerHost ? kHostMemory : code < kMaxGpus ? code : kUnknownMemory; };
+    const auto add_store = [&](const StoreSum& store, std::vector<HangStore>* list) {
+        if (list->size() < kMostStores) list->push_back({catalog_.name(store.site).place, store.gpu, owner(store.owner), store.accesses});
+    };
+    for (const StoreSum& store : look->stores.by_owner()) add_store(store, &report.stores);
+    for (const Drain::Running& running : look->running) {
+        HangKernel kernel{running.flight.launch,       without_arguments(running.flight.function->name),  running.gpu,
+                          since(running.flight.begin), collectives_.log().of_group(running.flight.group), {}};
+        for (const WaitGroup& group : wait_groups(running.waits, [this](uint64_t address) { return polled(address); })) {
+            const Catalog::Name name = catalog_.name(group.longest.site);
+            HangWait wait;
+            wait.place = name.place;
+            wait.instruction = name.instruction;
+            wait.warps = group.warps;
+            wait.blocks = group.blocks;
+            wait.first_block = group.first_block;
+            wait.seconds = static_cast<double>(group.longest.end - group.longest.start) * 1e-9;
+            wait.address = group.longest.address;
+            wait.owner = owner(group.polled.owner);
+            for (const Object& object : memory_.map().objects_in(group.longest.address, 1)) {
+                wait.object = object.id;
+                wait.object_bytes = object.bytes;
+                wait.offset = group.longest.address - object.address;
+            }
+            for (const StoreSum& store : look->stores.to(group.polled.owner, group.polled.object)) add_store(store, &wait.stores);
+            kernel.waits.push_back(std::move(wait));
+        }
+        report.kernels.push_back(std::move(kernel));
+    }
+    return report;
+}
+
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
     const std::string kernel = without_arguments(flight.function->name);
     const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
@@ -232,8 +290,10 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
                              "exclude it with KERNEL_NAME";
     say(text);
     notices_.note(text);
+    for (const std::string& sentence : sentences_of(hang_report(drain_.look_now()))) say(sentence);
     if (!options_.exit_on_stall || !recording_.end_launches()) return;
     recording_.end();
+    drain_.write_open_waits();
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     memory_use_.stop();
     Totals totals = this->totals();
@@ -282,6 +342,7 @@ void Collector::look_for_freed() {
 
 void Collector::close() {
     if (recording_.forked() || !recording_.exiting() || !recording_.end()) return;
+    if (hang_server_) hang_server_->stop();
     memory_events_.end();
     memory_use_.stop();
     if (calls_) calls_->stop();

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 
 #include "base/recording.h"
@@ -35,6 +37,13 @@ class Boarding {
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
+    // The launch that was announced last; functions live as long as their contexts.
+    struct Last {
+        const ContextFunction* function = nullptr;
+        std::chrono::steady_clock::time_point time;
+    };
+    Last last() const;
+
   private:
     void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code);
 
@@ -45,6 +54,8 @@ class Boarding {
     LaunchTally* const tally_;
     const std::function<uint32_t()> stack_;
     std::atomic<uint32_t> last_launch_{0};
+    mutable std::mutex last_mutex_;
+    Last last_;
 };
 
 }  // namespace snoopie

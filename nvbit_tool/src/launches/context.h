@@ -66,6 +66,7 @@ struct Flight {
     CUevent event = nullptr;  // after the launch, in its stream
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
+    uint32_t group = 0;       // of NCCL's calls that it carries out, 0 = none
     ContextFunction* function = nullptr;
     Code code = Code::full;
     // Sites that no access to other memory was expected from; null: nothing was expected.

@@ -98,6 +98,15 @@ void Drain::run() {
                 closed_.notify_all();
             }
         }
+        if (looks_done_ != looks_wanted_ && !stopping_) {
+            const uint64_t wanted = looks_wanted_;
+            lock.unlock();
+            Look look = look_now();
+            lock.lock();
+            latest_look_ = std::move(look);
+            looks_done_ = wanted;
+            looked_.notify_all();
+        }
         if (stopping_) break;
         woken_ = false;
         if (busy || closing) {
@@ -172,7 +181,13 @@ void Drain::watch(Member& member) {
     if (!oldest || now - oldest->begin < patience_) return;
     const CurrentContext current(member.context->handle());
     if (!member.context->memory()->peek(oldest->counters, &values_)) return;
-    const uint64_t sum = std::accumulate(values_.begin(), values_.end(), uint64_t{0});
+    // What polls is no progress.
+    uint64_t sum = 0;
+    const size_t of_site = oldest->counters.boarding.slots * kCounters;
+    for (size_t i = 0; (i + 1) * of_site <= values_.size(); ++i)
+        if (!catalog_->polls(oldest->counters.first_site + static_cast<uint32_t>(i)))
+            sum = std::accumulate(values_.begin() + static_cast<ptrdiff_t>(i * of_site),
+                                  values_.begin() + static_cast<ptrdiff_t>((i + 1) * of_site), sum);
     if (member.watched != oldest->launch || member.sum != sum) {
         member.watched = oldest->launch;
         member.sum = sum;
@@ -236,6 +251,60 @@ void Drain::append(Member& member, const RawRecord& record) {
     if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);
 }
 
+// --- A look at what is under way ---
+
+std::optional<Drain::Look> Drain::look(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    const uint64_t wanted = ++looks_wanted_;
+    woken_ = true;
+    wake_.notify_one();
+    if (!looked_.wait_for(lock, patience, [&] { return looks_done_ >= wanted; })) return std::nullopt;
+    return latest_look_;
+}
+
+Drain::Look Drain::look_now() {
+    Look look;
+    look.stores = stores_;
+    std::vector<Context*> contexts;
+    {
+        std::unique_lock lock(mutex_);
+        for (const auto& member : members_)
+            if (!member->closed) contexts.push_back(member->context);
+    }
+    std::vector<uint64_t> values;
+    for (Context* context : contexts) {
+        if (!context->memory()) continue;
+        const CurrentContext current(context->handle());
+        const size_t first = look.running.size();
+        for (const Flight& flight : context->flights()) {
+            look.running.push_back({context->gpu(), flight, {}});
+            if (context->memory()->peek(flight.counters, &values)) add_stores(*context, flight, &values, &look.stores);
+        }
+        for (const WaitSlot& one : context->memory()->read_waits()) {
+            if (one.key == 0) continue;
+            for (size_t i = first; i < look.running.size(); ++i)
+                if (look.running[i].flight.slot == wait_slot_of(one.key))
+                    look.running[i].waits.push_back(
+                        {wait_site_of(one.key), one.block, one.address, one.start, std::max(one.start, one.last), one.polls, false});
+        }
+    }
+    return look;
+}
+
+// Of a launch that has not ended.
+void Drain::add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores) {
+    const SlotTable& slots = context.memory()->slots();
+    const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
+    uint64_t* counters = values->data();
+    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
+        fold_untold(targets, slots.owners(), counters);
+        const bool writes = catalog_->writes(site);
+        for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters)
+            if (writes && counters[kAccesses])
+                stores->add({site, context.gpu(), targets[slot].owner, targets[slot].object, counters[kAccesses]});
+    }
+}
+
 // --- Waits ---
 
 void Drain::append_wait(Member& member, const RecordHead& head) {
@@ -268,10 +337,22 @@ void Drain::write_waits(Member& member, const Flight& flight) {
 
 // Its launches still run, and nobody waits for them any longer.
 void Drain::abandon(Member& member) {
+    lost_ += member.context->in_flight();
+    write_open_waits(member);
+}
+
+void Drain::write_open_waits(Member& member) {
+    if (!member.context->memory()) return;
+    const CurrentContext current(member.context->handle());
     const std::vector<Flight> flights = member.context->flights();
-    lost_ += flights.size();
     give_up_waits(member, flights);
     for (const Flight& flight : flights) write_waits(member, flight);
+}
+
+void Drain::write_open_waits() {
+    std::unique_lock lock(mutex_);
+    for (const auto& member : members_)
+        if (!member->closed) write_open_waits(*member);
 }
 
 // Hands the records that were taken to the trace, and their room back to the GPU.
@@ -302,6 +383,7 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
             rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), units, target.object});
             // A site that is not measured has no wire units: it only ran.
             if (units) {
+                if (catalog_->writes(site)) stores_.add({site, context.gpu(), target.owner, target.object, accesses});
                 measured += accesses;
                 reached.push_back(site);
             } else {

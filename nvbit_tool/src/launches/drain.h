@@ -8,11 +8,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "launches/context.h"
+#include "launches/store_sums.h"
 #include "launches/wait_sums.h"
 #include "trace/catalog.h"
 #include "trace/record_writer.h"
@@ -33,6 +35,23 @@ class Drain {
     Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
           OnContradiction on_contradiction, WhosePolled whose);
     ~Drain() { stop(); }
+
+    // A launch under way, what its warps wait for, and who has stored so far.
+    struct Running {
+        uint8_t gpu = 0;
+        Flight flight;
+        std::vector<Wait> waits;
+    };
+    struct Look {
+        std::vector<Running> running;
+        StoreSums stores;
+    };
+    // As the GPUs are now; none if the thread, which asks them, does not answer in time. Not on the thread itself.
+    std::optional<Look> look(std::chrono::milliseconds patience);
+    // On the thread itself.
+    Look look_now();
+    // The same: what launches under way wait for goes into the trace, as the process is about to end.
+    void write_open_waits();
 
     void add(Context* context);
     // Collects what the context's launches have left, waiting at most kCloseMilliseconds for those that still run, and never uses the
@@ -82,6 +101,8 @@ class Drain {
     // Waits that go on although their launches have ended, or nobody waits for these any more.
     void give_up_waits(Member& member, const std::vector<Flight>& flights);
     void abandon(Member& member);
+    void write_open_waits(Member& member);
+    void add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores);
     void write_waits(Member& member, const Flight& flight);
     uint64_t write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
     void flush_records(Context& context);
@@ -100,6 +121,10 @@ class Drain {
     std::vector<std::unique_ptr<Member>> members_;
     bool stopping_ = false;
     bool woken_ = false;
+    uint64_t looks_wanted_ = 0;
+    uint64_t looks_done_ = 0;
+    Look latest_look_;
+    std::condition_variable looked_;
 
     std::atomic<uint64_t> measured_{0};
     std::atomic<uint64_t> lost_{0};
@@ -114,6 +139,7 @@ class Drain {
     // Of the thread alone.
     RecordWriter record_writer_;
     std::vector<uint64_t> values_;
+    StoreSums stores_;
 
     std::thread thread_;
 };

@@ -385,10 +385,19 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const bool finds_roots = finds_roots_ && description.kernel && parameters != module.parameters.end();
     const std::vector<Roots> roots = finds_roots ? roots_of_probes(listing, plan, parameters->second.area) : std::vector<Roots>();
     plan.calls = plan_calls(instructions, listing, plan, packing_, groups_of(roots));
+    const std::vector<Poll> polls = find_polls(listing);
+    std::set<size_t> polling;
+    for (const Poll& poll : polls) polling.insert(poll.loads.begin(), poll.loads.end());
     for (const PlannedSite& planned : plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
-        SiteDescription site{
-            instruction.offset, instruction.sass, instruction.opcode, planned.opcode.operation, planned.opcode.width, planned.measured, {}};
+        SiteDescription site{instruction.offset,
+                             instruction.sass,
+                             instruction.opcode,
+                             planned.opcode.operation,
+                             planned.opcode.width,
+                             planned.measured,
+                             {},
+                             polling.count(planned.instruction) > 0};
         if (description.has_lines) site.lines = chain_of(module.lines, description.mangled, instruction.offset);
         description.sites.push_back(site);
     }
@@ -437,7 +446,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
             for (const size_t i : call.probes) inject_one(i, call.probes.size() == 1 ? jump_guard(call) : kUnguarded);
         }
     }
-    for (const Poll& poll : waits_ ? find_polls(listing) : std::vector<Poll>()) {
+    for (const Poll& poll : waits_ ? polls : std::vector<Poll>()) {
         const auto site_of = [&](size_t instruction) {
             return std::find_if(plan.sites.begin(), plan.sites.end(),
                                 [&](const PlannedSite& site) { return site.instruction == instruction; });

@@ -1,9 +1,29 @@
 #include "launches/wait_sums.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace snoopie {
+
+std::vector<WaitGroup> wait_groups(const std::vector<Wait>& waits, const std::function<Polled(uint64_t)>& whose) {
+    std::map<std::tuple<uint32_t, uint8_t, uint32_t>, std::pair<WaitGroup, std::set<uint64_t>>> groups;
+    for (const Wait& wait : waits) {
+        const Polled polled = whose(wait.address);
+        auto& [group, blocks] = groups[{wait.site, polled.owner, polled.object}];
+        group.polled = polled;
+        if (group.warps++ == 0 || wait.end - wait.start > group.longest.end - group.longest.start) group.longest = wait;
+        blocks.insert(wait.block);
+        group.blocks = blocks.size();
+        group.first_block = *blocks.begin();
+    }
+    std::vector<WaitGroup> found;
+    for (const auto& [key, group] : groups) found.push_back(group.first);
+    std::stable_sort(found.begin(), found.end(), [](const WaitGroup& a, const WaitGroup& b) {
+        return a.longest.end - a.longest.start > b.longest.end - b.longest.start;
+    });
+    return found;
+}
 
 void WaitSums::add(const Wait& wait, const Polled& polled) {
     WaitRow row;

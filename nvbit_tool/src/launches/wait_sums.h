@@ -28,6 +28,17 @@ struct Wait {
     bool given_up = false;
 };
 
+// Waits that go on at one poll for one allocation.
+struct WaitGroup {
+    Polled polled;
+    Wait longest;
+    uint64_t warps = 0;
+    uint64_t blocks = 0;
+    uint64_t first_block = 0;
+};
+// The longest first.
+std::vector<WaitGroup> wait_groups(const std::vector<Wait>& waits, const std::function<Polled(uint64_t address)>& whose);
+
 class WaitSums {
   public:
     // A launch has at most so many rows: beyond that neighbouring blocks share one, two at first, then four, …
