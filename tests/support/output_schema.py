@@ -54,6 +54,10 @@ def schema() -> Schema:
             "snoopie waits; rows by what was chosen, stores to what they poll; times are instrumented",
             by=_one_of(WAITS_BY), rows=ROWS, stores=ROWS, complete=BOOLEAN, losses=SENTENCES,
         ),
+        "hang": _object(
+            "snoopie hang; what each process says, as docs/waits.md has it", remarks=SENTENCES,
+            processes={"type": "array", "items": {"type": "object", "description": "A process with its kernels."}},
+        ),
         "diff": _object(
             "snoopie diff", optional=("by", "value", "rows"),
             a={"$ref": "#/$defs/side"}, b={"$ref": "#/$defs/side"}, different=BOOLEAN, summary=ROWS,

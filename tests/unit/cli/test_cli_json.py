@@ -76,7 +76,7 @@ def test_the_document_is_the_schema() -> None:
 def test_every_command_with_json_is_tried() -> None:
     _, commands = described(cli.COMMANDS)
     with_json = {each.name for each in commands if any("--json" in option.names for option in each.options)}
-    assert with_json == {*COMMANDS, "doctor"}
+    assert with_json == {*COMMANDS, "doctor", "hang"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -31,6 +31,7 @@ WORDS = {
     "memory": ["memory", "t.zst"],
     "summary": ["summary", "t.zst"],
     "waits": ["waits", "t.zst"],
+    "hang": ["hang", "--help"],
     "diff": ["diff", "--by", "kernel", "t.zst", "ring.zst"],
     "expect": ["expect", "t.zst", "accesses >= 0"],
     "view": ["view", "t.zst"],
