@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Ask programs that run under the collector which kernels are under way and what they wait for: the line that "
-    "polls, the address and whose it is, which lines have stored there so far, and where their processes are now; of NCCL's "
-    "kernels the collective and its number (docs/waits.md). No program is stopped. Lines that poll are known where "
-    "the program runs with WAITS=on."
+    "polls, the address and whose it is, which lines have stored there so far, and where their processes are now; of "
+    "NCCL's kernels the collective and its number (docs/waits.md). No program is stopped. Lines that poll are known "
+    "where the program runs with WAITS=on."
 )
 _MS = 10**6
 

@@ -132,7 +132,7 @@ NOT_RUN = {
     "snoopie memory TRACE… --plot memory.png --nvidia-smi LOG": "needs a log of nvidia-smi: tests/unit/analysis/memory",
     "snoopie import snoopie-log FOLDER": IMPORT,
     "snoopie memory --profile -- ./app args": GPU,
-    "snoopie hang PID": "asks a running program: tests/integration/test_hang.py does",
+    "snoopie hang 4711": "asks a running program: tests/integration/test_hang.py does",
     "snoopie import rtg FILE": IMPORT,
     "snoopie import alnair FOLDER": IMPORT,
     "snoopie view --source-map /build/app=/home/me/app": "is a part of a command: the trace is missing",
