@@ -274,7 +274,9 @@ HangReport Collector::hang_report(const std::optional<Drain::Look>& look) const 
                 wait.object_bytes = object.bytes;
                 wait.offset = group.longest.address - object.address;
             }
-            for (const StoreSum& store : look->stores.to(group.polled.owner, group.polled.object)) add_store(store, &wait.stores);
+            for (const uint32_t object : {group.polled.object, 0u})  // 0: of objects that share pages
+                if (wait.stores.empty())
+                    for (const StoreSum& store : look->stores.to(group.polled.owner, object)) add_store(store, &wait.stores);
             kernel.waits.push_back(std::move(wait));
         }
         report.kernels.push_back(std::move(kernel));

@@ -97,8 +97,12 @@ Catalog::Name Catalog::name(uint32_t site) const {
     const Known& known = known_sites_[site - 1];
     const uint32_t line = site_lines_[site - 1];
     if (line == 0) return {function_names_[known.function - 1], known.instruction};
-    const Line& at = known_lines_[line - 1];
-    return {at.file.substr(at.file.rfind('/') + 1) + ":" + std::to_string(at.number), known.instruction};
+    const auto said = [](const Line& at) { return at.file.substr(at.file.rfind('/') + 1) + ":" + std::to_string(at.number); };
+    const Line* outermost = &known_lines_[line - 1];
+    std::string place = said(*outermost);
+    if (outermost->inlined_at == 0) return {place, known.instruction};
+    while (outermost->inlined_at) outermost = &known_lines_[outermost->inlined_at - 1];
+    return {place + ", inlined at " + said(*outermost), known.instruction};
 }
 
 bool Catalog::writes(uint32_t site) const {

@@ -60,7 +60,8 @@ class Catalog {
     void reached(const std::vector<uint32_t>& sites);
 
     uint64_t unmeasured_sites() const;
-    // What people call a site: "ring.cu:9", or its function where the line is not known; and the instruction.
+    // What people call a site: "ring.cu:9", "store.h:7, inlined at ring.cu:9", or its function where the line is not known; and the
+    // instruction.
     struct Name {
         std::string place;
         std::string instruction;
