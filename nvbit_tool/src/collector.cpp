@@ -244,8 +244,8 @@ HangReport Collector::hang_report(const std::optional<Drain::Look>& look) const 
     for (const GpuInfo& gpu : gpus_) report.gpus.push_back(gpu.uuid);
     const auto now = std::chrono::steady_clock::now();
     const auto since = [&](std::chrono::steady_clock::time_point time) { return std::chrono::duration<double>(now - time).count(); };
-    if (const Boarding::Last last = boarding_.last(); last.function) {
-        report.last_kernel = without_arguments(last.function->name);
+    if (const Boarding::Last last = boarding_.last(); !last.kernel.empty()) {
+        report.last_kernel = without_arguments(last.kernel);
         report.last_seconds = since(last.time);
     }
     report.calls = collectives_.log().last();

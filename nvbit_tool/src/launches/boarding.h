@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/recording.h"
 #include "launches/context.h"
@@ -37,9 +38,9 @@ class Boarding {
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
     void announce(const Context& context, const Flight& flight, const LaunchCall& call);
 
-    // The launch that was announced last; functions live as long as their contexts.
+    // The launch that was announced last; no name: there was none.
     struct Last {
-        const ContextFunction* function = nullptr;
+        std::string kernel;
         std::chrono::steady_clock::time_point time;
     };
     Last last() const;
