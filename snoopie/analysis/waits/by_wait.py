@@ -8,6 +8,7 @@ from typing import Literal
 import pandas as pd
 
 from snoopie.analysis.waits.stores import KNOWN_BY, TARGET
+from snoopie.errors import UsageError
 from snoopie.joined.tables import Tables
 
 By = Literal["line", "site", "kernel", "launch", "block", "owner", "awaited"]
@@ -31,7 +32,9 @@ def by_wait(
     tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Callable[[int], str], by: By
 ) -> pd.DataFrame:
     """The keys of ``by``, kernel, issuer owner awaited (labels), stored_by, known_by, SUMS, longest, blocks; longest
-    time first."""
+    time first. UsageError for another ``by``."""
+    if by not in KEYS:
+        raise UsageError(f"waits are not summed by {by}", f"choose one of {', '.join(KEYS)}")
     every = named(tables, waits, stores, label)
     keys = KEYS[by]
     names = [name for name in ("kernel", "issuer", "owner", "awaited", "stored_by", "known_by") if name not in keys]
