@@ -29,6 +29,11 @@ const char own_code = 0;
 // The end of the program waits no longer for the functions and lines of call stacks.
 constexpr std::chrono::seconds kSymbolTime{10};
 
+// Who asks what is under way hears after so long that the GPUs could not be asked.
+constexpr std::chrono::seconds kLookPatience{5};
+// Lines that a report names.
+constexpr size_t kMostStores = 16;
+
 ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, driver_version()}; }
 
 }  // namespace
@@ -67,7 +72,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       drain_(
           &writer_, &catalog_, on_thread, std::chrono::seconds(options_.patience),
           [this](const auto& context, const auto& flight, auto since) { stalled(context, flight, since); },
-          [this](const auto& context, const auto& flight, uint32_t site) { contradicted(context, flight, site); }),
+          [this](const auto& context, const auto& flight, uint32_t site) { contradicted(context, flight, site); },
+          [this](uint64_t address) { return polled(address); }),
       memory_(&writer_, options_.host_memory, notify()),
       nvml_memory_(NvmlMemory::open(visible_uuids())),
       memory_use_(
@@ -92,7 +98,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       graphs_(
           &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
           [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
-      launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }) {
+      launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }),
+      process_(process) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
     const Preload& preload = preloaded_library();
     preload.send_collectives_to(&collectives_);
@@ -102,6 +109,8 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
+    hang_server_ =
+        std::make_unique<HangServer>(process_.pid, [this] { return json_of(hang_report(drain_.look(kLookPatience))); }, on_thread_);
     say(first_line(options_, gpus_, path_));
 }
 
@@ -132,7 +141,8 @@ void Collector::context_ready(CUcontext handle) {
     const CurrentContext current(handle);
     const OwnerSlots slots{static_cast<uint8_t>(gpus_.size()), multicast_supported(handle) ? uint8_t{kMaxSets} : uint8_t{0}};
     const uint32_t objects = options_.object_attribution ? SlotTable::kMostObjects : 0;
-    std::unique_ptr<ProbeMemory> memory = ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.blocks);
+    std::unique_ptr<ProbeMemory> memory =
+        ProbeMemory::create(context->gpu(), slots, objects, options_.sample_size, options_.waits, options_.blocks);
     if (!memory) {
         notices_.note("the collector could not allocate memory on GPU " + std::to_string(context->gpu()) +
                       ": launches there are not measured");
@@ -232,6 +242,64 @@ void Collector::contradicted(const Context& context, const Flight& flight, uint3
     if (notices_.note_once(text)) say(text);
 }
 
+Polled Collector::polled(uint64_t address) const {
+    const std::vector<Object> objects = memory_.map().objects_in(address, 1);
+    if (objects.empty()) return {memory_.map().owner_of(address).value_or(kOwnerUnknown), 0};
+    return {objects.back().owner, objects.back().id};
+}
+
+HangReport Collector::hang_report(const std::optional<Drain::Look>& look) const {
+    HangReport report;
+    report.pid = process_.pid;
+    report.host = process_.host;
+    report.program = process_.program;
+    report.ranks = process_.ranks;
+    report.trace = path_;
+    report.waits_recorded = options_.waits;
+    report.answered = look.has_value();
+    for (const GpuInfo& gpu : gpus_) report.gpus.push_back(gpu.uuid);
+    const auto now = std::chrono::steady_clock::now();
+    const auto since = [&](std::chrono::steady_clock::time_point time) { return std::chrono::duration<double>(now - time).count(); };
+    if (const Boarding::Last last = boarding_.last(); !last.kernel.empty()) {
+        report.last_kernel = without_arguments(last.kernel);
+        report.last_seconds = since(last.time);
+    }
+    report.calls = collectives_.log().last();
+    if (!look) return report;
+    const auto owner = [](uint8_t code) { return code == kOwnerHost ? kHostMemory : code < kMaxGpus ? code : kUnknownMemory; };
+    const auto add_store = [&](const StoreSum& store, std::vector<HangStore>* list) {
+        if (list->size() < kMostStores) list->push_back({catalog_.name(store.site).place, store.gpu, owner(store.owner), store.accesses});
+    };
+    for (const StoreSum& store : look->stores.by_owner()) add_store(store, &report.stores);
+    for (const Drain::Running& running : look->running) {
+        HangKernel kernel{running.flight.launch,       without_arguments(running.flight.function->name),  running.gpu,
+                          since(running.flight.begin), collectives_.log().of_group(running.flight.group), {}};
+        for (const WaitGroup& group : wait_groups(running.waits, [this](uint64_t address) { return polled(address); })) {
+            const Catalog::Name name = catalog_.name(group.longest.site);
+            HangWait wait;
+            wait.place = name.place;
+            wait.instruction = name.instruction;
+            wait.warps = group.warps;
+            wait.blocks = group.blocks;
+            wait.first_block = group.first_block;
+            wait.seconds = static_cast<double>(group.longest.end - group.longest.start) * 1e-9;
+            wait.address = group.longest.address;
+            wait.owner = owner(group.polled.owner);
+            for (const Object& object : memory_.map().objects_in(group.longest.address, 1)) {
+                wait.object = object.id;
+                wait.object_bytes = object.bytes;
+                wait.offset = group.longest.address - object.address;
+            }
+            for (const uint32_t object : {group.polled.object, 0u})  // 0: of objects that share pages
+                if (wait.stores.empty())
+                    for (const StoreSum& store : look->stores.to(group.polled.owner, object)) add_store(store, &wait.stores);
+            kernel.waits.push_back(std::move(wait));
+        }
+        report.kernels.push_back(std::move(kernel));
+    }
+    return report;
+}
+
 void Collector::stalled(const Context& context, const Flight& flight, std::chrono::seconds since) {
     const std::string kernel = without_arguments(flight.function->name);
     const std::string text = "kernel " + kernel + " on GPU " + std::to_string(context.gpu()) + " has reached no other memory for " +
@@ -240,9 +308,11 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
                              "exclude it with KERNEL_NAME";
     say(text);
     notices_.note(text);
+    for (const std::string& sentence : sentences_of(hang_report(drain_.look_now()))) say(sentence);
     if (!options_.exit_on_stall || !recording_.end_launches()) return;
     end_ranges();
     recording_.end();
+    drain_.write_open_waits();
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     memory_use_.stop();
     Totals totals = this->totals();
@@ -272,6 +342,10 @@ void Collector::finish() {
     if (const uint64_t lanes = drain_.misdirected())
         notices_.note(plural(lanes, "lane access", "es") +
                       " could not be attributed to a launch and are in no count: kernels were launched on several GPUs at the same moment");
+    if (const uint64_t waits = drain_.waits_dropped())
+        notices_.note(plural(waits, "wait") +
+                      " of kernels had no room in the ring and are in no table: narrow the run with KERNEL_NAME, or "
+                      "record fewer accesses with SAMPLE_SIZE");
     const Totals totals = this->totals();
     writer_.checkpoint(footer_json(recording_.exit_ns(), now_ns(), totals));
 
@@ -296,6 +370,7 @@ void Collector::look_for_freed() {
 
 void Collector::close() {
     if (recording_.forked() || !recording_.exiting() || !recording_.end()) return;
+    if (hang_server_) hang_server_->stop();
     memory_events_.end();
     memory_use_.stop();
     if (calls_) calls_->stop();

@@ -12,6 +12,8 @@
 #include "calls/call_totals.h"
 #include "calls/copies.h"
 #include "calls/graph_stacks.h"
+#include "hang/report.h"
+#include "hang/server.h"
 #include "launches/boarding.h"
 #include "launches/contexts.h"
 #include "launches/drain.h"
@@ -87,6 +89,9 @@ class Collector {
     void end_ranges();
     Totals totals() const;
     void contradicted(const Context& context, const Flight& flight, uint32_t site);
+    Polled polled(uint64_t address) const;
+    // What `snoopie hang` gets; and of what was seen, none if the GPUs could not be looked at.
+    HangReport hang_report(const std::optional<Drain::Look>& look) const;
     void stalled(const Context& context, const Flight& flight, std::chrono::seconds since);
 
     // In the order in which they are made: each knows only those before it.
@@ -123,6 +128,8 @@ class Collector {
     GraphLaunches graphs_;
     LaunchEvents launch_events_;
     std::unique_ptr<CallTotals> calls_;  // null: CALLS=off
+    const ProcessInfo process_;
+    std::unique_ptr<HangServer> hang_server_;
 };
 
 }  // namespace snoopie

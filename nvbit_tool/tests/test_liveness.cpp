@@ -32,6 +32,20 @@ const Liveness::Answer& answer(Liveness& liveness, const FunctionAddresses& addr
     return liveness.at_launch(addresses, bytes, where, 1);
 }
 
+// The calls at polls are in the code of every launch.
+void calls_of_waits() {
+    FunctionAddresses addresses = two_pointers();
+    addresses.calls = {{0x10, {10, 11}}, {0x20, {12}, kUnguarded, true}};
+    addresses.all_known = true;
+    Liveness liveness;
+    const auto& own = answer(liveness, addresses, kOwn, kOwn);
+    CHECK(own.any_live && own.live && (*own.live == CallSet{false, true}));
+    CHECK((*own.dead == std::vector<uint32_t>{10, 11, 12, 13}));
+    addresses.calls.back().always = false;
+    Liveness without;
+    CHECK(!answer(without, addresses, kOwn, kOwn).any_live);
+}
+
 void calls() {
     const FunctionAddresses addresses = two_pointers();
     Liveness liveness;
@@ -121,6 +135,7 @@ void patience() {
 
 int main() {
     calls();
+    calls_of_waits();
     parameters();
     patience();
     return test::summary("liveness");

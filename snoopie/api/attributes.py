@@ -228,6 +228,17 @@ class TraceAttributes(TraceCore):
         return ranges if self._selected is None else self._selected.of_ranges(ranges)
 
     @table
+    def waits(self) -> pd.DataFrame:
+        """process launch site issuer block blocks (how many) owner object address waits given_up polls first last
+        (device ns) waited longest (ns): what kernels polled, with WAITS=on.
+
+        ``site`` is the instruction that polls, ``owner`` whose memory, ``address`` the last one. ``waited`` adds up the
+        warps of a row; a launch with too many blocks has several in one. Of ``waits``, ``given_up`` ended by a timeout,
+        or not before the kernel or the trace.
+        """
+        return self._kept(self._tables.waits)
+
+    @table
     def call_totals(self) -> pd.DataFrame:
         """process time call kernel thread gpu direction calls errors total least most (ns) bytes: driver calls.
 

@@ -208,6 +208,11 @@ class Tables:
     barriers = _Declared("process gpu stream start end name")
     marks = _Declared("process time text thread domain")
     ranges = _Declared("process thread start end name domain pushed", index="range_id")
+    waits = _Declared(
+        "process launch site issuer block blocks owner object address waits given_up polls first last waited longest",
+        sums="waits polls waited",
+        issuer=lambda tables: tables._issuers(tables.columns.joined("waits", "launch")),
+    )
     sampling = _Declared(
         "process function kernel gpu launches measured",
         sums="launches measured",

@@ -24,6 +24,7 @@ _ORDERED = (
     ("copies", "start", "end"),
     ("collectives", "start", "end"),
     ("calls", "start", "end"),
+    ("waits", "first", "last"),
 )
 # Host times that a process can only have while it runs.
 _TIMES = (("launches", "time"), ("copies", "start"), ("calls", "start"), ("objects", "time"), ("frees", "time"))

@@ -395,6 +395,22 @@ _FINDINGS = {
     "view": Column("View", Kind.WORD, "The view of the app that shows it."),
     "query": Column("Query", Kind.NAME, "What the view shows of it."),
 }
+_WAITS = {
+    "waits": Column("Waits", Kind.COUNT, "How often a warp polled and found nothing new, until it did."),
+    "given_up": Column(
+        "Given up", Kind.COUNT, "Waits that did not end by the value: by a timeout, or not before the kernel."
+    ),
+    "polls": Column("Polls", Kind.COUNT, "How often warps looked and found nothing new."),
+    "waited": Column("Waited", Kind.DURATION, "The time that warps waited, added up; instrumented."),
+    "longest": Column("Longest wait", Kind.DURATION, "The longest that a warp waited at once; instrumented."),
+    "blocks": Column("Blocks", Kind.COUNT, "Thread blocks of a launch that waited, of all launches added up."),
+    "first_block": Column("First block", Kind.NUMBER, "The lowest linear index of the thread blocks."),
+    "awaited": Column("Waits for", Kind.WORD, "The GPUs that store to the memory that is polled."),
+    "stored_by": Column("Stored by", Kind.PATH, "The lines that store to the memory that is polled."),
+    "known_by": Column(
+        "Known by", Kind.WORD, "How exactly it is known who stores there: by address, by object, or by owner alone."
+    ),
+}
 COLUMNS: Mapping[str, Column] = {
     **_TRAFFIC,
     **_CODE,
@@ -406,6 +422,7 @@ COLUMNS: Mapping[str, Column] = {
     **_MACHINE,
     **_COMPARED,
     **_FINDINGS,
+    **_WAITS,
 }
 
 

@@ -48,6 +48,7 @@ NEEDS = {
     "nccl_single": ("nvidia.nccl", "nvidia-nccl-cu13"),
     "nccl_ranks": ("nvidia.nccl", "nvidia-nccl-cu13"),
     "nccl_bus": ("nvidia.nccl", "nvidia-nccl-cu13"),
+    "nccl_late": ("nvidia.nccl", "nvidia-nccl-cu13"),
     "nvshmem_ops": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "halo": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "allreduce.py": ("torch", "torch"),

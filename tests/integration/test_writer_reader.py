@@ -38,6 +38,7 @@ def test_every_table(write: Write) -> None:
             "code_context": True,
             "object_attribution": True,
             "probes": "live",
+            "waits": "off",
             "packing": 16,
             "calls": "summary",
             "capture_range": "",
@@ -146,6 +147,17 @@ def test_spans(write: Write) -> None:
     trace = snoopie.load(write("small"))
     assert trace.spans.to_numpy().tolist() == [
         [launch, START + 100 * launch + 20, START + 100 * launch + 90] for launch in (1, 2, 4)
+    ]
+
+
+def test_waits(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    columns = ["launch", "issuer", "block", "owner", "address", "waits", "given_up", "polls", "waited", "longest"]
+    assert trace.waits[columns].to_numpy().tolist() == [[3, 1, 1, 1, MEMORY[1] + 128, 2, 0, 90, 2100, 2000]]
+    # GPU 0's first two records, of which the second begins there.
+    stores = ["known_by", "issuer", "file", "line", "accesses"]
+    assert trace.awaited_stores()[stores].to_numpy(dtype=object).tolist() == [
+        ["address", "GPU 0", "/home/u/store.h", 7, 1]
     ]
 
 

@@ -33,6 +33,21 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     for thread, pushed in ((trace.rows["launches"][0]["thread"], 1), (9, 0)):
         named = {"name": trace.string('step, "1"'), "domain": trace.string("mine") * (1 - pushed)}
         trace.add("ranges", thread=thread, start=START_NS, end=(START_NS + 2**33) * pushed, pushed=pushed, **named)
+    counted = trace.rows["counts"][0]
+    trace.add(
+        "waits",
+        launch=counted["launch"],
+        site=1,
+        owner=counted["owner"],
+        address=2**47 - 8,
+        blocks=1,
+        waits=1,
+        polls=2**53 + 1,
+        first=5,
+        last=9,
+        waited=4,
+        longest=4,
+    )
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
     took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}
     trace.add("call_totals", **called, **took, errors=1, kernel=trace.string(ring.PUT))

@@ -10,6 +10,7 @@ from snoopie.cli.calls import BY as CALLS_BY
 from snoopie.cli.checks.row import State
 from snoopie.cli.formats import VERSION
 from snoopie.cli.traffic import TABLES
+from snoopie.cli.waits import BY as WAITS_BY
 from snoopie.words.columns import COLUMNS, Kind
 
 Schema = dict[str, Any]
@@ -49,6 +50,14 @@ def schema() -> Schema:
         "workgroups": _object("snoopie summary --workgroups", workgroups=ROWS),
         "summary": _object(
             "snoopie summary", resources={"type": "array", "items": {"$ref": "#/$defs/resource"}}, notes=SENTENCES
+        ),
+        "waits": _object(
+            "snoopie waits; rows by what was chosen, stores to what they poll; times are instrumented",
+            by=_one_of(WAITS_BY), rows=ROWS, stores=ROWS, complete=BOOLEAN, losses=SENTENCES,
+        ),
+        "hang": _object(
+            "snoopie hang; what each process says, as docs/waits.md has it", remarks=SENTENCES,
+            processes={"type": "array", "items": {"type": "object", "description": "A process with its kernels."}},
         ),
         "diff": _object(
             "snoopie diff", optional=("by", "value", "rows"),

@@ -8,9 +8,15 @@ namespace snoopie {
 
 namespace {
 
-constexpr Preload kNone = {
-    SNOOPIE_VERSION, [](CollectiveSink*) {}, [](int) -> uint32_t { return 0; }, [](SymmetricSink*) {}, [](void (*)()) {}, [] {},
-    Ranges::of_process, wanted, nullptr};
+constexpr Preload kNone = {SNOOPIE_VERSION,
+                           [](CollectiveSink*) {},
+                           [](int) -> uint32_t { return 0; },
+                           [](SymmetricSink*) {},
+                           [](void (*)()) {},
+                           [] {},
+                           Ranges::of_process,
+                           wanted,
+                           nullptr};
 
 }  // namespace
 

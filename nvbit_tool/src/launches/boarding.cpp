@@ -46,6 +46,7 @@ std::optional<Flight> Boarding::board(Context& context, ContextFunction& functio
     }
     ++tally_->boarded;
     flight->code = decision.code;
+    flight->group = current_collective_group(context.gpu());
     flight->dead = decision.dead;
     if (decision.code == Code::partial) function.liveness.ran_without_some();
     return flight;
@@ -66,8 +67,17 @@ void Boarding::announce(const Context& context, const Flight& flight, const Laun
     write(context, flight.launch, *flight.function, call, flight.code, stack ? *stack : stack_());
 }
 
+Boarding::Last Boarding::last() const {
+    std::unique_lock lock(last_mutex_);
+    return last_;
+}
+
 void Boarding::write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code,
                      uint32_t stack) {
+    {
+        std::unique_lock lock(last_mutex_);
+        last_ = {function.name, std::chrono::steady_clock::now()};
+    }
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
                               preloaded_library().current_collective_group(context.gpu()), stack, static_cast<u1>(code)});

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "base/recording.h"
 #include "launches/context.h"
@@ -39,6 +42,13 @@ class Boarding {
     // What there is to say of a launch that is not measured, but for its time on the GPU.
     UnmeasuredRow unmeasured(const Context& context, const ContextFunction& function, const LaunchCall& call);
 
+    // The launch that was announced last; no name: there was none.
+    struct Last {
+        std::string kernel;
+        std::chrono::steady_clock::time_point time;
+    };
+    Last last() const;
+
   private:
     void write(const Context& context, uint32_t launch, const ContextFunction& function, const LaunchCall& call, Code code, uint32_t stack);
 
@@ -49,6 +59,8 @@ class Boarding {
     LaunchTally* const tally_;
     const std::function<uint32_t()> stack_;
     std::atomic<uint32_t> last_launch_{0};
+    mutable std::mutex last_mutex_;
+    Last last_;
 };
 
 }  // namespace snoopie

@@ -148,6 +148,13 @@ std::optional<Flight> Context::oldest() const {
     return oldest ? std::optional(*oldest) : std::nullopt;
 }
 
+std::vector<Flight> Context::flights() const {
+    std::unique_lock lock(mutex_);
+    std::vector<Flight> flights;
+    for (const auto& [stream, queue] : flights_) flights.insert(flights.end(), queue.begin(), queue.end());
+    return flights;
+}
+
 void Context::disembark(const Flight& flight) {
     std::unique_lock lock(mutex_);
     if (flight.event) events_.push_back(flight.event);

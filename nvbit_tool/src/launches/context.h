@@ -70,6 +70,7 @@ struct Flight {
     CUevent event = nullptr;  // after the launch, in its stream
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
+    uint32_t group = 0;       // of NCCL's calls that it carries out, 0 = none
     ContextFunction* function = nullptr;
     Code code = Code::full;
     // Sites that no access to other memory was expected from; null: nothing was expected.
@@ -129,6 +130,8 @@ class Context {
     void keep_time();
     // The launch that has been in flight longest, if any.
     std::optional<Flight> oldest() const;
+    // All in flight, in the order of each stream.
+    std::vector<Flight> flights() const;
     uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
     // Counts are collected and records taken: slot, counters and events are free again.
     void disembark(const Flight& flight);

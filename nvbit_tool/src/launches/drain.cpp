@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/signals.h"
 
@@ -21,13 +22,14 @@ constexpr auto kStampPatience = std::chrono::seconds(5);
 }  // namespace
 
 Drain::Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
-             OnContradiction on_contradiction)
+             OnContradiction on_contradiction, WhosePolled whose)
     : writer_(writer),
       catalog_(catalog),
       on_thread_(on_thread),
       patience_(patience),
       on_stall_(std::move(on_stall)),
       on_contradiction_(std::move(on_contradiction)),
+      whose_polled_(std::move(whose)),
       record_writer_(writer) {
     thread_ = std::thread([this] { run(); });
 }
@@ -92,10 +94,19 @@ void Drain::run() {
             busy |= more;
             closing |= member.closing;
             if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
-                if (more) lost_ += member.context->in_flight();
+                if (more) abandon(member);
                 member.closed = true;
                 closed_.notify_all();
             }
+        }
+        if (looks_done_ != looks_wanted_ && !stopping_) {
+            const uint64_t wanted = looks_wanted_;
+            lock.unlock();
+            Look look = look_now();
+            lock.lock();
+            latest_look_ = std::move(look);
+            looks_done_ = wanted;
+            looked_.notify_all();
         }
         if (stopping_) break;
         woken_ = false;
@@ -123,6 +134,7 @@ bool Drain::serve(Member& member) {
     std::vector<Flight> lost;
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
     // Their kernels may run still: slot and counters are never used again.
+    for (const Flight& flight : lost) member.waits.erase(flight.slot);
     lost_ += lost.size();
     if (ended.empty()) return under_way();
 
@@ -134,7 +146,10 @@ bool Drain::serve(Member& member) {
         member.dropped = progress->dropped;
         misdirected_ += progress->misdirected - member.misdirected;
         member.misdirected = progress->misdirected;
+        waits_dropped_ += progress->waits_dropped - member.waits_dropped;
+        member.waits_dropped = progress->waits_dropped;
     }
+    give_up_waits(member, ended);
     context.keep_time();
     std::vector<SpanRow> spans;
     for (const Flight& flight : ended) {
@@ -149,6 +164,7 @@ bool Drain::serve(Member& member) {
         if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
         ++measured_;
         taken = 0;
+        write_waits(member, flight);
         context.disembark(flight);
     }
     writer_->append(spans);
@@ -190,7 +206,13 @@ void Drain::watch(Member& member) {
     if (!oldest || now - oldest->begin < patience_) return;
     const CurrentContext current(member.context->handle());
     if (!member.context->memory()->peek(oldest->counters, &values_)) return;
-    const uint64_t sum = std::accumulate(values_.begin(), values_.end(), uint64_t{0});
+    // What polls is no progress.
+    uint64_t sum = 0;
+    const size_t of_site = oldest->counters.boarding.slots * kCounters;
+    for (size_t i = 0; (i + 1) * of_site <= values_.size(); ++i)
+        if (!catalog_->polls(oldest->counters.first_site + static_cast<uint32_t>(i)))
+            sum = std::accumulate(values_.begin() + static_cast<ptrdiff_t>(i * of_site),
+                                  values_.begin() + static_cast<ptrdiff_t>((i + 1) * of_site), sum);
     if (member.watched != oldest->launch || member.sum != sum) {
         member.watched = oldest->launch;
         member.sum = sum;
@@ -227,6 +249,7 @@ void Drain::take_records(Member& member, uint64_t until) {
 void Drain::append(Member& member, const RawRecord& record) {
     Context& context = *member.context;
     const RecordHead& head = record.head;
+    if (head.shape == RecordShape::wait) return append_wait(member, head);
     ++member.taken[head.slot];
     const Access access{context.launch_in(head.slot),
                         head.site,
@@ -247,8 +270,114 @@ void Drain::append(Member& member, const RawRecord& record) {
         case RecordShape::bulk:
             record_writer_.bulk(access, head.base, static_cast<u8>(head.stride));
             break;
+        case RecordShape::wait:
+            break;
     }
     if (record_writer_.pending() >= kRowsAtOnce) flush_records(context);
+}
+
+// --- A look at what is under way ---
+
+std::optional<Drain::Look> Drain::look(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    const uint64_t wanted = ++looks_wanted_;
+    woken_ = true;
+    wake_.notify_one();
+    if (!looked_.wait_for(lock, patience, [&] { return looks_done_ >= wanted; })) return std::nullopt;
+    return latest_look_;
+}
+
+Drain::Look Drain::look_now() {
+    Look look;
+    look.stores = stores_;
+    std::vector<Context*> contexts;
+    {
+        std::unique_lock lock(mutex_);
+        for (const auto& member : members_)
+            if (!member->closed) contexts.push_back(member->context);
+    }
+    std::vector<uint64_t> values;
+    for (Context* context : contexts) {
+        if (!context->memory()) continue;
+        const CurrentContext current(context->handle());
+        const size_t first = look.running.size();
+        for (const Flight& flight : context->flights()) {
+            look.running.push_back({context->gpu(), flight, {}});
+            if (context->memory()->peek(flight.counters, &values)) add_stores(*context, flight, &values, &look.stores);
+        }
+        for (const WaitSlot& one : context->memory()->read_waits()) {
+            if (one.key == 0) continue;
+            for (size_t i = first; i < look.running.size(); ++i)
+                if (look.running[i].flight.slot == wait_slot_of(one.key))
+                    look.running[i].waits.push_back(
+                        {wait_site_of(one.key), one.block, one.address, one.start, std::max(one.start, one.last), one.polls, false});
+        }
+    }
+    return look;
+}
+
+// Of a launch that has not ended.
+void Drain::add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores) {
+    const SlotTable& slots = context.memory()->slots();
+    const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
+    uint64_t* counters = values->data();
+    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
+        fold_untold(targets, slots.owners(), counters);
+        const bool writes = catalog_->writes(site);
+        for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters)
+            if (writes && counters[kAccesses])
+                stores->add({site, context.gpu(), targets[slot].owner, targets[slot].object, counters[kAccesses]});
+    }
+}
+
+// --- Waits ---
+
+void Drain::append_wait(Member& member, const RecordHead& head) {
+    const auto length = static_cast<uint64_t>(head.stride);
+    const Wait wait{head.site, head.block, head.base, head.time - length, head.time, polls_of(head.mask), is_given_up(head.mask)};
+    member.waits[head.slot].add(wait, whose_polled_(head.base));
+}
+
+void Drain::give_up_waits(Member& member, const std::vector<Flight>& flights) {
+    ProbeMemory& memory = *member.context->memory();
+    if (!memory.records_waits()) return;
+    std::unordered_set<uint16_t> slots;
+    for (const Flight& flight : flights) slots.insert(flight.slot);
+    const std::vector<WaitSlot>& waits = memory.read_waits();
+    for (size_t i = 0; i < waits.size(); ++i) {
+        const WaitSlot& one = waits[i];
+        if (one.key == 0 || slots.count(wait_slot_of(one.key)) == 0) continue;
+        const Wait wait{wait_site_of(one.key), one.block, one.address, one.start, std::max(one.start, one.last), one.polls, true};
+        member.waits[wait_slot_of(one.key)].add(wait, whose_polled_(one.address));
+        memory.clear_wait(i);
+    }
+}
+
+void Drain::write_waits(Member& member, const Flight& flight) {
+    const auto found = member.waits.find(flight.slot);
+    if (found == member.waits.end()) return;
+    writer_->append(found->second.take(flight.launch));
+    member.waits.erase(found);
+}
+
+// Its launches still run, and nobody waits for them any longer.
+void Drain::abandon(Member& member) {
+    lost_ += member.context->in_flight();
+    write_open_waits(member);
+}
+
+void Drain::write_open_waits(Member& member) {
+    if (!member.context->memory()) return;
+    const CurrentContext current(member.context->handle());
+    const std::vector<Flight> flights = member.context->flights();
+    give_up_waits(member, flights);
+    for (const Flight& flight : flights) write_waits(member, flight);
+}
+
+void Drain::write_open_waits() {
+    std::unique_lock lock(mutex_);
+    for (const auto& member : members_)
+        if (!member->closed) write_open_waits(*member);
 }
 
 // Hands the records that were taken to the trace, and their room back to the GPU.
@@ -279,6 +408,7 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
             rows.push_back({flight.launch, site, target.owner, accesses, lanes_of(counters), units, target.object});
             // A site that is not measured has no wire units: it only ran.
             if (units) {
+                if (catalog_->writes(site)) stores_.add({site, context.gpu(), target.owner, target.object, accesses});
                 measured += accesses;
                 reached.push_back(site);
             } else {

@@ -8,10 +8,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "launches/context.h"
+#include "launches/store_sums.h"
+#include "launches/wait_sums.h"
 #include "trace/catalog.h"
 #include "trace/record_writer.h"
 #include "trace/trace_writer.h"
@@ -26,9 +30,28 @@ class Drain {
     // A site of the launch was dead, and an access from it has left the GPU.
     using OnContradiction = std::function<void(const Context&, const Flight&, uint32_t site)>;
 
+    using WhosePolled = std::function<Polled(uint64_t address)>;
+
     Drain(TraceWriter* writer, Catalog* catalog, void (*on_thread)(), std::chrono::seconds patience, OnStall on_stall,
-          OnContradiction on_contradiction);
+          OnContradiction on_contradiction, WhosePolled whose);
     ~Drain() { stop(); }
+
+    // A launch under way, what its warps wait for, and who has stored so far.
+    struct Running {
+        uint8_t gpu = 0;
+        Flight flight;
+        std::vector<Wait> waits;
+    };
+    struct Look {
+        std::vector<Running> running;
+        StoreSums stores;
+    };
+    // As the GPUs are now; none if the thread, which asks them, does not answer in time. Not on the thread itself.
+    std::optional<Look> look(std::chrono::milliseconds patience);
+    // On the thread itself.
+    Look look_now();
+    // The same: what launches under way wait for goes into the trace, as the process is about to end.
+    void write_open_waits();
 
     void add(Context* context);
     // Collects what the context's launches have left, waiting at most kCloseMilliseconds for those that still run, and never uses the
@@ -46,6 +69,7 @@ class Drain {
     uint64_t misdirected() const { return misdirected_; }
     uint64_t records_written() const { return records_; }
     uint64_t records_dropped() const { return dropped_; }
+    uint64_t waits_dropped() const { return waits_dropped_; }
 
     static constexpr int kCloseMilliseconds = 5000;
 
@@ -54,6 +78,8 @@ class Drain {
         Context* context = nullptr;
         uint64_t dropped = 0;
         uint64_t misdirected = 0;
+        uint64_t waits_dropped = 0;
+        std::unordered_map<uint16_t, WaitSums> waits;                             // by the launch's slot
         std::vector<uint64_t> taken = std::vector<uint64_t>(Context::kSlots, 0);  // records of the launch in each slot
         bool closing = false;
         bool closed = false;
@@ -73,6 +99,13 @@ class Drain {
     void watch(Member& member);
     void take_records(Member& member, uint64_t until);
     void append(Member& member, const RawRecord& record);
+    void append_wait(Member& member, const RecordHead& head);
+    // Waits that go on although their launches have ended, or nobody waits for these any more.
+    void give_up_waits(Member& member, const std::vector<Flight>& flights);
+    void abandon(Member& member);
+    void write_open_waits(Member& member);
+    void add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores);
+    void write_waits(Member& member, const Flight& flight);
     uint64_t write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
     void flush_records(Context& context);
 
@@ -82,6 +115,7 @@ class Drain {
     const std::chrono::seconds patience_;
     const OnStall on_stall_;
     const OnContradiction on_contradiction_;
+    const WhosePolled whose_polled_;
 
     std::mutex mutex_;
     std::condition_variable wake_;
@@ -89,6 +123,10 @@ class Drain {
     std::vector<std::unique_ptr<Member>> members_;
     bool stopping_ = false;
     bool woken_ = false;
+    uint64_t looks_wanted_ = 0;
+    uint64_t looks_done_ = 0;
+    Look latest_look_;
+    std::condition_variable looked_;
 
     std::atomic<uint64_t> measured_{0};
     std::atomic<uint64_t> lost_{0};
@@ -98,10 +136,12 @@ class Drain {
     std::atomic<uint64_t> misdirected_{0};
     std::atomic<uint64_t> records_{0};
     std::atomic<uint64_t> dropped_{0};
+    std::atomic<uint64_t> waits_dropped_{0};
 
     // Of the thread alone.
     RecordWriter record_writer_;
     std::vector<uint64_t> values_;
+    StoreSums stores_;
 
     std::thread thread_;
 };

@@ -23,6 +23,7 @@ struct FunctionAddresses {
         uint32_t offset = 0;          // of the instruction
         std::vector<uint32_t> sites;  // ids
         JumpGuard guard = kUnguarded;
+        bool always = false;  // in the code of every launch, whatever its sites may reach
     };
     std::optional<KernelParameters> parameters;
     std::vector<Roots> roots;  // each once

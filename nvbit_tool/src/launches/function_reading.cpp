@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/demangle.h"
@@ -118,6 +119,13 @@ FunctionReading FunctionReader::read(const Names& names, const ModuleReading& mo
         if (description.has_lines) site.lines = chain_of(module.lines, names.mangled, site.offset);
         description.sites.push_back(std::move(site));
     };
+    reading.polls = find_polls(listing);
+    std::set<size_t> polling;
+    for (const Poll& poll : reading.polls) {
+        polling.insert(poll.loads.begin(), poll.loads.end());
+        for (const Poll::Exit& exit : poll.exits)
+            reading.exit_predicates[exit.instruction] = branch_predicate(*listing.lines[exit.instruction]);
+    }
     std::vector<bool> has_site(instructions.size());
     for (const PlannedSite& planned : reading.plan.sites) {
         const Instruction& instruction = instructions[planned.instruction];
@@ -127,7 +135,8 @@ FunctionReading FunctionReader::read(const Names& names, const ModuleReading& mo
                   planned.opcode.operation,
                   planned.opcode.width,
                   planned.measured,
-                  {}});
+                  {},
+                  polling.count(planned.instruction) > 0});
         has_site[planned.instruction] = true;
     }
     const auto launching = module.launches.calls.find(names.mangled);

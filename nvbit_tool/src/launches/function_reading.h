@@ -11,6 +11,7 @@
 #include "code/device_launches.h"
 #include "code/line_table.h"
 #include "code/parameters.h"
+#include "code/polling.h"
 #include "code/probe_plan.h"
 #include "code/roots.h"
 #include "trace/catalog.h"
@@ -30,9 +31,11 @@ struct ModuleReading {
 struct FunctionReading {
     std::vector<Instruction> instructions;  // only their offsets where there is no site
     ProbePlan plan;
-    std::vector<size_t> launch_calls;            // instructions that call for a launch: their sites follow those of the plan
-    std::vector<Roots> roots;                    // of the plan's probes
-    std::optional<KernelParameters> parameters;  // of a kernel whose addresses were followed
+    std::vector<size_t> launch_calls;  // instructions that call for a launch: their sites follow those of the plan
+    std::vector<Poll> polls;
+    std::unordered_map<size_t, std::optional<BranchPredicate>> exit_predicates;  // by the branches that leave polls
+    std::vector<Roots> roots;                                                    // of the plan's probes
+    std::optional<KernelParameters> parameters;                                  // of a kernel whose addresses were followed
     FunctionDescription description;
 };
 

@@ -15,6 +15,7 @@
 #include "code/disassembler.h"
 #include "code/nccl_kernels.h"
 #include "code/pack_words.h"
+#include "code/polling.h"
 #include "code/recursion.h"
 #include "launches/live_calls.h"
 #include "nvbit.h"
@@ -106,6 +107,33 @@ void inject_pack(Instr* instr, const PlannedCall& call, const PackWords& words, 
         nvbit_add_call_arg_reg_val(instr, pair + 1);
     }
     nvbit_add_call_arg_launch_val64(instr, 0);
+}
+
+// The load of a poll, and the branch that leaves its loop.
+void inject_wait(Instr* load, size_t reference, uint32_t site, const Injection& injection) {
+    nvbit_insert_call(load, "snoopie_wait_address", IPOINT_BEFORE);
+    nvbit_add_call_arg_guard_pred_val(load);
+    nvbit_add_call_arg_mref_addr64(load, static_cast<int>(reference));
+    nvbit_add_call_arg_const_val32(load, site);
+    nvbit_add_call_arg_const_val64(load, injection.state);
+    nvbit_add_call_arg_launch_val64(load, 0);
+}
+
+void inject_exit(Instr* branch, const std::optional<BranchPredicate>& predicate, const Poll::Exit& exit, uint32_t site,
+                 const Injection& injection) {
+    nvbit_insert_call(branch, "snoopie_wait_exit", IPOINT_BEFORE);
+    nvbit_add_call_arg_guard_pred_val(branch);
+    if (!predicate)
+        nvbit_add_call_arg_const_val32(branch, 1);
+    else if (predicate->uniform)
+        nvbit_add_call_arg_upred_val_at(branch, predicate->number);
+    else
+        nvbit_add_call_arg_pred_val_at(branch, predicate->number);
+    nvbit_add_call_arg_const_val32(branch,
+                                   (exit.branch_stays ? kBranchStays : 0) | (predicate && predicate->negated ? kPredicateNegated : 0));
+    nvbit_add_call_arg_const_val32(branch, site);
+    nvbit_add_call_arg_const_val64(branch, injection.state);
+    nvbit_add_call_arg_launch_val64(branch, 0);
 }
 
 // What NVBit writes about the function's module: its cubin.
@@ -273,7 +301,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const Injection injection{probes_, entry.first_site, context.memory()->state()};
     std::map<uint32_t, FunctionAddresses::Call> noted;  // by the offset of the instruction
     const auto note_call = [&](uint32_t offset, size_t site, JumpGuard guard) {
-        const auto [at, is_new] = noted.try_emplace(offset, FunctionAddresses::Call{offset, {}, guard});
+        const auto [at, is_new] = noted.try_emplace(offset, FunctionAddresses::Call{offset, {}, guard, false});
         if (!is_new && at->second.guard != guard) at->second.guard = kUnguarded;
         at->second.sites.push_back(entry.first_site + static_cast<uint32_t>(site));
     };
@@ -302,6 +330,31 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
             for (const size_t i : call.probes) note_call(instructions[call.instruction].offset, plan.probes[i].site, jump_guard(call));
         } else {
             for (const size_t i : call.probes) inject_one(i, call.probes.size() == 1 ? jump_guard(call) : kUnguarded);
+        }
+    }
+    for (const Poll& poll : waits_ ? reading.polls : std::vector<Poll>()) {
+        const auto site_of = [&](size_t instruction) {
+            return std::find_if(plan.sites.begin(), plan.sites.end(),
+                                [&](const PlannedSite& site) { return site.instruction == instruction; });
+        };
+        const auto first = site_of(poll.loads.front());
+        if (first == plan.sites.end()) continue;
+        const auto site = static_cast<size_t>(first - plan.sites.begin());
+        const uint32_t id = entry.first_site + static_cast<uint32_t>(site);
+        // In every launch's code: waits are for memory of the GPU's own, too.
+        const auto note_always = [&](size_t instruction) {
+            note_call(instructions[instruction].offset, site, kUnguarded);
+            noted.at(instructions[instruction].offset).always = true;
+        };
+        for (const size_t load : poll.loads) {
+            const auto own = site_of(load);
+            if (own == plan.sites.end() || instructions[load].references.empty()) continue;
+            inject_wait(instrs[load], own->opcode.reference, id, injection);
+            note_always(load);
+        }
+        for (const Poll::Exit& exit : poll.exits) {
+            inject_exit(instrs[exit.instruction], reading.exit_predicates.at(exit.instruction), exit, id, injection);
+            note_always(exit.instruction);
         }
     }
     if (!reading.parameters) return {entry, nullptr};

@@ -28,6 +28,7 @@ class Instrumenter {
     Instrumenter(Catalog* catalog, const Options& options, Notify notify)
         : catalog_(catalog),
           lines_(options.code_attribution),
+          waits_(options.waits),
           probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
                   : options.sample_size > 0                 ? "snoopie_record_"
                                                             : "snoopie_count_"),
@@ -58,6 +59,7 @@ class Instrumenter {
 
     Catalog* const catalog_;
     const bool lines_;
+    const bool waits_;
     const std::string probes_;  // what the names of the probes begin with
     const Notify notify_;
     const FunctionReader reader_;

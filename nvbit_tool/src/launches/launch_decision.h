@@ -25,7 +25,12 @@ class LaunchDecision {
   public:
     // Of the options: which kernels are selected, how many of their launches, and which of their probes.
     LaunchDecision(const Options& options, const Memory* memory, Window* window)
-        : filter_(options.kernels), launch_sample_(options.launch_sample), probes_(options.probes), memory_(memory), window_(window) {}
+        : filter_(options.kernels),
+          launch_sample_(options.launch_sample),
+          probes_(options.probes),
+          waits_(options.waits),
+          memory_(memory),
+          window_(window) {}
 
     // The function as the context knows it. From here on it has its name and is selected or not: the first call for it looks.
     ContextFunction& function(Context& context, CUfunction handle) const;
@@ -43,13 +48,14 @@ class LaunchDecision {
     // GPU.
     Decision decide(const Context& context, ContextFunction& function, const LaunchCall& call) const;
 
-    // Whether there is anything to measure on the context's GPU.
-    bool reaches_foreign(const Context& context) const { return memory_->reaches_foreign(context.gpu()); }
+    // Whether there is anything to measure on the context's GPU. Kernels wait also where only others reach theirs.
+    bool reaches_foreign(const Context& context) const { return waits_ || memory_->reaches_foreign(context.gpu()); }
 
   private:
     const KernelFilter filter_;
     const uint32_t launch_sample_;
     const Probes probes_;
+    const bool waits_;
     const Memory* const memory_;
     Window* const window_;
 };

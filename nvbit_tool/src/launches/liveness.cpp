@@ -25,9 +25,11 @@ const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, 
     std::sort(dead.begin(), dead.end());
     entry->second.any_live = !addresses.all_known || dead.size() < addresses.sites.size();
     CallSet calls;
-    for (const FunctionAddresses::Call& call : addresses.calls)
-        calls.push_back(!std::all_of(call.sites.begin(), call.sites.end(),
-                                     [&](uint32_t site) { return std::binary_search(dead.begin(), dead.end(), site); }));
+    for (const FunctionAddresses::Call& call : addresses.calls) {
+        entry->second.any_live |= call.always;
+        calls.push_back(call.always || !std::all_of(call.sites.begin(), call.sites.end(),
+                                                    [&](uint32_t site) { return std::binary_search(dead.begin(), dead.end(), site); }));
+    }
     if (std::find(calls.begin(), calls.end(), false) != calls.end()) entry->second.live = &*call_sets_.insert(std::move(calls)).first;
     entry->second.dead = &*dead_sets_.insert(std::move(dead)).first;
     return entry->second;

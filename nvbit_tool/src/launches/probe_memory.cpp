@@ -12,6 +12,8 @@ namespace snoopie {
 namespace {
 
 constexpr uint64_t kStagingBytes = 1 << 20;
+constexpr uint64_t kWaitBytes = kWaitSlots * sizeof(WaitSlot);
+static_assert(kWaitBytes <= kStagingBytes, "all slots are read at once");
 // Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
 constexpr uint64_t kInlineCopyBytes = 64 << 10;
 
@@ -41,14 +43,14 @@ CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
 
 }  // namespace
 
-std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits,
                                                  const BlockFilter& blocks) {
     std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size));
     void* pinned = nullptr;
     void* ring = nullptr;
     memory->state_bytes_ = kPacks + kPackWords * sizeof(uint32_t);
     const uint64_t counter_bytes = kArenaCells * kCellBytes;
-    const uint64_t ring_bytes = sample_size > 0 ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
+    const uint64_t ring_bytes = sample_size > 0 || waits ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
     const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
     CUdevice device = 0;
@@ -59,6 +61,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
                     succeeded(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)) &&
                     (memory->state_ = allocate_aligned(device, &memory->state_bytes_)) != 0 &&
                     succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
+                    (!waits || succeeded(cuMemAlloc_v2(&memory->waits_, kWaitBytes))) &&
                     succeeded(cuStreamCreate(&memory->page_stream_, CU_STREAM_NON_BLOCKING)) &&
                     succeeded(cuStreamCreate(&memory->drain_stream_, CU_STREAM_NON_BLOCKING)) &&
                     succeeded(cuMemHostAlloc(&pinned, pinned_bytes, CU_MEMHOSTALLOC_DEVICEMAP)) &&
@@ -84,7 +87,11 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     if (ring) {
         std::memset(ring, 0, ring_bytes);
         // With unified addressing, pinned memory has the same address on the device.
-        state.ring = static_cast<uint64_t*>(ring);
+        if (sample_size > 0) state.ring = static_cast<uint64_t*>(ring);
+        if (waits) {
+            state.waits = reinterpret_cast<WaitSlot*>(memory->waits_);
+            state.wait_ring = static_cast<uint64_t*>(ring);
+        }
         state.ring_head = head;
         state.ring_units = kRingUnits;
         state.ring_log2 = static_cast<uint32_t>(__builtin_ctzll(kRingUnits));
@@ -100,6 +107,7 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     const bool filled =
         succeeded(cuMemsetD8Async(memory->state_, 0, memory->state_bytes_, memory->page_stream_)) &&
         succeeded(cuMemsetD8Async(memory->counters_, 0, counter_bytes, memory->page_stream_)) &&
+        (!waits || succeeded(cuMemsetD8Async(memory->waits_, 0, kWaitBytes, memory->page_stream_))) &&
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_, &state, sizeof state, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(filter, &blocks, sizeof blocks, memory->page_stream_)) &&
         succeeded(cuMemcpyHtoDAsync_v2(memory->state_ + kOwnerBytes, owner_bytes, sizeof owner_bytes, memory->page_stream_)) &&
@@ -208,7 +216,22 @@ std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
                     succeeded(cuStreamSynchronize(drain_stream_));
     if (!ok) return std::nullopt;
     const auto at = [&](size_t member) { return staging_[(member - kFirst) / sizeof(uint64_t)]; };
-    return Progress{at(kFirst), at(offsetof(ProbeState, dropped)), at(offsetof(ProbeState, misdirected))};
+    return Progress{at(kFirst), at(offsetof(ProbeState, dropped)), at(offsetof(ProbeState, misdirected)),
+                    at(offsetof(ProbeState, waits_dropped))};
+}
+
+const std::vector<WaitSlot>& ProbeMemory::read_waits() {
+    read_waits_.clear();
+    if (!waits_ || !succeeded(cuMemcpyDtoHAsync_v2(staging_, waits_, kWaitBytes, drain_stream_)) ||
+        !succeeded(cuStreamSynchronize(drain_stream_)))
+        return read_waits_;
+    read_waits_.resize(kWaitSlots);
+    std::memcpy(read_waits_.data(), staging_, kWaitBytes);
+    return read_waits_;
+}
+
+void ProbeMemory::clear_wait(size_t slot) {
+    succeeded(cuMemcpyHtoDAsync_v2(waits_ + slot * sizeof(WaitSlot), zeros_, sizeof(WaitSlot::key), drain_stream_));
 }
 
 bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }

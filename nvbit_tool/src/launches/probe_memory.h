@@ -17,8 +17,8 @@ namespace snoopie {
 class ProbeMemory {
   public:
     // Allocates in the current context; null if that fails. `objects`: so many are told apart at a time; without a `sample_size` there is
-    // no ring.
-    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size,
+    // no ring, unless `waits` are recorded.
+    static std::unique_ptr<ProbeMemory> create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits,
                                                const BlockFilter& blocks);
 
     // Gives the page bytes' memory back, which would outlive the context. Nothing that is instrumented runs any more; context current.
@@ -60,6 +60,7 @@ class ProbeMemory {
         uint64_t tail = 0;
         uint64_t dropped = 0;
         uint64_t misdirected = 0;  // lanes whose access came with another GPU's launch value
+        uint64_t waits_dropped = 0;
     };
     std::optional<Progress> read_progress();
     // Copies the counters out.
@@ -67,8 +68,14 @@ class ProbeMemory {
     // The same, and zeroes them on the device.
     bool collect(const Counters& counters, std::vector<uint64_t>* values);
 
+    // What warps wait for now; empty if that is not recorded, or cannot be read.
+    const std::vector<WaitSlot>& read_waits();
+    // The warp of this slot does not wait: its kernel has ended.
+    void clear_wait(size_t slot);
+
     // Whether every access is to have a record: then the device does not count those that get none.
     bool records_all() const { return ring_ && sample_size_ == 1; }
+    bool records_waits() const { return waits_ != 0; }
     RecordRing* ring() { return ring_ ? &*ring_ : nullptr; }
     // The draining thread's own stream.
     CUstream drain_stream() const { return drain_stream_; }
@@ -95,6 +102,8 @@ class ProbeMemory {
     CUdeviceptr state_ = 0;
     uint64_t state_bytes_ = 0;
     CUdeviceptr counters_ = 0;
+    CUdeviceptr waits_ = 0;  // 0: not recorded
+    std::vector<WaitSlot> read_waits_;
     CUstream page_stream_ = nullptr;   // used by application threads, under the collector's lock
     CUstream drain_stream_ = nullptr;  // used by the draining thread
     void* pinned_ = nullptr;

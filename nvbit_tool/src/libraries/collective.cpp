@@ -25,11 +25,6 @@ constexpr const char* kReductions[] = {"sum", "prod", "max", "min", "avg"};
 
 const Type* find_type(int type) { return type >= 0 && static_cast<size_t>(type) < std::size(kTypes) ? &kTypes[type] : nullptr; }
 
-std::string type_name(int type) {
-    const Type* known = find_type(type);
-    return known ? known->name : "type " + std::to_string(type);
-}
-
 std::string reduction_name(int reduction) {
     if (reduction < 0) return "";
     return static_cast<size_t>(reduction) < std::size(kReductions) ? kReductions[reduction] : "custom";
@@ -42,6 +37,11 @@ uint64_t fnv1a_of(uint64_t hash, const Values&... values) {
 }
 
 }  // namespace
+
+std::string collective_type(int type) {
+    const Type* known = find_type(type);
+    return known ? known->name : "type " + std::to_string(type);
+}
 
 uint64_t collective_bytes(const Collective& call) {
     const Type* type = find_type(call.type);
@@ -57,7 +57,7 @@ CollectiveRow collective_row(uint32_t id, const Collective& call, const std::fun
     row.group = call.group;
     row.operation = intern(call.operation);
     row.reduction = intern(reduction_name(call.reduction));
-    row.type = intern(type_name(call.type));
+    row.type = intern(collective_type(call.type));
     row.count = call.count;
     row.bytes = collective_bytes(call);
     row.peer = call.peer;

@@ -41,6 +41,9 @@ struct Collective {
     uint64_t end = 0;
 };
 
+// The element type's name.
+std::string collective_type(int type);
+
 // Size of the larger of the rank's buffers; 0 for a type that this version does not know.
 uint64_t collective_bytes(const Collective& call);
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/attempt.h"
+#include "libraries/collective_log.h"
 #include "libraries/nccl_calls.h"
 #include "phases/window.h"
 #include "trace/trace_writer.h"
@@ -18,13 +19,16 @@ class CollectiveWriter final : public CollectiveSink {
 
     void collectives(const std::vector<Collective>& calls) noexcept override {
         if (getpid() != pid_) return;  // a forked child
-        if (!window_->open()) return;
         attempt([&] {
             const std::unique_lock lock(mutex_);
+            log_.add(calls);
+            if (!window_->open()) return;
             for (const Collective& call : calls)
                 writer_->append(collective_row(++last_, call, [this](const std::string& text) { return writer_->intern(text); }));
         });
     }
+
+    const CollectiveLog& log() const { return log_; }
 
   private:
     TraceWriter* const writer_;
@@ -32,6 +36,7 @@ class CollectiveWriter final : public CollectiveSink {
     const int pid_;
     std::mutex mutex_;  // so that the ids rise in the order of the rows
     uint32_t last_ = 0;
+    CollectiveLog log_;
 };
 
 }  // namespace snoopie

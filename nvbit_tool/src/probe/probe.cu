@@ -4,6 +4,7 @@
 #include "probe/bulk.cuh"
 #include "probe/pack.cuh"
 #include "probe/single.cuh"
+#include "probe/waits.cuh"
 
 using namespace snoopie;
 
@@ -83,4 +84,15 @@ extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint3
 
 extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state, uint64_t launch) {
     executed(executes, site_word, state, launch);
+}
+
+// At the loads and at the ends of polling loops, with WAITS=on.
+extern "C" __device__ __noinline__ void snoopie_wait_address(int executes, uint64_t address, uint32_t site, uint64_t state,
+                                                             uint64_t launch) {
+    wait_address(executes, address, site, state, launch);
+}
+
+extern "C" __device__ __noinline__ void snoopie_wait_exit(int guard, int predicate, uint32_t flags, uint32_t site, uint64_t state,
+                                                          uint64_t launch) {
+    wait_exit(guard, predicate, flags, site, state, launch);
 }

@@ -38,13 +38,14 @@ constexpr uint64_t kPayload = (1ull << kPayloadBits) - 1;
 // `log2_units`: of the ring.
 SNOOPIE_BOTH uint64_t lap_stamp(uint64_t unit, uint32_t log2_units) { return ((unit >> log2_units & 0x7fff) + 1) << kPayloadBits; }
 
-// A bulk record has the bytes moved where a strided one has the stride.
-enum class RecordShape : uint8_t { strided, scattered, bulk };
+// A bulk record has the bytes moved where a strided one has the stride. A wait has its length there, its end as the time, the address
+// polled last, and as the mask a wait_mask.
+enum class RecordShape : uint8_t { strided, scattered, bulk, wait };
 
 struct RecordHead {
     uint64_t time;   // ns
     uint64_t base;   // address of the lowest lane
-    int64_t stride;  // of a bulk record, the bytes moved
+    int64_t stride;  // of a bulk record, the bytes moved; of a wait, ns
     uint64_t block;  // linear index
     uint32_t site;
     uint32_t mask;
@@ -107,6 +108,44 @@ struct BlockFilter {
     BlockRange ranges[3][kMaxRanges] = {};
 };
 
+// --- Waits ---
+// What a warp polls for at the moment. Only the warp itself writes its slot; the host reads all of them while kernels run.
+struct WaitSlot {
+    uint64_t key;  // wait_key, 0 = it does not wait
+    uint64_t block;
+    uint64_t start;  // ns: the first poll that found nothing new
+    uint64_t last;   // and the latest
+    uint64_t address;
+    uint64_t polls;
+    uint64_t unused[2];
+};
+constexpr uint32_t kWarpsOfSm = 64;
+// Multiprocessors are numbered with gaps. Those with higher numbers have no slots.
+constexpr uint32_t kWaitSlots = 256 * kWarpsOfSm;
+
+// `site` is that of the poll. Never 0.
+SNOOPIE_BOTH uint64_t wait_key(uint16_t slot, uint32_t site, uint8_t warp) {
+    return static_cast<uint64_t>(slot) << 48 | static_cast<uint64_t>(warp) << 32 | 1u << 31 | site;
+}
+SNOOPIE_BOTH uint16_t wait_slot_of(uint64_t key) { return static_cast<uint16_t>(key >> 48); }
+SNOOPIE_BOTH uint8_t wait_warp_of(uint64_t key) { return static_cast<uint8_t>(key >> 32); }
+SNOOPIE_BOTH uint32_t wait_site_of(uint64_t key) { return static_cast<uint32_t>(key) & ~(1u << 31); }
+
+// How many polls found nothing new, and whether the wait ended otherwise than by the value.
+constexpr uint32_t kMostPolls = (1u << 31) - 1;
+SNOOPIE_BOTH uint32_t wait_mask(uint64_t polls, bool given_up) {
+    return static_cast<uint32_t>(polls < kMostPolls ? polls : kMostPolls) | (given_up ? 1u << 31 : 0u);
+}
+SNOOPIE_BOTH uint32_t polls_of(uint32_t mask) { return mask & kMostPolls; }
+SNOOPIE_BOTH bool is_given_up(uint32_t mask) { return mask >> 31 != 0; }
+
+// At a branch that leaves a polling loop: whether the lanes that take it stay, and how its own predicate, beside its guard, is meant.
+constexpr uint32_t kBranchStays = 1, kPredicateNegated = 2;
+SNOOPIE_BOTH bool stays_in_loop(bool guard, bool predicate, uint32_t flags) {
+    const bool branches = guard && predicate != ((flags & kPredicateNegated) != 0);
+    return branches == ((flags & kBranchStays) != 0);
+}
+
 // --- The memory of a device: this struct, directly followed by one byte per 2 MiB page of the address space ---
 // Page bytes: 0 = nothing known or this device's own memory, else the slot of the owner, or of one of its objects, + 1. One load and one
 // compare settle a local access.
@@ -131,6 +170,9 @@ struct ProbeState {
     // Whether the ring was full when a warp looked. Others take it from their caches, so it can be old; see sampling.cuh.
     uint32_t full;
     uint32_t unknown;  // slot of the unknown owner
+    // Of waits; null = they are not recorded.
+    WaitSlot* waits;               // one for each warp that can be resident, by multiprocessor
+    volatile uint64_t* wait_ring;  // the ring, which they use also where there are no other records
 
     // Of those who reserve.
     alignas(kLine) unsigned long long tail;
@@ -139,6 +181,7 @@ struct ProbeState {
 
     alignas(kLine) unsigned long long dropped;
     unsigned long long misdirected;  // lanes whose access came with the launch value of another GPU
+    unsigned long long waits_dropped;
 };
 static_assert(sizeof(ProbeState) == 3 * kLine, "the page bytes follow at a fixed offset");
 // Behind the page bytes.

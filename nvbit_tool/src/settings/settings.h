@@ -43,6 +43,7 @@ struct Options {
     std::string run;                   // the run's id; empty = that of a launcher, or one of its own
     bool disassembly_cache = true;     //
     Probes probes = Probes::live;      //
+    bool waits = false;                // whether it is recorded where kernels poll
     uint32_t packing = kMostPacked;    // at most so many accesses share an injected call
     uint32_t patience = 60;            // seconds until a kernel without progress is reported; 0 = never
     bool exit_on_stall = false;        // whether such a kernel ends the process
@@ -170,6 +171,10 @@ inline constexpr Setting kSettings[] = {
      "which accesses of measured kernels run probes: live leaves out those whose parameters point only to their GPU's own memory, launch by "
      "launch; full runs all probes; check does too, and reports each access that live would have missed",
      choice<&Options::probes>("live|full|check")},
+    {"WAITS", "--waits WHETHER", "waits",
+     "record where kernels poll memory until it changes, how long, and whose memory it is; looks at the code of every selected kernel, and costs "
+     "two calls at each poll",
+     choice<&Options::waits>("off|on")},
     {"PACKING", "", "packing",
      "how many accesses may share one injected call; 1 gives each its own, for comparison",
      number<&Options::packing>(1, kMostPacked)},

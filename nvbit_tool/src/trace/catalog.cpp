@@ -26,6 +26,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
     const uint32_t count = static_cast<uint32_t>(function.sites.size());
     entry = {static_cast<uint32_t>(functions_.size()), count ? static_cast<uint32_t>(full_units_.size() + 1) : 0, count};
 
+    function_names_.push_back(function.name);
     FunctionRow row;
     row.id = entry.function;
     row.name = writer_->intern(function.name);
@@ -52,6 +53,7 @@ Catalog::Entry Catalog::add(const FunctionDescription& function) {
         writer_->append(out);
         site_lines_.push_back(out.line);
         full_units_.push_back(static_cast<uint8_t>(snoopie::full_units(site_word(0, site.operation, site.width))));
+        known_sites_.push_back({entry.function, site.sass, site.operation, site.polls});
         if (!site.measured) ++unmeasured_;
     }
     return entry;
@@ -64,7 +66,7 @@ uint32_t Catalog::line_id(const LineChain& chain) {
             lines_.try_emplace({line->file, line->line, line->function, id}, static_cast<uint32_t>(lines_.size() + 1));
         if (is_new) {
             writer_->append(LineRow{slot->second, writer_->intern(line->file), line->line, writer_->intern(line->function), id});
-            known_lines_.push_back({line->file, id});
+            known_lines_.push_back({line->file, line->line, id});
         }
         id = slot->second;
     }
@@ -87,6 +89,30 @@ void Catalog::reached(const std::vector<uint32_t>& sites) {
         }
     }
     for (const std::string& file : files) sources_->reached(file);
+}
+
+Catalog::Name Catalog::name(uint32_t site) const {
+    std::unique_lock lock(mutex_);
+    if (site < 1 || site > known_sites_.size()) return {"an unknown place", ""};
+    const Known& known = known_sites_[site - 1];
+    const uint32_t line = site_lines_[site - 1];
+    if (line == 0) return {function_names_[known.function - 1], known.instruction};
+    const auto said = [](const Line& at) { return at.file.substr(at.file.rfind('/') + 1) + ":" + std::to_string(at.number); };
+    const Line* outermost = &known_lines_[line - 1];
+    std::string place = said(*outermost);
+    if (outermost->inlined_at == 0) return {place, known.instruction};
+    while (outermost->inlined_at) outermost = &known_lines_[outermost->inlined_at - 1];
+    return {place + ", inlined at " + said(*outermost), known.instruction};
+}
+
+bool Catalog::writes(uint32_t site) const {
+    std::unique_lock lock(mutex_);
+    return site >= 1 && site <= known_sites_.size() && known_sites_[site - 1].operation != Operation::load;
+}
+
+bool Catalog::polls(uint32_t site) const {
+    std::unique_lock lock(mutex_);
+    return site >= 1 && site <= known_sites_.size() && known_sites_[site - 1].polls;
 }
 
 uint32_t Catalog::full_units(uint32_t site) const {

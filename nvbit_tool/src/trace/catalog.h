@@ -32,6 +32,7 @@ struct SiteDescription {
     uint8_t width = 0;
     bool measured = false;
     LineChain lines;
+    bool polls = false;  // it is the load of a polling loop
 };
 
 struct FunctionDescription {
@@ -59,6 +60,16 @@ class Catalog {
     void reached(const std::vector<uint32_t>& sites);
 
     uint64_t unmeasured_sites() const;
+    // What people call a site: "ring.cu:9", "store.h:7, inlined at ring.cu:9", or its function where the line is not known; and the
+    // instruction.
+    struct Name {
+        std::string place;
+        std::string instruction;
+    };
+    Name name(uint32_t site) const;
+    bool writes(uint32_t site) const;
+    bool polls(uint32_t site) const;
+
     // full_units of a site's word; 0 of one that is not known.
     uint32_t full_units(uint32_t site) const;
 
@@ -66,6 +77,7 @@ class Catalog {
     // A line that was written.
     struct Line {
         std::string file;
+        uint32_t number = 0;
         uint32_t inlined_at = 0;
         bool reached = false;
     };
@@ -80,6 +92,14 @@ class Catalog {
     std::vector<Line> known_lines_;     // 1, 2, …
     std::vector<uint32_t> site_lines_;  // of site 1, 2, …
     std::vector<uint8_t> full_units_;   // likewise
+    struct Known {
+        uint32_t function = 0;
+        std::string instruction;
+        Operation operation = Operation::load;
+        bool polls = false;
+    };
+    std::vector<Known> known_sites_;           // likewise
+    std::vector<std::string> function_names_;  // 1, 2, …
     uint64_t unmeasured_ = 0;
 };
 

@@ -327,6 +327,23 @@ constexpr int kFormatVersion = 4;
     C(domain, u4, "", role::row_or_none("strings"), "the domain of its name, 0 = the default one") \
     C(pushed, u1, "", role::flag, "1 = pushed and popped by its thread, and of it; 0 = started and ended, of the whole process")
 
+// What a warp does from the first poll that finds nothing new to the one that does is a wait.
+#define SNOOPIE_WAITS(C)                                                                                                                \
+    C(launch, u4, "", role::row("launches"), "the launch")                                                                              \
+    C(site, u4, "", role::row("sites"), "the instruction that polls; of several in one loop the first")                                 \
+    C(block, u8, "", {}, "linear block index, x fastest; of several the first")                                                         \
+    C(blocks, u8, "blocks", {}, "thread blocks from there on that the row adds up: several where a launch has too many for a row each") \
+    C(owner, u1, "", role::owner, "whose memory is polled")                                                                             \
+    C(object, u4, "", role::row_or_none("objects"), "the allocation polled, 0 = unknown")                                               \
+    C(address, u8, "bytes", role::address, "the address polled last, 0 = unknown")                                                      \
+    C(waits, u8, "", {}, "how often a warp waited")                                                                                     \
+    C(given_up, u8, "", {}, "of these, waits that did not end by the value: by a timeout, or not before the kernel or the trace")       \
+    C(polls, u8, "", {}, "polls that found nothing new")                                                                                \
+    C(first, u8, "ns", {}, "device time (globaltimer) when the first wait began")                                                       \
+    C(last, u8, "ns", {}, "device time when the last one ended")                                                                        \
+    C(waited, u8, "ns", {}, "time that warps waited, added up; instrumented")                                                           \
+    C(longest, u8, "ns", {}, "the longest wait")
+
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
 
@@ -362,8 +379,9 @@ constexpr bool kRequired = true, kOptional = false;
     T(source_files, SourceRow, SNOOPIE_SOURCES, kOptional, "source files with lines that reached other memory")                         \
     T(barriers, BarrierRow, SNOOPIE_BARRIERS, kOptional, "barriers that queues of GPUs waited at, as other tools record them")          \
     T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked")                                                      \
-    T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")            \
-    T(ranges, RangeRow, SNOOPIE_RANGES, kOptional, "times that the program named: NVTX ranges and regions")
+    T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")             \
+    T(ranges, RangeRow, SNOOPIE_RANGES, kOptional, "times that the program named: NVTX ranges and regions")                             \
+    T(waits, WaitRow, SNOOPIE_WAITS, kOptional, "what kernels waited for, with WAITS=on: per launch, instruction, thread block and object")
 
 enum class Table : uint32_t {
     header = 0,

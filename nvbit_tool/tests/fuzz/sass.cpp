@@ -1,4 +1,5 @@
-// Disassembly: lines, what they do, blocks, guards, what addresses are made of, and which accesses share a call.
+// Disassembly: lines, what they do, blocks, guards, what addresses are made of, where code waits, and which
+// accesses share a call.
 #include "code/sass.h"
 
 #include <string>
@@ -7,6 +8,7 @@
 #include "code/common_guard.h"
 #include "code/listing.h"
 #include "code/opcode.h"
+#include "code/polling.h"
 #include "code/probe_packing.h"
 #include "code/roots.h"
 #include "target.h"
@@ -43,6 +45,12 @@ FUZZ_TARGET(sass) {
     }
     for (const std::optional<ParameterArea>& area : {std::optional<ParameterArea>(), std::optional(ParameterArea{0x210, 0x40})})
         fuzz::require(roots_of(listing, area, addresses).size() == addresses.size(), "each address has its roots");
+    for (const Poll& poll : find_polls(listing)) {
+        fuzz::require(!poll.loads.empty() && !poll.exits.empty() && poll.begin < poll.end && poll.end <= texts.size(), "a poll is a loop");
+        for (const size_t load : poll.loads) fuzz::require(poll.begin <= load && load < poll.end, "what it loads is in the loop");
+        for (const Poll::Exit& exit : poll.exits)
+            fuzz::require(poll.begin <= exit.instruction && exit.instruction < poll.end, "the loop is left from within");
+    }
     if (listing.begins.empty()) return;
     size_t packed = 0;
     for (const Pack& pack : pack_accesses(listing.effects, listing.begins, accesses, 4)) {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from snoopie.api.trace import Trace
 from snoopie.report.parts import Folders, Section
-from snoopie.report.sections import about, calls, code, communication, findings, memory
+from snoopie.report.sections import about, calls, code, communication, findings, memory, waits
 
 # Makes a section of a trace; the folders are those that hold the program's source.
 Maker = Callable[[Trace, Folders], Section]
@@ -19,6 +19,7 @@ ALL: tuple[Maker, ...] = (
     communication.timeline,
     code.lines,
     code.kernels,
+    waits.waits,
     memory.objects,
     communication.collectives,
     communication.copies,

@@ -19,6 +19,7 @@ from tests.support.command import run
 from tests.support.other_tools import FORMATS
 from tests.support.output_schema import schema
 from tests.support.program import SECTORS, App
+from tests.support.waiting import write_waiting
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "output.schema.json"
 ROOT = DOCUMENT.parents[1]
@@ -30,6 +31,7 @@ COMMANDS = {
     "calls": [["calls"], *(["calls", "--by", by] for by in ("kernel", "direction", "thread", "error"))],
     "memory": [["memory"], ["memory", "--watermark", "--total"], ["memory", "--leaks"]],
     "summary": [["summary"]],
+    "waits": [["waits"], *(["waits", "--by", by] for by in ("site", "block", "awaited"))],
     "expect": [["expect"]],
     "check": [["check"]],
     "diff": [["diff"], *(["diff", "--by", by] for by in ("pair", "kernel", "line", "object"))],
@@ -44,6 +46,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     scattered = App()
     scattered.both_ways("store", SECTORS, lanes=SECTORS)
     made = [mixed.write_mixed(folder / "mixed"), busy.write_busy(folder), ring.write_ring(folder)]
+    made.append(write_waiting(folder))
     return [*made, scattered.trace.write(folder / "scattered.zst"), *SAMPLES]
 
 
@@ -82,7 +85,7 @@ def test_the_document_is_the_schema() -> None:
 def test_every_command_with_json_is_tried() -> None:
     _, commands = described(cli.COMMANDS)
     with_json = {each.name for each in commands if any("--json" in option.names for option in each.options)}
-    assert with_json == {*COMMANDS, "doctor"}
+    assert with_json == {*COMMANDS, "doctor", "hang"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

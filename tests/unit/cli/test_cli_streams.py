@@ -30,6 +30,8 @@ WORDS = {
     "calls": ["calls", "t.zst"],
     "memory": ["memory", "t.zst"],
     "summary": ["summary", "t.zst"],
+    "waits": ["waits", "t.zst"],
+    "hang": ["hang", "--help"],
     "diff": ["diff", "--by", "kernel", "t.zst", "ring.zst"],
     "expect": ["expect", "t.zst", "accesses >= 0"],
     "view": ["view", "t.zst"],

@@ -71,6 +71,10 @@ def reversed_span(trace: TraceBuilder) -> None:
     trace.add("spans", launch=1, start=START_NS + 2, end=START_NS + 1)
 
 
+def reversed_wait(trace: TraceBuilder) -> None:
+    trace.add("waits", launch=1, site=trace.site(1, "LDG.E", "load", 4), first=2, last=1)
+
+
 def early_free(trace: TraceBuilder) -> None:
     trace.allocation("device", 4096, 1, 500, 400)
 
@@ -88,6 +92,7 @@ def late_launch(trace: TraceBuilder) -> None:
     ("change", "said"),
     [
         (reversed_span, "rows of spans end before they begin"),
+        (reversed_wait, "rows of waits end before they begin"),
         (early_free, "1 of 1 objects are freed before they are allocated"),
         (free_twice, "1 objects are freed twice"),
         (late_launch, "rows of launches are from before the process or after its end"),

@@ -65,6 +65,7 @@ def analyses(trace: snoopie.Trace) -> Iterator[tuple[str, pd.DataFrame]]:
         "activity_of": ("kernel", 1),
         "calls_behind": tuple(signature),
         "file_lines": (line["file"],),
+        "file_waits": (line["file"],),
         **dict.fromkeys(
             ("line_kernels", "line_objects", "line_sites", "line_stacks"), (line["file"], int(line["line"]))
         ),

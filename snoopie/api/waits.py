@@ -1,0 +1,59 @@
+"""What kernels waited for."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+
+import pandas as pd
+
+from snoopie.analysis.waits import by_wait as _by_wait
+from snoopie.analysis.waits import stores
+from snoopie.analysis.waits.by_wait import By
+from snoopie.api.core import PAIR
+from snoopie.api.notebook import Rows
+from snoopie.api.source import SourceMethods
+
+
+class WaitMethods(SourceMethods):
+    """Waits, recorded with WAITS=on. Their times are instrumented: exact in order, approximate in length."""
+
+    def by_wait(self, by: By = "line") -> pd.DataFrame:
+        """The keys of ``by``, kernel issuer owner (labels) awaited (labels of the GPUs that store there) stored_by
+        (lines) known_by waits given_up polls waited longest (ns) blocks; the longest time first.
+
+        ``by``: line (file line), site (and file line sass), kernel, launch, block (launch first_block blocks), owner,
+        awaited. Who stores there is what `awaited_stores` knows of it; "" if nothing is. ``waited`` adds up warps.
+        """
+        return Rows(_by_wait.by_wait(self._tables, self.waits, self._stores_awaited, self.label, by))
+
+    def file_waits(self, file: str) -> pd.DataFrame:
+        """line kernel … blocks: the rows of `by_wait` of one file in its order, for the margin of a listing"""
+        self._warn_of(file)
+        table = self.by_wait()
+        own = table[table["file"] == file]
+        return Rows(own.drop(columns="file").sort_values("line", ignore_index=True))
+
+    def awaited_stores(self) -> pd.DataFrame:
+        """process owner (label) object address known_by issuer (label) kernel file line operation accesses bytes: who
+        stores to what was polled, of the whole trace; most bytes first for each address.
+
+        ``known_by``: address, where records have stores to it; object, where counts have stores to the allocation; or
+        owner, where all that is known is who stores to that GPU's memory. A GPU's stores to its own are not recorded.
+        """
+        found = self._stores_awaited
+        sites = self._tables.sites.loc[found["store"].to_numpy()].reset_index(drop=True)
+        table = found.drop(columns=["store", *stores.SUMS]).assign(
+            **{name: sites[name] for name in ("kernel", "file", "line", "operation")},
+            **{name: found[name] for name in stores.SUMS},
+        )
+        for name in ("owner", "issuer"):
+            table[name] = pd.Series([self.label(place) for place in table[name].tolist()], dtype="str")
+        return Rows(table)
+
+    @cached_property
+    def _stores_awaited(self) -> pd.DataFrame:
+        # Of the whole trace: a launch waits for what another stores.
+        work = partial(stores.recorded, polled=stores.polled(self.waits))
+        recorded = stores.merged(self._whole._of_records(work)) if len(self.waits) else stores.merged([])
+        counts = self._whole._sums("process", "site", "object", *PAIR)
+        return stores.stores(self.waits, counts, recorded)

@@ -1,0 +1,64 @@
+"""A run of two GPUs of one process whose waits are known: a flag, a mailbox whose stores were not recorded, and memory
+of an unknown allocation.
+
+| waits at        | on    | polls                     | who stores there                                         |
+|-----------------|-------|---------------------------|----------------------------------------------------------|
+| ring.cu:7       | GPU 1 | `FLAG`, of its own memory | a record: GPU 0, ring.cu:9                               |
+| ring.cu:20      | GPU 0 | `BOX` + 8, its own        | counts of the allocation: GPU 1, ring.cu:22 and ring.cu:23 |
+| ring.cu:30      | GPU 0 | `NOWHERE`, GPU 1's        | counts of the owner: GPU 0, ring.cu:9                    |
+
+Block 0 of ring.cu:7 waits twice, 1000 and 500 ns, block 3 once, 4000 ns; ring.cu:20 once, 250 ns, and ring.cu:30 once,
+100 ns without an end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.encoder import START_NS, TraceBuilder
+
+RING_CU = "/home/u/ring/ring.cu"
+FLAG, BOX, NOWHERE = 0x7F00_0000_0040, 0x7F10_0000_0000, 0x7F20_0000_0000
+
+
+def waiting_builder() -> TraceBuilder:
+    trace = TraceBuilder(2, settings={"waits": "on"})
+    kernel = trace.function("ring(int*, int)")
+    lines = {number: trace.line(RING_CU, number) for number in (7, 9, 20, 22, 23, 30)}
+    poll, other, last = (
+        trace.site(kernel, "LDG.E.STRONG.SYS", "load", 4, line=lines[number]) for number in (7, 20, 30)
+    )
+    store = trace.site(kernel, "STG.E.STRONG.SYS", "store", 4, wire_unit=16, line=lines[9])
+    mails = [
+        trace.site(kernel, opcode, operation, 4, wire_unit=16, line=lines[number])
+        for number, opcode, operation in ((22, "STG.E", "store"), (23, "REDG.E.ADD", "reduction"))
+    ]
+    read = trace.site(kernel, "LDG.E", "load", 4, line=lines[22])
+    flags = trace.allocation("device", 4096, 1, 10, address=FLAG - 0x40)
+    box = trace.allocation("device", 4096, 0, 20, address=BOX)
+    first, second = trace.launch(kernel, 0), trace.launch(kernel, 1)
+    # A row of lanes, of which the fifth stores to the flag; the one below does not reach it.
+    trace.count(first, store, 1, 2, 64, 16)
+    trace.rows["counts"][-1]["object"] = flags
+    trace.record(first, store, 1, FLAG - 16, 4, time=5000)
+    trace.record(first, store, 1, FLAG - 128, 4, time=5000)
+    for place, site in enumerate([*mails, read], start=1):
+        trace.count(second, site, 0, place, 32 * place, 8 * place)
+        trace.rows["counts"][-1]["object"] = box
+
+    def wait(launch: int, site: int, address: int, owner: int, waited: int, **row: int) -> None:
+        times = {"first": START_NS + 100, "last": START_NS + 100 + waited, "waited": waited, "longest": waited}
+        trace.add(
+            "waits", launch=launch, site=site, address=address, owner=owner,
+            **({"blocks": 1, "waits": 1, "polls": waited // 10} | times | row),
+        )  # fmt: skip
+
+    wait(second, poll, FLAG, 1, 1500, waits=2, longest=1000, object=flags)
+    wait(second, poll, FLAG, 1, 4000, block=3, object=flags)
+    wait(first, other, BOX + 8, 0, 250, object=box)
+    wait(first, last, NOWHERE, 1, 100, given_up=1)
+    return trace
+
+
+def write_waiting(folder: Path) -> Path:
+    return waiting_builder().write(folder / "waiting.zst")
