@@ -77,6 +77,10 @@ _Static_assert(sizeof(struct event) == 120, "as in stream.py");
 enum news { LOADED, ENDED };
 struct news_of {
     __u32 news, pid;
+    __u64 time;
+    __u32 uid, zero;
+    // As it is known at that moment: soon nobody may be there to ask.
+    char program[16];
 };
 
 // Driver calls, summed. Only the thread itself writes its sums, so that none needs a lock and none is kept once a CPU: they are exact.
@@ -141,7 +145,7 @@ enum lost { LOST_EVENTS, LOST_CALLS, LOST_SUMS, LOST_OBJECTS, LOST_STACKS, LOST_
 // The loader's output: a frame header, then its content.
 enum frame {
     FRAME_START,    // __u64 CLOCK_REALTIME less CLOCK_MONOTONIC; the names of the functions, each ended by a 0
-    FRAME_PROCESS,  // __u32 pid: it is watched from now on
+    FRAME_PROCESS,  // news_of: it is watched from now on
     FRAME_NAMES,    // name_of and the name, NAME_BYTES long, again and again
     FRAME_STACK,    // __u64 number, then the addresses
     FRAME_EVENTS,   // event, again and again
@@ -151,7 +155,7 @@ enum frame {
     FRAME_MEMORY,
     FRAME_LIVE,
     FRAME_LOST,      // __u64 of each `lost`
-    FRAME_END,       // __u32 pid: it has ended, and all that there was of it has been said
+    FRAME_END,       // news_of: it has ended, and all that there was of it has been said
     FRAME_NOTE,      // a sentence for people
     FRAME_ATTACHED,  // a path: the driver is watched there
     FRAME_TICK,      // __u64 CLOCK_MONOTONIC: all sums of this moment have been said

@@ -220,14 +220,14 @@ static int on_news(void* context, void* data, size_t bytes) {
     pid_t pid = (pid_t)one->pid;
     if (!chosen(pid)) return 0;
     if (one->news == LOADED) {
-        put_frame(FRAME_PROCESS, &one->pid, sizeof(one->pid));
+        put_frame(FRAME_PROCESS, one, sizeof(*one));
         flush_frames();
         return 0;
     }
     // All that it did was told before.
     put_events();
     put_tables(program, pid);
-    put_frame(FRAME_END, &one->pid, sizeof(one->pid));
+    put_frame(FRAME_END, one, sizeof(*one));
     forget(program, pid);
     flush_frames();
     return 0;
@@ -320,10 +320,7 @@ int main(int count, char** words) {
     watch();
     detach_all();
     ring_buffer__consume(news_ring);
-    put_events();
-    // Of each process, with what it has left.
-    put_tables(program, 0);
     put_live(program);
-    flush_frames();
+    put_tick();
     return 0;
 }

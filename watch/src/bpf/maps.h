@@ -92,5 +92,9 @@ static __always_inline void tell_news(__u32 what, __u32 pid) {
     }
     one->news = what;
     one->pid = pid;
+    one->time = bpf_ktime_get_ns();
+    one->uid = (__u32)bpf_get_current_uid_gid();
+    one->zero = 0;
+    bpf_get_current_comm(one->program, sizeof(one->program));
     bpf_ringbuf_submit(one, 0);
 }
