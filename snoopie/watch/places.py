@@ -20,6 +20,7 @@ class Mapping:
     end: int
     offset: int
     path: str
+    inode: int
 
 
 class Files:
@@ -28,17 +29,21 @@ class Files:
     def __init__(self) -> None:
         self._files: dict[tuple[int, int], ElfFile] = {}
 
-    def get(self, pid: int, path: str) -> ElfFile:
-        """A file as a process sees it."""
-        own = Path(f"/proc/{pid}/root{path}")
-        try:
-            status = own.stat()
-        except OSError:
-            return ElfFile(own)
-        key = (status.st_dev, status.st_ino)
-        if key not in self._files:
-            self._files[key] = ElfFile(own)
-        return self._files[key]
+    def get(self, pid: int, mapping: Mapping) -> ElfFile:
+        """The file of a mapping as its process sees it, or, of a process that has ended, as it is here."""
+        for path in (Path(f"/proc/{pid}/root{mapping.path}"), Path(mapping.path)):
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            # Another file may have taken its place.
+            if status.st_ino != mapping.inode:
+                continue
+            key = (status.st_dev, status.st_ino)
+            if key not in self._files:
+                self._files[key] = ElfFile(path)
+            return self._files[key]
+        return ElfFile(Path())
 
 
 class Mappings:
@@ -70,7 +75,7 @@ class Mappings:
             if len(words) < 6 or not words[5].startswith("/") or "x" not in words[1]:
                 continue
             start, end = (int(word, 16) for word in words[0].split("-"))
-            mappings.append(Mapping(start, end, int(words[2], 16), words[5].removesuffix(" (deleted)")))
+            mappings.append(Mapping(start, end, int(words[2], 16), words[5].removesuffix(" (deleted)"), int(words[4])))
         if mappings:
             self._mappings = mappings
 

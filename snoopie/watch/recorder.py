@@ -23,7 +23,7 @@ from snoopie.watch.memory import Memory
 from snoopie.watch.places import Files
 from snoopie.watch.stacks import Stacks
 from snoopie.watch.stream import COPIED, ERRORS, LAUNCHED, LOST, MADE, NOT_KNOWN, ON_HOST, SUMS, TIMES, Kind
-from snoopie.watch.sums import frame_of, refined, write_errors, write_sums, write_times
+from snoopie.watch.sums import refined, table_of, write_errors, write_sums, write_times
 
 TOOL = "snoopie watch"
 Rows = NDArray[Any]
@@ -247,7 +247,7 @@ class Recorder:
         self._devices = max([self._devices, *(1 + int(column.max()) for column in devices)])
         names = ["tid", "function", "gpu", "direction", "towards", "spent", "failed", "bytes"]
         if len(sums.calls):
-            table = refined(frame_of([sums.calls]), pd.DataFrame(self._copies, columns=names, dtype=np.int64))
+            table = refined(table_of(sums.calls), pd.DataFrame(self._copies, columns=names, dtype=np.int64))
             write_sums(self._body, table, end + self._offset, self._functions, self._gpu, self.kernel)
         write_times(self._body, sums.times, self._functions, self._gpu)
         write_errors(self._body, sums.errors, self._functions, self._gpu)

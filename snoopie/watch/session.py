@@ -120,8 +120,13 @@ class Session:
 
     def _begin(self, news: Any) -> None:
         one = self.recorder(int(news["pid"]))
+        if not len(one.sums.calls):
+            # Its first call. Since it mapped the driver it may have become another, and has mapped more.
+            one.stacks.mappings.read()
+            fresh = self._read_about(one.about.pid)
+            one.about = fresh if fresh.program else one.about
         # What is over so soon that /proc has nothing of it any more.
-        if not one.about.program:
+        if not one.about.program and news["program"]:
             program = news["program"].decode("utf-8", "replace")
             one.about = replace(one.about, program=program, user=user_name(int(news["uid"])))
 

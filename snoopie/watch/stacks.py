@@ -56,7 +56,7 @@ class Stacks:
         if mapping is None:
             self._writer.write("frames", id=row, module=0, address=address)
             return row
-        file = self._files.get(self._pid, mapping.path)
+        file = self._files.get(self._pid, mapping)
         place = file.address(call - mapping.start + mapping.offset)
         if mapping.path not in self._modules:
             self._modules[mapping.path] = module = len(self._modules) + 1

@@ -38,10 +38,9 @@ def refined(sums: pd.DataFrame, copies: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table.loc[table["calls"] > 0, sums.columns], added[sums.columns]], ignore_index=True)
 
 
-def frame_of(rows: Sequence[Rows]) -> pd.DataFrame:
-    """Structured rows as a table of whole numbers."""
-    table = np.concatenate(rows)
-    return pd.DataFrame({name: table[name].astype(np.int64) for name in table.dtype.names or ()})
+def table_of(rows: Rows) -> pd.DataFrame:
+    """Rows of sums of one process as a table of whole numbers."""
+    return pd.DataFrame({name: rows[name].astype(np.int64) for name in ("kernel", *_KEY, *_VALUES)})
 
 
 def write_sums(

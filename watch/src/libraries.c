@@ -101,6 +101,7 @@ void attach_to_process(struct watch_bpf* program, const struct choice* choice, p
     snprintf(name, sizeof(name), "/proc/%d/maps", pid);
     FILE* maps = fopen(name, "re");
     if (!maps) return;
+    int found = 0;
     while (fgets(line, sizeof(line), maps)) {
         char *mapped = driver_in(line), path[PATH_MAX + 64];
         if (!mapped) continue;
@@ -108,8 +109,10 @@ void attach_to_process(struct watch_bpf* program, const struct choice* choice, p
         snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapped);
         if (strstr(mapped, " (deleted)")) snprintf(path, sizeof(path), "/proc/%d/map_files/%.*s", pid, (int)strcspn(line, " "), line);
         attach_to_file(program, choice, path, choice->count ? pid : -1);
+        found = 1;
     }
     fclose(maps);
+    if (found && choice->found) choice->found(pid);
 }
 
 void attach_to_all(struct watch_bpf* program, const struct choice* choice) {

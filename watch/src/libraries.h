@@ -13,6 +13,8 @@ struct choice {
     int count;
     // Also functions that are only counted.
     int every;
+    // Is told which processes have the driver, before they call it: soon they may be gone.
+    void (*found)(pid_t);
 };
 
 #define LIBRARY "libcuda.so"

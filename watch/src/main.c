@@ -206,6 +206,13 @@ static void put_events(void) {
     put_buffer(FRAME_EVENTS, &events);
 }
 
+// Of processes that have the driver and have not called it yet.
+static void on_driver(pid_t pid) {
+    struct news_of one = {.news = LOADED, .pid = (__u32)pid, .time = now()};
+    put_frame(FRAME_PROCESS, &one, sizeof(one));
+    flush_frames();
+}
+
 static int chosen(pid_t pid) {
     for (int i = 0; i < choice.count; ++i) {
         if (choice.pids[i] == pid) return 1;
@@ -315,6 +322,8 @@ int main(int count, char** words) {
     // With whoever started it.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     choice = (struct choice){.pids = options.pids, .count = options.pid_count, .every = options.every};
+    // Which of them are in the cgroup, only the BPF program knows.
+    if (!options.cgroup) choice.found = on_driver;
     load();
     begin();
     watch();
