@@ -8,13 +8,15 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snoopie.cli import places, run_id
 from snoopie.cli.output import in_shell_words, print_next
 from snoopie.errors import SnoopieError, UsageError
+from snoopie.extras import need
 from snoopie.words.units import plural
 
 if TYPE_CHECKING:
@@ -65,6 +67,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "counted",
     )  # fmt: skip
     parser.add_argument(
+        "--prometheus", type=_address, metavar="[HOST]:PORT",
+        help="serve metrics for Prometheus, on this machine alone unless HOST says otherwise; traces only with -o",
+    )  # fmt: skip
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="answer only scrapes that have the token in this file"
+    )
+    parser.add_argument(
+        "--otlp",
+        metavar="URL",
+        help="send metrics to an OpenTelemetry collector: http://host:4318; traces only with -o",
+    )
+    parser.add_argument(
+        "--otlp-every", type=_duration, default=10.0, metavar="TIME", help="how often to send them (default: 10s)"
+    )
+    parser.add_argument(
         "--tool", metavar="PATH",
         help="snoopie_watch to use (default: SNOOPIE_WATCH; or the first of this version in this checkout, "
         " in lib/snoopie of Python's prefix, in /usr/local/lib/snoopie)",
@@ -73,25 +90,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     from snoopie.watch import watcher
+    from snoopie.watch.session import Session
 
     watcher.check_machine()
     program = watcher.find(arguments.tool, os.environ, [folder / watcher.PROGRAM for folder in _folders()])
     options = _options(arguments)
     run = run_id.new()
-    session = _session(arguments)
-    with watcher.Watcher(program, options) as running:
+    session = Session(keep=_records(arguments))
+    lock = threading.Lock()
+    with watcher.Watcher(program, options) as running, _exported(session, lock, arguments):
         _end_later(running, arguments.seconds)
         _say_when_begun(session)
-        session.take(running.frames())
+        for frame, content in running.frames():
+            with lock:
+                session.take_one(frame, content)
     for note in session.notes:
         print(f"snoopie: note: {in_shell_words(note)}", file=sys.stderr)
-    return _write(session, arguments, run)
+    return _write(session, arguments, run) if _records(arguments) else 0
 
 
-def _session(arguments: argparse.Namespace) -> Session:
-    from snoopie.watch.session import Session
+def _records(arguments: argparse.Namespace) -> bool:
+    """Whether traces are wanted: metrics alone need none."""
+    return bool(arguments.output) or not (arguments.prometheus or arguments.otlp)
 
-    return Session(told=not arguments.totals)
+
+@contextmanager
+def _exported(session: Session, lock: threading.Lock, arguments: argparse.Namespace) -> Iterator[None]:
+    """Metrics are there for others meanwhile."""
+    if arguments.token_file and not arguments.prometheus:
+        raise UsageError("--token-file is for --prometheus", "add that, or leave it out")
+    if not (arguments.prometheus or arguments.otlp):
+        yield
+        return
+    from snoopie.watch.metrics import Metrics
+
+    metrics = Metrics(session)
+    end = None
+    if arguments.prometheus:
+        need("watch", "--prometheus", "prometheus_client")
+        from snoopie.watch import prometheus
+
+        host, port = arguments.prometheus
+        port = prometheus.serve(metrics, lock, host, port, _token(arguments.token_file))
+        print(f"snoopie: metrics are at http://{host}:{port}/metrics", file=sys.stderr, flush=True)
+    if arguments.otlp:
+        need("watch", "--otlp", "opentelemetry")
+        from snoopie.watch import otlp
+
+        end = otlp.export(metrics, lock, arguments.otlp, arguments.otlp_every)
+    try:
+        yield
+    finally:
+        if end is not None:
+            end()
+
+
+def _token(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{path} cannot be read", "name a file that holds a token") from None
+    if not token:
+        raise UsageError(f"{path} is empty", "put a token into it")
+    return token
 
 
 def _folders() -> list[Path]:
@@ -114,7 +177,12 @@ def _options(arguments: argparse.Namespace) -> list[str]:
         if not (cgroup / "cgroup.procs").exists():
             raise UsageError(f"{cgroup} is no cgroup", "name a folder below /sys/fs/cgroup")
         words += ["--cgroup", str(cgroup)]
-    words += [f"--{name}" for name in ("totals", "stacks", "every-call") if getattr(arguments, name.replace("-", "_"))]
+    flags = {
+        "totals": arguments.totals or not _records(arguments),
+        "stacks": arguments.stacks,
+        "every-call": arguments.every_call,
+    }
+    words += [f"--{name}" for name, wanted in flags.items() if wanted]
     return [*words, "--buffer", str(arguments.buffer)]
 
 
@@ -201,6 +269,13 @@ def _duration(text: str) -> float:
     if match is None or not float(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30s, 5m or 2h")
     return float(match[1]) * _SECONDS[match[2] or ""]
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address such as :9400 or 0.0.0.0:9400")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _size(text: str) -> int:

@@ -106,6 +106,10 @@ class Recorder:
             self._body.write("functions", id=row, name=self._body.intern(name), mangled=mangled, kernel=1)
         return self._kernels[name]
 
+    def kernel_or(self, handle: int, otherwise: str) -> str:
+        """The name of a kernel, where it is known."""
+        return demangled(self.names[handle]) if handle in self.names else otherwise
+
     def kernel(self, handle: int) -> str:
         """The name of a kernel, by the handle that it is launched with."""
         return (

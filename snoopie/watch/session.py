@@ -22,10 +22,11 @@ class Session:
     """All that was told so far.
 
     ``recorders`` are of the processes that run or have run, by their order. ``listeners`` are called with the session
-    once a second. With ``told`` False, single calls are not recorded.
+    once a second, those of ``on_end`` with the recorder of each process that has ended. Unless ``keep``, nothing else
+    stays of those.
     """
 
-    def __init__(self, *, told: bool = True, read_about: Callable[[int], About] = about) -> None:
+    def __init__(self, *, keep: bool = True, read_about: Callable[[int], About] = about) -> None:
         self.recorders: list[Recorder] = []
         self.attached: list[str] = []
         self.notes: list[str] = []
@@ -34,9 +35,10 @@ class Session:
         self.live: dict[int, Rows] = {}
         self.functions: list[str] = []
         self.now = 0
-        self.told = told
+        self._keep = keep
         self.begun = False
         self.listeners: list[Callable[[Session], None]] = []
+        self.on_end: list[Callable[[Recorder], None]] = []
         self._running: dict[int, Recorder] = {}
         self._stacks: dict[int, Rows] = {}
         self._files = Files()
@@ -88,7 +90,7 @@ class Session:
             case Frame.TICK:
                 self.now = int(content[0])
                 self.begun = True
-                for listener in self.listeners:
+                for listener in list(self.listeners):
                     listener(self)
 
     def recorder(self, pid: int) -> Recorder:
@@ -109,9 +111,9 @@ class Session:
         """The memory that a process has, or had when it ended."""
         return self.live.get(id(recorder), self.live.get(recorder.about.pid, np.zeros(0, LIVE)))
 
-    def memory_of(self, pid: int) -> Rows:
+    def memory_of(self, recorder: Recorder) -> Rows:
         """Memory made and freed in all, by GPU and kind."""
-        return self.memory.get(pid, np.zeros(0, MEMORY))
+        return self.memory.get(recorder.about.pid, np.zeros(0, MEMORY))
 
     def _start(self, start: Start) -> None:
         self._offset = start.offset
@@ -137,6 +139,12 @@ class Session:
             one.ended = int(news["time"])
             # The next process of this number has nothing to do with it.
             self.live[id(one)] = self.live.pop(pid, np.zeros(0, LIVE))
+            for listener in self.on_end:
+                listener(one)
+            if not self._keep:
+                self.recorders.remove(one)
+                del self.live[id(one)]
+        self.memory.pop(pid, None)
         self._names.pop(pid, None)
 
 

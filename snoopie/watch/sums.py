@@ -40,7 +40,11 @@ def refined(sums: pd.DataFrame, copies: pd.DataFrame) -> pd.DataFrame:
 
 def table_of(rows: Rows) -> pd.DataFrame:
     """Rows of sums of one process as a table of whole numbers."""
-    return pd.DataFrame({name: rows[name].astype(np.int64) for name in ("kernel", *_KEY, *_VALUES)})
+    table = pd.DataFrame({name: rows[name].astype(np.int64) for name in ("kernel", *_KEY, *_VALUES)})
+    # Those between GPUs are by pair, of which this table has no columns.
+    how = dict.fromkeys(("calls", "errors", "total", "bytes"), "sum") | {"least": "min", "most": "max"}
+    table["direction"] &= 255
+    return table.groupby(["kernel", *_KEY], sort=False).agg(how).reset_index()
 
 
 def write_sums(

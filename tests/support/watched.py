@@ -105,10 +105,14 @@ class Watch:
     def __init__(self, *options: str, cwd: Path | None = None) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "snoopie", "watch", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         )  # fmt: skip
         assert self.process.stderr is not None
-        self.begun = self.process.stderr.readline()
+        self.begun = ""
+        for line in self.process.stderr:
+            self.begun += line
+            if "watching" in line:
+                break
 
     def end(self) -> str:
         """Ends it as Ctrl-C does, and returns what it said."""

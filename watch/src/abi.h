@@ -13,6 +13,8 @@
 // Who is meant by an end of a copy, besides the numbers of GPUs.
 #define ON_HOST -1
 #define NOT_KNOWN -2
+// What is added to them where 0 has to mean that nothing is said.
+#define ENDS 3
 
 // What a driver function does.
 enum kind {

@@ -338,7 +338,7 @@ int leave(registers* at) {
     __u32 pid = id >> 32;
     __s32 code = result_of(at);
     __u64 context = 0, bytes = 0, kernel = 0;
-    __u8 direction = NONE, told = 0;
+    __u32 direction = NONE, told = 0;
     __s32 gpu = gpu_of_thread(id, &context);
     struct sums_of of = {.pid = pid, .tid = (__u32)id, .function = number, .gpu = gpu};
     switch (function.kind) {
@@ -385,6 +385,8 @@ int leave(registers* at) {
         case COPY_3D:
             bytes = flight->bytes;
             direction = flight->direction;
+            // Whose sums are by pair of GPUs.
+            if (function.kind == COPY_PEER) direction |= (__u8)(flight->source + ENDS) << 8 | (__u8)(flight->destination + ENDS) << 16;
             flight->gpu = gpu;
             told = 1;
             break;
