@@ -26,6 +26,12 @@ def built() -> None:
     watched.build()
 
 
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    watched.end_all()
+
+
 @pytest.fixture
 def program() -> Iterator[Program]:
     with Program() as one:

@@ -99,6 +99,18 @@ class Program:
         self._process.wait(timeout=60)
 
 
+_RUNNING: list[subprocess.Popen[str]] = []
+
+
+def end_all() -> None:
+    """What a test that failed has left would watch the programs of the next."""
+    for process in _RUNNING:
+        if process.poll() is None:
+            process.terminate()
+            process.communicate(timeout=120)
+    _RUNNING.clear()
+
+
 class Watch:
     """`snoopie watch`, from the moment that it watches."""
 
@@ -108,6 +120,7 @@ class Watch:
             text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         )  # fmt: skip
         assert self.process.stderr is not None
+        _RUNNING.append(self.process)
         self.begun = ""
         for line in self.process.stderr:
             self.begun += line
