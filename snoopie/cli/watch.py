@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="OUT.zst",
         help="name of the trace, of OUT.PID.zst with several processes, or a folder; a new folder here, if left out",
     )  # fmt: skip
+    parser.add_argument(
+        "--live", action="store_true", help="show processes, kernels, copies and memory meanwhile; traces only with -o"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite traces that exist")
     parser.add_argument(
         "--totals", action="store_true", help="only sums, and what was not freed: costs less, and needs no space"
@@ -100,10 +103,10 @@ def main(arguments: argparse.Namespace) -> int:
     lock = threading.Lock()
     with watcher.Watcher(program, options) as running, _exported(session, lock, arguments):
         _end_later(running, arguments.seconds)
-        _say_when_begun(session)
-        for frame, content in running.frames():
-            with lock:
-                session.take_one(frame, content)
+        with _shown(session, lock, running) if arguments.live else _said_when_begun(session):
+            for frame, content in running.frames():
+                with lock:
+                    session.take_one(frame, content)
     for note in session.notes:
         print(f"snoopie: note: {in_shell_words(note)}", file=sys.stderr)
     return _write(session, arguments, run) if _records(arguments) else 0
@@ -111,7 +114,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _records(arguments: argparse.Namespace) -> bool:
     """Whether traces are wanted: metrics alone need none."""
-    return bool(arguments.output) or not (arguments.prometheus or arguments.otlp)
+    return bool(arguments.output) or not (arguments.prometheus or arguments.otlp or arguments.live)
 
 
 @contextmanager
@@ -195,7 +198,17 @@ def _end_later(running: Watcher, seconds: float | None) -> None:
         timer.start()
 
 
-def _say_when_begun(session: Session) -> None:
+@contextmanager
+def _shown(session: Session, lock: threading.Lock, running: Watcher) -> Iterator[None]:
+    need("watch", "--live", "rich")
+    from snoopie.watch import live
+
+    with live.shown(live.View(session), lock, running.end):
+        yield
+
+
+@contextmanager
+def _said_when_begun(session: Session) -> Iterator[None]:
     def said(_: Session) -> None:
         session.listeners.remove(said)
         number = len(session.attached)
@@ -203,6 +216,7 @@ def _say_when_begun(session: Session) -> None:
         print(f"snoopie: watching {where}; Ctrl-C ends it", file=sys.stderr, flush=True)
 
     session.listeners.append(said)
+    yield
 
 
 def _write(session: Session, arguments: argparse.Namespace, run: str) -> int:
