@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, Body, TraceWriter, h
 from snoopie.watch import gpus
 from snoopie.watch.about import About
 from snoopie.watch.elf import demangled
+from snoopie.watch.kernel_names import Layouts
 from snoopie.watch.memory import Memory
 from snoopie.watch.places import Files
 from snoopie.watch.stacks import Stacks
@@ -51,10 +52,22 @@ class Recorder:
     """Writes tables as single calls come, and sums, header and notices at the end."""
 
     def __init__(
-        self, about: About, begun: int, offset: int, functions: Sequence[str], stacks: Mapping[int, Rows], files: Files
+        self,
+        about: About,
+        begun: int,
+        offset: int,
+        functions: Sequence[str],
+        stacks: Mapping[int, Rows],
+        files: Files,
+        layouts: Layouts,
     ) -> None:
         self.about, self.begun, self.ended = about, begun, 0
+        # Names by handle: as calls said them, and as they were found in memory.
         self.names: dict[int, str] = {}
+        self._found: dict[int, str] = {}
+        self._handles: set[int] = set()
+        self._looked = (0, 0, 0)
+        self._layouts = layouts
         self.sums = Sums()
         self.memory = Memory()
         self._offset, self._functions = offset, functions
@@ -102,24 +115,36 @@ class Recorder:
         name = self.kernel(handle)
         if name not in self._kernels:
             self._kernels[name] = row = len(self._kernels) + 1
-            mangled = self._body.intern(self.names.get(handle, ""))
+            mangled = self._body.intern(self._mangled(handle))
             self._body.write("functions", id=row, name=self._body.intern(name), mangled=mangled, kernel=1)
         return self._kernels[name]
 
+    def look_for_names(self, handles: Iterable[int]) -> None:
+        """Looks in the memory of the process for names that no call has said; again when there is more to go by."""
+        self._handles.update(handles)
+        unknown = self._handles - self.names.keys() - self._found.keys()
+        state = (len(unknown), len(self.names), len(self._layouts.proved))
+        if unknown and state != self._looked:
+            self._looked = state
+            self._found |= self._layouts.names(self.about.pid, unknown, self.names)
+
+    def _mangled(self, handle: int) -> str:
+        return self.names.get(handle) or self._found.get(handle, "")
+
     def kernel_or(self, handle: int, otherwise: str) -> str:
-        """The name of a kernel, where it is known."""
-        return demangled(self.names[handle]) if handle in self.names else otherwise
+        """The name of a kernel, by the handle that it is launched with, where it is known."""
+        mangled = self._mangled(handle)
+        return demangled(mangled) if mangled else otherwise
 
     def kernel(self, handle: int) -> str:
-        """The name of a kernel, by the handle that it is launched with."""
-        return (
-            demangled(self.names[handle]) if handle in self.names else f"(a kernel named before the watch, {handle:#x})"
-        )
+        """Its name, or what stands for one."""
+        return self.kernel_or(handle, f"(a kernel named before the watch, {handle:#x})")
 
     def _write_launches(self, launches: Rows, gpu: Rows) -> None:
         if not len(launches):
             return
         handles, places = np.unique(launches["address"], return_inverse=True)
+        self.look_for_names(handles.tolist())
         rows = np.array([self._function(int(handle)) for handle in handles], np.int64)
         first = self._body.rows("launches") + 1
         stacks = [
@@ -276,6 +301,11 @@ class Recorder:
         if unknown:
             sentences.append(
                 f"The GPU of {unknown:,} launches is not known: their contexts were made before the watch began."
+            )
+        if self._found:
+            sentences.append(
+                f"The names of {len(self._found):,} kernels are from the program's memory: it asked for them before "
+                "the watch began."
             )
         nameless = sum(1 for name in self._kernels if name.startswith("(a kernel named"))
         if nameless:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snoopie.watch.about import About, about, user_name
+from snoopie.watch.kernel_names import Layouts
 from snoopie.watch.places import Files
 from snoopie.watch.recorder import Recorder
 from snoopie.watch.stream import LIVE, LOST, MEMORY, Frame, Start
@@ -42,6 +43,7 @@ class Session:
         self._running: dict[int, Recorder] = {}
         self._stacks: dict[int, Rows] = {}
         self._files = Files()
+        self._layouts = Layouts()
         self._offset = 0
         self._read_about = read_about
         self._names: dict[int, dict[int, str]] = defaultdict(dict)
@@ -68,7 +70,10 @@ class Session:
                     self.recorder(pid).add(rows)
             case Frame.SUMS:
                 for pid, rows in _by_process(content):
-                    self.recorder(pid).sums.calls = rows
+                    one = self.recorder(pid)
+                    one.sums.calls = rows
+                    # While the process is there: its single calls may not be told.
+                    one.look_for_names(np.unique(rows["kernel"][rows["kernel"] > 0]).tolist())
             case Frame.TIMES:
                 for pid, rows in _by_process(content):
                     self.recorder(pid).sums.times = rows
@@ -96,7 +101,9 @@ class Session:
     def recorder(self, pid: int) -> Recorder:
         """That of the process that runs under this number."""
         if pid not in self._running:
-            one = Recorder(self._read_about(pid), self.now, self._offset, self.functions, self._stacks, self._files)
+            one = Recorder(
+                self._read_about(pid), self.now, self._offset, self.functions, self._stacks, self._files, self._layouts
+            )
             one.names = self._names[pid]
             one.stacks.mappings.read()
             self._running[pid] = one

@@ -20,8 +20,8 @@ STUB = WATCH / "build" / "stub"
 NEEDED = ("make", "gcc", "clang", "llvm-strip")
 
 
-def why_not() -> str:
-    """Why nothing can be watched here, "" where it can."""
+def why_not(*, built: bool = False) -> str:
+    """Why nothing can be watched here, "" where it can. What is ``built`` needs no compilers."""
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
         return "programs are watched on Linux, on x86-64 and Arm"
     if os.geteuid() != 0:
@@ -30,6 +30,8 @@ def why_not() -> str:
         return f"the kernel {platform.release()} has no BTF"
     if not Path("/sys/bus/event_source/devices/uprobe").exists():
         return f"the kernel {platform.release()} has no uprobes"
+    if built:
+        return ""
     missing = [program for program in NEEDED if shutil.which(program) is None]
     if shutil.which("bpftool") is None and not Path("/usr/sbin/bpftool").exists():
         missing.append("bpftool")
@@ -44,7 +46,12 @@ def build() -> None:
     """Builds the watcher, and the driver and program of the tests. Skips where the kernel does not let it begin."""
     done = subprocess.run(["make", "-C", str(WATCH), "all", "stub"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    begun = subprocess.run(["timeout", "0.5", PROGRAM], capture_output=True)
+    check_kernel()
+
+
+def check_kernel() -> None:
+    """Skips where the kernel does not let the watcher begin."""
+    begun = subprocess.run(["timeout", "2", PROGRAM], capture_output=True)
     if not begun.stdout:
         pytest.skip(f"this kernel ({platform.release()}): {begun.stderr.decode().strip()}")
 
