@@ -109,7 +109,7 @@ def main(arguments: argparse.Namespace) -> int:
                     session.take_one(frame, content)
     for note in session.notes:
         print(f"snoopie: note: {in_shell_words(note)}", file=sys.stderr)
-    return _write(session, arguments, run) if _records(arguments) else 0
+    return _write(session, arguments, run, whole=running.whole) if _records(arguments) else 0
 
 
 def _records(arguments: argparse.Namespace) -> bool:
@@ -219,8 +219,9 @@ def _said_when_begun(session: Session) -> Iterator[None]:
     yield
 
 
-def _write(session: Session, arguments: argparse.Namespace, run: str) -> int:
-    """Writes the trace of each process that made calls."""
+def _write(session: Session, arguments: argparse.Namespace, run: str, *, whole: bool) -> int:
+    """Writes the trace of each process that made calls. Unless the stream is ``whole``, it is not known what memory
+    those have that had not ended."""
     from snoopie.importers.output import write_all
 
     recorders = [recorder for recorder in session.recorders if len(recorder.sums.calls)]
@@ -233,7 +234,12 @@ def _write(session: Session, arguments: argparse.Namespace, run: str) -> int:
     def write(number: int, path: Path) -> None:
         recorder = recorders[number]
         told = recorder.finish(
-            path, {"id": run, "of": "run"}, session.live_of(recorder), session.now, session.lost, not arguments.totals
+            path,
+            {"id": run, "of": "run"},
+            session.live_of(recorder) if whole or recorder.ended else None,
+            session.now,
+            session.lost,
+            not arguments.totals,
         )
         notices.update(dict.fromkeys(told))
 

@@ -2,8 +2,8 @@
 
 A handle points to a structure of the driver that somewhere points to the name, directly or through another one. Where,
 nobody documents, and versions differ. So it is learnt: from handles whose names are known, because the program asked
-for them while it was watched; else from a place at which each of several handles has the mangled name of another function.
-What is not that certain stays unknown.
+for them while it was watched; else from a place at which each of several handles has the mangled name of another
+function. What is not that certain stays unknown.
 """
 
 from __future__ import annotations

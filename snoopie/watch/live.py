@@ -22,6 +22,7 @@ from rich.text import Text
 from snoopie.watch.metrics import Metrics
 from snoopie.watch.session import Session
 from snoopie.words import units
+from snoopie.words.text import visible
 
 # A key, and the column of the processes by which it sorts.
 KEYS = {"l": "launches/s", "c": "copied/s", "m": "memory", "e": "errors", "w": "waiting"}
@@ -103,7 +104,7 @@ class View:
         table = _table("Processes", ["PID", "program", "user", "container"], list(KEYS.values()))
         for row in self.processes()[:_ROWS]:
             table.add_row(
-                str(row.pid), Text(row.program), Text(row.user), row.container, units.count(row.launches),
+                str(row.pid), _shown(row.program), _shown(row.user), row.container, units.count(row.launches),
                 units.rate(row.copied), units.bytes(row.memory), f"{row.errors:,}", units.percent(row.waiting),
             )  # fmt: skip
         return table
@@ -122,7 +123,7 @@ class View:
     def _kernels(self) -> Table:
         table = _table("Kernels", ["kernel"], ["launches", "launches/s"])
         for (kernel,), number, rate in self._by("launches", "kernel"):
-            table.add_row(Text(kernel), units.count(number), units.count(rate))
+            table.add_row(_shown(kernel), units.count(number), units.count(rate))
         return table
 
     def _copies(self) -> Table:
@@ -137,8 +138,12 @@ class View:
         now = {key: number for key, number, _ in self._by("allocated_bytes", "program", "gpu", "kind")}
         for key in dict.fromkeys([*now, *leaked]):
             program, gpu, kind = key
-            table.add_row(Text(program), gpu, kind, units.bytes(now.get(key, 0)), units.bytes(leaked.get(key, 0)))
+            table.add_row(_shown(program), gpu, kind, units.bytes(now.get(key, 0)), units.bytes(leaked.get(key, 0)))
         return table
+
+
+def _shown(name: str) -> Text:
+    return Text(visible(name))
 
 
 def _table(title: str, words: list[str], numbers: list[str]) -> Table:

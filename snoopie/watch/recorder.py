@@ -230,12 +230,15 @@ class Recorder:
     # --- The end ---
 
     def finish(
-        self, path: Path, run: Mapping[str, str], live: Rows, end: int, lost: Mapping[str, int], told: bool
+        self, path: Path, run: Mapping[str, str], live: Rows | None, end: int, lost: Mapping[str, int], told: bool
     ) -> list[str]:
-        """Writes the trace; returns what its readers should know. ``live`` is the memory that there is at the end,
-        ``end`` its time (of the stream); ``told``: whether single calls were to be told at all."""
+        """Writes the trace; returns what its readers should know.
+
+        ``live`` is the memory that there is at the end, None where that is not known; ``end`` is the time, of the stream;
+        ``told`` says whether single calls were to be told at all.
+        """
         end = self.ended or end
-        missing, frees = self.memory.settle(live, end)
+        missing, frees = self.memory.settle(live, end) if live is not None else ([], 0)
         for row in missing:
             event = {name: row[name] for name in ("address", "bytes", "gpu", "object", "tid", "function", "context")}
             self.memory.make(event | {"end": row["time"]}, self.stacks.row(int(row["stack"]), int(row["caller"])))

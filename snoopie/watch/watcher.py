@@ -120,7 +120,8 @@ class Watcher:
             )
         except OSError as error:
             raise SnoopieError(f"{program} cannot be started ({error.strerror})", _BUILD_IT) from None
-        self.pid = self._process.pid
+        # Whether it came to its end, and told all that it had.
+        self.whole = False
 
     def __enter__(self) -> Watcher:
         return self
@@ -143,6 +144,11 @@ class Watcher:
         for frame in frames(output):
             some = True
             yield frame
+        status = self._process.wait(timeout=_ENDING)
+        self.whole = status == 0
+        if some and status:
+            how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+            yield Frame.NOTE, f"{PROGRAM} {how}: the last second is missing, and what was not told by then."
         if not some:
             raise SnoopieError(
                 _said(self._process.stderr) or f"{PROGRAM} ended at once", "docs/watch.md says what it needs"

@@ -24,6 +24,8 @@ struct library {
     // Where the functions are, and their numbers.
     __u64 *offsets, *numbers;
     int count;
+    // Whether it was said that functions of it are called that it does not export.
+    int told;
 };
 static struct library* libraries = NULL;
 static int library_count = 0;
@@ -148,7 +150,8 @@ void attach_to_address(struct watch_bpf* program, const struct choice* choice, p
         if (library && number >= 0 && !has_offset(library, at)) {
             add_offset(library, at, number);
             if (probe_from(program, library, library->count - 1)) continue;
-            put_note("cuGetProcAddress gave an address of %s that %s does not export; calls there are seen from now on, as %s.", function,
+            if (library->told++) continue;
+            put_note("cuGetProcAddress gives addresses that %s does not export, such as one of %s; calls there are seen from now on.",
                      library->path, name_of_function(number));
         }
     }
