@@ -24,7 +24,7 @@ _OLDEST = (5, 15)
 # The number of the namespace in which the kernel itself counts processes.
 _FIRST_PIDS = "pid:[4026531836]"
 # Seconds in which it takes its probes away and says what it has left.
-_ENDING = 60
+_ENDING = 180
 
 
 def find(named: str | None, environment: Mapping[str, str], places: Sequence[Path]) -> Path:

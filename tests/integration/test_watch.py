@@ -366,6 +366,47 @@ def test_a_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         folder.rmdir()
 
 
+def test_every_call(program: Program, tmp_path: Path) -> None:
+    program.do("sync 1")
+    for options, counted in ([], 0), (["--every-call"], 5):
+        path = tmp_path / f"{counted}.zst"
+        watch = Watch("--pid", str(program.pid), *options, "-o", str(path))
+        program.do("count 5")
+        program.do("launch _Z1kv 2")
+        watch.end()
+        found = calls(snoopie.load(path))
+        assert found.get("cuDeviceGetCount", (0, 0, 0)) == (counted, 0, 0)
+        assert found["cuLaunchKernel"] == (2, 0, 0)
+
+
+def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
+    from snoopie.watch.session import Session
+    from snoopie.watch.watcher import Watcher
+
+    program.do("sync 1")
+    session = Session()
+
+    def first_tick(_: Session) -> None:
+        session.listeners.clear()
+        program.do("launch _Z1kv 1000")
+        program.do("threads 4 churn 50 64")
+        watcher.end()
+
+    session.listeners.append(first_tick)
+    with Watcher(watched.PROGRAM, ["--one-by-one", "--pid", str(program.pid)]) as watcher:
+        session.take(watcher.frames())
+    assert watcher.whole
+    assert session.notes == []
+    (recorder,) = session.recorders
+    path = tmp_path / "x.zst"
+    recorder.finish(path, {"id": "x", "of": "run"}, session.live_of(recorder), session.now, session.lost, True)
+    found = calls(snoopie.load(path))
+    assert found["cuLaunchKernel"] == (1000, 0, 0)
+    assert found["cuMemAlloc_v2"] == (200, 0, 200 * 64)
+    assert found["cuMemFree_v2"] == (200, 0, 0)
+    assert not int3(program, "cuLaunchKernel")
+
+
 def test_sums_alone(program: Program, tmp_path: Path) -> None:
     program.do("sync 1")
     watch = Watch("--pid", str(program.pid), "--totals", "-o", str(tmp_path / "x.zst"))

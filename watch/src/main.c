@@ -1,6 +1,8 @@
 // Watches driver calls of programs that run, and writes what it sees to standard output: the frames of abi.h.
 //
-//   snoopie_watch [--pid PID]… [--cgroup PATH] [--totals] [--every-call] [--stacks] [--buffer BYTES]
+//   snoopie_watch [--pid PID]… [--cgroup PATH] [--totals] [--every-call] [--stacks] [--buffer BYTES] [--one-by-one]
+//
+// --one-by-one attaches as kernels before 6.6 do, for tests.
 //
 // `snoopie watch` starts it. It ends with SIGTERM or SIGINT, or when nobody reads its output; its probes end with it.
 
@@ -38,7 +40,7 @@
 
 struct options {
     pid_t pids[MOST_PIDS];
-    int pid_count, totals, every, stacks;
+    int pid_count, totals, every, stacks, one_by_one;
     const char* cgroup;
     __u32 buffer;
 };
@@ -82,10 +84,10 @@ static int quiet(enum libbpf_print_level level, const char* format, va_list valu
 }
 
 static void read_options(int count, char** words) {
-    static const struct option kOptions[] = {{"pid", required_argument, NULL, 'p'}, {"cgroup", required_argument, NULL, 'c'},
-                                             {"totals", no_argument, NULL, 't'},    {"every-call", no_argument, NULL, 'e'},
-                                             {"stacks", no_argument, NULL, 's'},    {"buffer", required_argument, NULL, 'b'},
-                                             {"version", no_argument, NULL, 'v'},   {NULL, 0, NULL, 0}};
+    static const struct option kOptions[] = {
+        {"pid", required_argument, NULL, 'p'},  {"cgroup", required_argument, NULL, 'c'}, {"totals", no_argument, NULL, 't'},
+        {"every-call", no_argument, NULL, 'e'}, {"stacks", no_argument, NULL, 's'},       {"buffer", required_argument, NULL, 'b'},
+        {"one-by-one", no_argument, NULL, 'o'}, {"version", no_argument, NULL, 'v'},      {NULL, 0, NULL, 0}};
     for (int option; (option = getopt_long(count, words, "", kOptions, NULL)) != -1;) {
         switch (option) {
             case 'p':
@@ -106,6 +108,9 @@ static void read_options(int count, char** words) {
                 break;
             case 'b':
                 options.buffer = (__u32)strtoul(optarg, NULL, 10);
+                break;
+            case 'o':
+                options.one_by_one = 1;
                 break;
             case 'v':
                 puts(SNOOPIE_VERSION);
@@ -154,7 +159,7 @@ static void load(void) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    int error = open_program(probes_together());
+    int error = open_program(!options.one_by_one && probes_together());
     if (error) fail("the kernel refuses the BPF program (%s)", strerror(-error));
 }
 

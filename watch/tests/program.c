@@ -2,8 +2,8 @@
 //
 //   alloc COUNT BYTES   other_alloc COUNT BYTES   host|managed|pool|pitch|physical COUNT BYTES   free COUNT   (the newest first)
 //   launch KERNEL COUNT   htod|dtoh|dtod|unified|peer|copy2d COUNT BYTES   set COUNT BYTES   sync COUNT   fail COUNT   badfree COUNT
-//   device NUMBER   threads N COMMAND …   fork N COMMAND …   churn COUNT BYTES (allocate, free)   times COUNT (prints ns a launch)   exit
-//   STATUS
+//   count COUNT (cuDeviceGetCount)   device NUMBER   threads N COMMAND …   fork N COMMAND …   churn COUNT BYTES (allocate, free)   times
+//   COUNT (prints ns a launch)   exit STATUS
 //
 // Where the variable ADDRESSES is set it asks cuGetProcAddress for functions, as the CUDA runtime does, else dlsym.
 
@@ -227,6 +227,10 @@ static void run(char* line) {
         for (long i = 0; i < times; ++i) mem_alloc(&at, (size_t)1 << 60);
     } else if (!strcmp(word, "badfree")) {
         for (long i = 0; i < times; ++i) mem_free(0x123);
+    } else if (!strcmp(word, "count")) {
+        int (*count_devices)(int*) = function("cuDeviceGetCount", "cuDeviceGetCount");
+        int devices;
+        for (long i = 0; i < times; ++i) count_devices(&devices);
     } else if (!strcmp(word, "device")) {
         set_current(contexts[times]);
     } else if (!strcmp(word, "threads")) {
