@@ -234,7 +234,7 @@ class Recorder:
     ) -> list[str]:
         """Writes the trace; returns what its readers should know.
 
-        ``live`` is the memory that there is at the end, None where that is not known; ``end`` is the time of the stream;
+        ``live`` is the memory that there is at the end, None where that is not known; ``end`` is the stream's time;
         ``told`` says whether single calls were to be told at all.
         """
         end = self.ended or end
