@@ -120,6 +120,7 @@ class Watcher:
             )
         except OSError as error:
             raise SnoopieError(f"{program} cannot be started ({error.strerror})", _BUILD_IT) from None
+        self.pid = self._process.pid
         # Whether it came to its end, and told all that it had.
         self.whole = False
 

@@ -76,7 +76,7 @@ def stacks(trace: snoopie.Trace) -> dict[str, tuple[int, int]]:
 
 def int3(program: Program, function: str, library: Path = watched.STUB / "libcuda.so.1") -> bool:
     """Whether there is a breakpoint where the function begins in the memory of the program."""
-    symbols = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True).stdout
+    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
     address = int(next(line.split()[0] for line in symbols.splitlines() if line.endswith(f" {function}")), 16)
     maps = Path(f"/proc/{program.pid}/maps").read_text().splitlines()
     start = int(next(line for line in maps if line.endswith(str(library))).split("-")[0], 16)
@@ -251,17 +251,32 @@ def test_the_kernel_part_ends_with_the_command(program: Program) -> None:
 
 
 def test_what_was_told_before_the_kernel_part_was_killed(program: Program, tmp_path: Path) -> None:
+    from snoopie.watch.session import Session
+    from snoopie.watch.watcher import Watcher
+
     program.do("sync 1")
-    watch = Watch("--pid", str(program.pid), "-o", str(tmp_path / "x.zst"))
-    program.do("launch _Z1kv 100")
-    program.do("alloc 4 100")
-    # It tells sums once a second.
-    time.sleep(2.5)
-    (child,) = Path(f"/proc/{watch.process.pid}/task/{watch.process.pid}/children").read_text().split()
-    os.kill(int(child), signal.SIGKILL)
-    said = watch.ended()
-    assert "was ended by SIGKILL" in said
-    trace = snoopie.load(tmp_path / "x.zst")
+    session = Session()
+    begun = False
+
+    def ticked(_: Session) -> None:
+        nonlocal begun
+        if not begun:
+            program.do("launch _Z1kv 100")
+            program.do("alloc 4 100")
+            begun = True
+        elif sum(int(recorder.sums.calls["calls"].sum()) for recorder in session.recorders) >= 104:
+            os.kill(watcher.pid, signal.SIGKILL)
+
+    session.listeners.append(ticked)
+    with Watcher(watched.PROGRAM, ["--pid", str(program.pid)]) as watcher:
+        session.take(watcher.frames())
+    assert not watcher.whole
+    assert "was ended by SIGKILL" in session.notes[-1]
+    (recorder,) = session.recorders
+    path = tmp_path / "x.zst"
+    # What is there at the end was not told.
+    recorder.finish(path, {"id": "x", "of": "run"}, None, session.now, session.lost, True)
+    trace = snoopie.load(path)
     assert calls(trace)["cuLaunchKernel"] == (100, 0, 0)
     assert stacks(trace) == {"one_place": (4, 400)}
     until(lambda: not int3(program, "cuLaunchKernel"))
@@ -326,8 +341,7 @@ def test_an_address_that_is_not_exported(tmp_path: Path) -> None:
         watch = Watch("--all", "-o", f"{tmp_path}/")
         with Program(ADDRESSES="1", STUB_HIDES_FREE="1") as program:
             program.do("sync 1")
-            # What was said of it is heard at the next look.
-            time.sleep(1)
+            until(lambda: int3(program, "hidden_free"))
             program.do("alloc 3 64")
             program.do("free 3")
         said = watch.end()
