@@ -300,20 +300,20 @@ class Recorder:
                 "not freed."
             )
         if self.memory.older:
-            sentences.append(f"Memory that was allocated before the watch began was freed {self.memory.older:,} times.")
+            sentences.append(f"Frees of memory that was allocated before the watch began: {self.memory.older:,}.")
         if unknown:
             sentences.append(
-                f"The GPU of {unknown:,} launches is not known: their contexts were made before the watch began."
+                f"Launches on a GPU that is not known, because contexts were made before the watch began: {unknown:,}."
             )
         if self._found:
             sentences.append(
-                f"The names of {len(self._found):,} kernels are from the program's memory: it asked for them before "
-                "the watch began."
+                "Kernels with a name from the program's memory, because it asked for it before the watch began: "
+                f"{len(self._found):,}."
             )
         nameless = sum(1 for name in self._kernels if name.startswith("(a kernel named"))
         if nameless:
             sentences.append(
-                f"The names of {nameless:,} kernels are not known: the program asked for them before the watch began."
+                f"Kernels without a known name, because the program asked for it before the watch began: {nameless:,}."
             )
         if lost["events"]:
             sentences.append(
