@@ -16,6 +16,7 @@ COMMANDS = {
     "build": "build the collector, for the GPUs of this machine or those named",
     "doctor": "what a run needs and this machine has, with a remedy for what it lacks",
     "run": "run a program under the collector and summarise what crossed between GPUs",
+    "watch": "watch the driver calls of programs that run already, from outside",
     "info": "what a trace holds: processes, GPUs, settings, totals, losses",
     "check": "whether a trace is whole and says nothing impossible",
     "stats": "traffic by pair of GPUs, kernel, source line or instruction",

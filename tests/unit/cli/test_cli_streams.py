@@ -23,6 +23,7 @@ WORDS = {
     "build": ["build", "--help"],
     "doctor": ["doctor", "--help"],
     "run": ["run", "--help"],
+    "watch": ["watch", "--help"],
     "info": ["info", "t.zst"],
     "check": ["check", "t.zst"],
     "stats": ["stats", "t.zst"],

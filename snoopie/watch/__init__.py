@@ -1,0 +1,1 @@
+"""Driver calls of programs that run already: what `snoopie_watch` tells of them → traces, metrics, a live view."""

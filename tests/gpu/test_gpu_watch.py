@@ -1,0 +1,56 @@
+"""calls, watched from outside without the collector: what the program says that it called is what the watch saw.
+
+Needs root, a kernel with BTF and uprobes, and watch/snoopie_watch: built here, or elsewhere and taken as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+
+import pytest
+from gpu_calls import launched, launches, made, recorded
+from gpu_runs import Run, Runner
+
+from snoopie.trace.lacks import Lack
+from tests.support import watched
+from tests.support.watched import Watch
+
+# Another number than in other tests: equal runs happen once.
+ROUNDS = 23
+
+
+@pytest.fixture(scope="module")
+def run(runner: Runner, pair: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The program on two GPUs, with its trace by the watch."""
+    built = os.access(watched.PROGRAM, os.X_OK)
+    if reason := watched.why_not(built=built):
+        pytest.skip(reason)
+    if not built:
+        watched.build()
+    watched.check_kernel()
+    everything, own = tmp_path_factory.mktemp("watched"), tmp_path_factory.mktemp("own")
+    watch = Watch("--all", "-o", f"{everything}/")
+    native = runner.native("calls", ROUNDS, visible=pair)
+    said = watch.end()
+    assert "were lost" not in said
+    # Others may use the driver too.
+    (path,) = everything.glob("calls.*.zst")
+    shutil.copy(path, own)
+    return dataclasses.replace(native, folder=own)
+
+
+def test_calls_bytes_and_directions_are_exact(run: Run) -> None:
+    assert recorded(run) == made(run)
+    assert run.trace.lacks(Lack.ACCESSES)
+
+
+def test_every_launch_is_counted_for_its_kernel(run: Run) -> None:
+    assert launches(run) == launched(run)
+    assert len(run.trace.launches) == int(run.trace.by_launched_kernel()["launches"].sum())
+
+
+def test_all_memory_of_the_program_was_seen_to_be_freed(run: Run) -> None:
+    leaks = run.trace.leaks()
+    assert leaks[(leaks["state"] == "never freed") & (leaks["call"] == "cuMemAlloc_v2")].empty

@@ -1,0 +1,445 @@
+"""Programs that make known calls, watched from outside: every number is that of arithmetic."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from snoopie import cli
+from snoopie.trace.lacks import Lack
+from tests.support import watched
+from tests.support.watched import Program, Watch
+
+pytestmark = pytest.mark.skipif(bool(watched.why_not()), reason=watched.why_not() or "-")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    watched.build()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    watched.end_all()
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    with Program() as one:
+        yield one
+
+
+def recorded(watch: Watch, folder: Path) -> dict[int, snoopie.Trace]:
+    """The traces by process."""
+    watch.end()
+    return read(folder)
+
+
+def read(folder: Path) -> dict[int, snoopie.Trace]:
+    paths = watched.traces(folder)
+    assert all(cli.main(["check", str(path)]) == 0 for path in paths)
+    return {int(path.stem.split(".")[1]): snoopie.load(path) for path in paths}
+
+
+def calls(trace: snoopie.Trace) -> dict[str, tuple[int, int, int]]:
+    """Call → calls, errors, bytes."""
+    table = trace.call_totals.groupby("call", observed=True)[["calls", "errors", "bytes"]].sum()
+    return {
+        str(name): tuple(int(value) for value in row) for name, row in zip(table.index, table.to_numpy(), strict=True)
+    }
+
+
+def kernels(trace: snoopie.Trace) -> dict[str, int]:
+    """Kernel → launches."""
+    return {str(name): int(number) for name, number in trace.launches.groupby("kernel", observed=True).size().items()}
+
+
+def stacks(trace: snoopie.Trace) -> dict[str, tuple[int, int]]:
+    """Function that allocated → objects and bytes of what was never freed."""
+    leaks = trace.leaks()
+    leaks = leaks[leaks["state"] == "never freed"]
+    return {
+        str(source): (int(rows["objects"].sum()), int(rows["bytes"].sum()))
+        for source, rows in leaks.groupby("source", observed=True)
+    }
+
+
+def int3(program: Program, function: str, library: Path = watched.STUB / "libcuda.so.1") -> bool:
+    """Whether there is a breakpoint where the function begins in the memory of the program."""
+    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    address = int(next(line.split()[0] for line in symbols.splitlines() if line.endswith(f" {function}")), 16)
+    maps = Path(f"/proc/{program.pid}/maps").read_text().splitlines()
+    start = int(next(line for line in maps if line.endswith(str(library))).split("-")[0], 16)
+    with open(f"/proc/{program.pid}/mem", "rb") as memory:
+        memory.seek(start + address)
+        return memory.read(1) == b"\xcc"
+
+
+def breakpoint_in(program: Program, library: Path) -> bool:
+    return int3(program, "cuLaunchKernel", library)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Waits for what is bound to come."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("addresses", ["", "1"], ids=["symbols", "cuGetProcAddress"])
+def test_every_total_from_the_beginning(tmp_path: Path, addresses: str) -> None:
+    # Another program has the driver already, so that it is known before the program starts.
+    with Program() as other:
+        other.do("sync 1")
+        watch = Watch("--all", "-o", f"{tmp_path}/")
+        with Program(**({"ADDRESSES": "1"} if addresses else {})) as program:
+            for command in (
+                "device 1",
+                "alloc 3 4096",
+                "other_alloc 2 1000",
+                "host 4 512",
+                "managed 1 256",
+                "pool 2 128",
+                "pitch 1 100",
+                "physical 2 2097152",
+                "free 6",
+                "launch _Z6kernelPfi 1000",
+                "launch plain 7",
+                "htod 5 64",
+                "dtoh 2 32",
+                "dtod 4 16",
+                "unified 3 8",
+                "peer 2 1024",
+                "copy2d 2 10",
+                "set 3 400",
+                "sync 2",
+                "fail 2",
+                "badfree 1",
+                "threads 8 launch _Z6threadv 500",
+                "threads 4 churn 300 512",
+                "fork 3 launch _Z5childv 20",
+            ):
+                program.do(command)
+        traces = recorded(watch, tmp_path)
+    trace = traces.pop(program.pid)
+    found = calls(trace)
+    assert found["cuMemAlloc_v2"] == (3 + 2 + 2 + 4 * 300, 2, 3 * 4096 + 2 * 1000 + 4 * 300 * 512)
+    assert found["cuMemHostAlloc"] == (4, 0, 4 * 512)
+    assert found["cuMemAllocManaged"] == (1, 0, 256)
+    assert found["cuMemAllocAsync_ptsz"] == (2, 0, 256)
+    assert found["cuMemAllocPitch_v2"] == (1, 0, 512 * 10)
+    assert found["cuMemCreate"] == (2, 0, 2 * 2097152)
+    assert found["cuMemMap"][0] == found["cuMemUnmap"][0] == 2
+    assert found["cuMemFree_v2"] == (1 + 1 + 1 + 4 * 300, 1, 0)
+    assert found["cuLaunchKernel"] == (1000 + 7 + 8 * 500, 0, 0)
+    assert found["cuMemcpyHtoD_v2"] == (5, 0, 320)
+    assert found["cuMemcpyDtoH_v2"] == (2, 0, 64)
+    assert found["cuMemcpyDtoDAsync_v2"] == (4, 0, 64)
+    assert found["cuMemcpyAsync"] == (3, 0, 24)
+    assert found["cuMemcpyPeerAsync"] == (2, 0, 2048)
+    assert found["cuMemcpy2D_v2"] == (2, 0, 60)
+    assert found["cuMemsetD32_v2"] == (3, 0, 1200)
+    assert found["cuStreamSynchronize"][0] == 2
+    # Those whose ends are known go where they went, not where the call may go.
+    directions = trace.call_totals.groupby(["call", "direction"], observed=True)["calls"].sum()
+    assert directions["cuMemcpyAsync", "host to device"] == 3
+    assert directions["cuMemcpyPeerAsync", "peer"] == 2
+    assert directions["cuMemcpy2D_v2", "host to device"] == 2
+    assert kernels(trace) == {"kernel(float*, int)": 1000, "plain": 7, "thread()": 4000}
+    assert set(trace.launches["gpu"][trace.launches["kernel"] == "plain"]) == {1}
+    assert set(trace.launches["gpu"][trace.launches["kernel"] == "thread()"]) == {0}
+    first = trace.launches.iloc[0]
+    shape = [int(first[f"{what}_{axis}"]) for what in ("grid", "block") for axis in "xyz"]
+    assert (shape, int(first["shared_memory"]), int(first["stream"])) == ([7, 2, 1, 64, 2, 1], 128, 0x51)
+    # Three of each process.
+    assert [calls(child)["cuLaunchKernel"] for child in traces.values() if "cuLaunchKernel" in calls(child)] == 3 * [
+        (20, 0, 0)
+    ]
+    assert stacks(trace) == {"one_place": (3, 3 * 4096), "another_place": (2, 2000), "run": (4, 4 * 512)}
+    errors = trace.call_errors.groupby(["call", "code"], observed=True)["calls"].sum()
+    assert errors.to_dict() == {("cuMemAlloc_v2", 2): 2, ("cuMemFree_v2", 1): 1}
+    assert trace.lacks(Lack.ACCESSES)
+    lasted = trace.call_times[trace.call_times["call"] == "cuStreamSynchronize"]
+    # A millisecond each.
+    assert lasted["calls"].sum() == 2
+    assert lasted["log2"].min() >= 19
+
+
+def test_attached_in_the_middle_and_detached(program: Program, tmp_path: Path) -> None:
+    program.do("alloc 3 4096")
+    program.do("launch _Z5earlyv 10")
+    assert not int3(program, "cuLaunchKernel")
+    watch = Watch("--pid", str(program.pid), "-o", str(tmp_path / "x.zst"))
+    assert int3(program, "cuLaunchKernel")
+    program.do("launch _Z5earlyv 5")
+    program.do("launch _Z4latev 6")
+    program.do("alloc 2 64")
+    program.do("free 4")
+    said = watch.end()
+    assert not int3(program, "cuLaunchKernel")
+    # It goes on.
+    program.do("launch _Z4latev 100")
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert calls(trace)["cuLaunchKernel"] == (11, 0, 0)
+    assert calls(trace)["cuMemFree_v2"] == (4, 0, 0)
+    # The first name is found where the second, which is known, has proved to be.
+    assert kernels(trace) == {"early()": 5, "late()": 6}
+    assert len(trace.objects) == 2
+    assert stacks(trace) == {}
+    assert "allocated before the watch began: 2." in said
+    assert "went on when the watch ended" in said
+
+
+def test_names_that_a_program_asked_for_before(program: Program, tmp_path: Path) -> None:
+    for number, known in enumerate((["_Z3onev"], ["_Z3onev", "_Z3twov"])):
+        for name in known:
+            program.do(f"launch {name} 1")
+        path = tmp_path / f"{number}.zst"
+        watch = Watch("--pid", str(program.pid), "-o", str(path))
+        for name in known:
+            program.do(f"launch {name} 3")
+        said = watch.end()
+        names = kernels(snoopie.load(path))
+        # One string in memory could be anything. Two at the same place are names.
+        if len(known) == 1:
+            assert [name.startswith("(a kernel named before the watch") for name in names] == [True]
+            assert "Kernels without a known name" in said
+        else:
+            assert names == {"one()": 3, "two()": 3}
+            assert "name from the program's memory" in said
+
+
+def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path) -> None:
+    program.do("sync 1")
+    watch = Watch("--pid", str(program.pid), "-o", f"{tmp_path}/")
+    program.do("alloc 5 100")
+    program.kill()
+    watch.ended()
+    (trace,) = read(tmp_path).values()
+    assert stacks(trace) == {"one_place": (5, 500)}
+
+
+def test_no_probe_outlives_a_watcher_that_is_killed(program: Program) -> None:
+    program.do("sync 1")
+    watcher = subprocess.Popen([watched.PROGRAM, "--pid", str(program.pid)], stdout=subprocess.PIPE)
+    until(lambda: int3(program, "cuLaunchKernel"))
+    program.do("launch _Z1kv 100")
+    watcher.kill()
+    watcher.communicate(timeout=60)
+    until(lambda: not int3(program, "cuLaunchKernel"))
+    program.do("launch _Z1kv 100")
+
+
+def test_the_kernel_part_ends_with_the_command(program: Program) -> None:
+    program.do("sync 1")
+    watch = Watch("--pid", str(program.pid), "-o", "/nowhere/x.zst")
+    assert int3(program, "cuLaunchKernel")
+    watch.process.kill()
+    watch.process.communicate(timeout=60)
+    until(lambda: not int3(program, "cuLaunchKernel"))
+
+
+def test_what_was_told_before_the_kernel_part_was_killed(program: Program, tmp_path: Path) -> None:
+    from snoopie.watch.session import Session
+    from snoopie.watch.watcher import Watcher
+
+    program.do("sync 1")
+    session = Session()
+    begun = False
+
+    def ticked(_: Session) -> None:
+        nonlocal begun
+        if not begun:
+            program.do("launch _Z1kv 100")
+            program.do("alloc 4 100")
+            begun = True
+        elif sum(int(recorder.sums.calls["calls"].sum()) for recorder in session.recorders) >= 104:
+            os.kill(watcher.pid, signal.SIGKILL)
+
+    session.listeners.append(ticked)
+    with Watcher(watched.PROGRAM, ["--pid", str(program.pid)]) as watcher:
+        session.take(watcher.frames())
+    assert not watcher.whole
+    assert "was ended by SIGKILL" in session.notes[-1]
+    (recorder,) = session.recorders
+    path = tmp_path / "x.zst"
+    # What is there at the end was not told.
+    recorder.finish(path, {"id": "x", "of": "run"}, None, session.now, session.lost, True)
+    trace = snoopie.load(path)
+    assert calls(trace)["cuLaunchKernel"] == (100, 0, 0)
+    assert stacks(trace) == {"one_place": (4, 400)}
+    until(lambda: not int3(program, "cuLaunchKernel"))
+
+
+def test_a_full_buffer_is_counted_and_sums_stay_exact(program: Program, tmp_path: Path) -> None:
+    program.do("alloc 3 4096")
+    watch = Watch("--pid", str(program.pid), "--buffer", "4KiB", "-o", str(tmp_path / "x.zst"))
+    for _ in range(3):
+        program.do("threads 8 launch _Z1kv 1000")
+    program.do("threads 4 churn 300 64")
+    program.do("alloc 40 100")
+    said = watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert calls(trace)["cuLaunchKernel"] == (24000, 0, 0)
+    assert calls(trace)["cuMemAlloc_v2"] == (1240, 0, 1200 * 64 + 4000)
+    # What leaks is exact even where its calls were lost.
+    assert stacks(trace) == {"one_place": (40, 4000)}
+    lost = int(re.search(r"([\d,]+) single calls of all watched programs were lost", said)[1].replace(",", ""))
+    assert lost + len(trace.launches) >= 24000
+    assert lost > 0
+
+
+def test_fifty_processes(tmp_path: Path) -> None:
+    programs = [Program() for _ in range(50)]
+    try:
+        programs[0].do("sync 1")
+        watch = Watch("--all", "-o", f"{tmp_path}/")
+        for number, program in enumerate(programs):
+            program.begin(f"launch _Z1kv {number + 1}")
+        for program in programs:
+            program.answer()
+        traces = recorded(watch, tmp_path)
+    finally:
+        for program in programs:
+            program.end()
+    assert len(traces) == 50
+    for number, program in enumerate(programs):
+        assert calls(traces[program.pid])["cuLaunchKernel"] == (number + 1, 0, 0)
+    # All of one watch are one run.
+    whole = snoopie.load(tmp_path)
+    assert len(whole.runs) == 1
+    assert calls(whole)["cuLaunchKernel"] == (50 * 51 // 2, 0, 0)
+
+
+def test_a_driver_that_comes_later(tmp_path: Path) -> None:
+    """As with a container that starts while everything is watched: another file, found when it is mapped."""
+    own = tmp_path / "own"
+    shutil.copytree(watched.STUB, own)
+    watch = Watch("--all", "-o", f"{tmp_path}/")
+    with Program(own) as program:
+        program.do("sync 1")
+        until(lambda: breakpoint_in(program, own / "libcuda.so.1"))
+        program.do("launch _Z1kv 10")
+        traces = recorded(watch, tmp_path)
+    assert calls(traces[program.pid])["cuLaunchKernel"] == (10, 0, 0)
+
+
+def test_an_address_that_is_not_exported(tmp_path: Path) -> None:
+    with Program() as other:
+        other.do("sync 1")
+        watch = Watch("--all", "-o", f"{tmp_path}/")
+        with Program(ADDRESSES="1", STUB_HIDES_FREE="1") as program:
+            program.do("sync 1")
+            until(lambda: int3(program, "hidden_free"))
+            program.do("alloc 3 64")
+            program.do("free 3")
+        said = watch.end()
+    trace = read(tmp_path)[program.pid]
+    assert calls(trace)["cuMemFree_v2"] == (3, 0, 0)
+    assert "does not export, such as one of cuMemFree_v2" in said
+
+
+def test_a_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from snoopie.watch.watcher import cgroup_root
+
+    container = "0123456789abcdef" * 4
+    folder = cgroup_root() / f"snoopie-test-{os.getpid()}"
+    inner = folder / f"docker-{container}.scope"
+    try:
+        inner.mkdir(parents=True)
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error.strerror}")
+    try:
+        with Program() as inside, Program() as outside:
+            (inner / "cgroup.procs").write_text(str(inside.pid))
+            for one in (inside, outside):
+                one.do("sync 1")
+            for options in (["--cgroup", str(folder)], ["--container", container[:12]]):
+                out = tmp_path / options[0]
+                watch = Watch(*options, "-o", f"{out}/")
+                inside.do("launch _Z1kv 3")
+                outside.do("launch _Z1kv 4")
+                traces = recorded(watch, out)
+                assert {pid: calls(trace)["cuLaunchKernel"][0] for pid, trace in traces.items()} == {inside.pid: 3}
+                assert cli.main(["info", str(next(iter(watched.traces(out))))]) == 0
+                assert container[:12] in capsys.readouterr().out
+    finally:
+        until(lambda: not (inner / "cgroup.procs").read_text())
+        inner.rmdir()
+        folder.rmdir()
+
+
+def test_every_call(program: Program, tmp_path: Path) -> None:
+    program.do("sync 1")
+    for options, counted in ([], 0), (["--every-call"], 5):
+        path = tmp_path / f"{counted}.zst"
+        watch = Watch("--pid", str(program.pid), *options, "-o", str(path))
+        program.do("count 5")
+        program.do("launch _Z1kv 2")
+        watch.end()
+        found = calls(snoopie.load(path))
+        assert found.get("cuDeviceGetCount", (0, 0, 0)) == (counted, 0, 0)
+        assert found["cuLaunchKernel"] == (2, 0, 0)
+
+
+def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
+    from snoopie.watch.session import Session
+    from snoopie.watch.watcher import Watcher
+
+    program.do("sync 1")
+    session = Session()
+
+    def first_tick(_: Session) -> None:
+        session.listeners.clear()
+        program.do("launch _Z1kv 1000")
+        program.do("threads 4 churn 50 64")
+        watcher.end()
+
+    session.listeners.append(first_tick)
+    with Watcher(watched.PROGRAM, ["--one-by-one", "--pid", str(program.pid)]) as watcher:
+        session.take(watcher.frames())
+    assert watcher.whole
+    assert session.notes == []
+    (recorder,) = session.recorders
+    path = tmp_path / "x.zst"
+    recorder.finish(path, {"id": "x", "of": "run"}, session.live_of(recorder), session.now, session.lost, True)
+    found = calls(snoopie.load(path))
+    assert found["cuLaunchKernel"] == (1000, 0, 0)
+    assert found["cuMemAlloc_v2"] == (200, 0, 200 * 64)
+    assert found["cuMemFree_v2"] == (200, 0, 0)
+    assert not int3(program, "cuLaunchKernel")
+
+
+def test_sums_alone(program: Program, tmp_path: Path) -> None:
+    program.do("sync 1")
+    watch = Watch("--pid", str(program.pid), "--totals", "-o", str(tmp_path / "x.zst"))
+    program.do("launch _Z1kv 1000")
+    program.do("alloc 4 100")
+    program.do("free 1")
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert calls(trace)["cuLaunchKernel"] == (1000, 0, 0)
+    assert len(trace.launches) == 0
+    assert stacks(trace) == {"one_place": (3, 300)}
+
+
+def test_thousands_a_second_with_stacks(program: Program, tmp_path: Path) -> None:
+    program.do("sync 1")
+    watch = Watch("--pid", str(program.pid), "--stacks", "--for", "20s", "-o", str(tmp_path / "x.zst"))
+    for _ in range(10):
+        program.do("threads 4 launch _Z1kv 1000")
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert len(trace.launches) == 40000
+    assert (trace.launches["stack"] > 0).all()
