@@ -16,9 +16,11 @@ def is_dark() -> bool:
 
 
 def use_the_space() -> None:
-    """Smaller margins than Streamlit leaves around a page: tables and pictures need the room."""
+    """Smaller margins than Streamlit leaves around a page: tables and pictures need the room. It is seen what the
+    keyboard is on."""
     st.html(
         "<style>.stMainBlockContainer { padding: 3rem 2.5rem 4rem; } "
+        ":is(a, button, [role=radio], [tabindex]):focus-visible { outline: 2px solid #0173b2; outline-offset: 2px; } "
         "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
     )
 

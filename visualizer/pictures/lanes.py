@@ -114,16 +114,22 @@ def _colour(place: Place) -> str:
 
 def _hovers(blocks: pd.DataFrame, lanes: pd.DataFrame, share: Any, origin: int) -> list[str]:
     where = (lanes["place"] + ", " + lanes["what"].map(TITLES)).to_dict()
+    kinds = lanes["what"].to_dict()
     columns = (blocks[name].tolist() for name in ("lane", "start", "end", "count", "name"))
     texts = []
     for lane, start, end, count, name, busy in zip(*columns, share, strict=True):
         if count == 1:
-            head, rest = names.short_name(name) or where[lane], f"{where[lane]}<br>{units.duration(end - start)}"
+            head, rest = short(kinds[lane], name) or where[lane], f"{where[lane]}<br>{units.duration(end - start)}"
         else:
             head = f"{count:,} in {units.duration(end - start)}, busy {units.percent(busy)}"
             rest = f"{where[lane]}<br>click to look closer"
         texts.append(f"<b>{_cut(head)}</b><br>{rest}<br>at {units.duration(start - origin)}")
     return texts
+
+
+def short(what: str, name: str) -> str:
+    """The name of a kernel without its types; the names of all else have none."""
+    return names.short_name(name) if what in (activity.KERNEL, activity.LAUNCH) else name
 
 
 def _cut(text: str, most: int = 80) -> str:
@@ -155,9 +161,12 @@ def stream_name(handle: int) -> str:
 
 
 def _traffic(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, Any]]:
-    """The rate of each pair, stacked, in the colour of its first end; few pairs by themselves, the others together."""
+    """The rate of each pair, stacked, in the colour of its first end; few pairs by themselves, the others together. Of
+    lines likewise, each in a colour of its own."""
     if table.empty:
         return []
+    if "line" in table:
+        return _lines(table, shown, origin)
     first, second = table.columns[:2]
     width = int(table["end"].iloc[0] - table["start"].iloc[0])
     table = table.assign(bin=(table["start"] - shown[0]) // width)
@@ -171,6 +180,20 @@ def _traffic(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, An
     ]
     if len(rest):
         parts.append((f"{len(sums) - _PAIRS} other pairs", colours.OTHERS["unknown"], rest))
+    edges = range(shown[0], shown[1] + width, width)
+    return [_area(*part, edges, origin) for part in parts]
+
+
+def _lines(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, Any]]:
+    width = int(table["end"].iloc[0] - table["start"].iloc[0])
+    table = table.assign(bin=(table["start"] - shown[0]) // width)
+    sums = table.groupby("line")["bytes"].sum().sort_values(ascending=False, kind="stable")
+    apart = sums.index[:_PAIRS]
+    palette = colours.of_gpus(len(apart))
+    parts = [(str(line), colour, table[table["line"] == line]) for line, colour in zip(apart, palette, strict=False)]
+    if len(sums) > len(apart):
+        rest = table[~table["line"].isin(apart)]
+        parts.append((f"{len(sums) - len(apart)} other lines", colours.OTHERS["unknown"], rest))
     edges = range(shown[0], shown[1] + width, width)
     return [_area(*part, edges, origin) for part in parts]
 

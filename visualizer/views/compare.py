@@ -59,6 +59,7 @@ def show() -> None:
         return
     except snoopie.SnoopieError as error:
         _explain(error)
+        _choose()
         return
     _compared()
 
@@ -80,10 +81,13 @@ def _choose() -> None:
                 other.choose(path.strip())
                 st.rerun()
         for name in other.known():
-            _offer(name, "known", ":material/history:")
+            if name not in state.paths():
+                _offer(name, "known", ":material/history:")
     with right:
-        st.subheader("Or a sample")
-        for sample in state.samples():
+        samples = state.samples()
+        if samples:
+            st.subheader("Or a sample")
+        for sample in samples:
             _offer(str(sample), "sample", ":material/play_circle:")
 
 

@@ -14,7 +14,7 @@ from visualizer import pages
 from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.parts import places, remarks, stacks, tables
-from visualizer.pictures import heatmap, picture
+from visualizer.pictures import amounts, heatmap, picture
 from visualizer.session import address, background, state
 
 COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
@@ -111,7 +111,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
     layout = {
         "barmode": "stack",
         "xaxis": {"title": {"text": "ms after its first launch"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "Bytes"}, "exponentformat": "SI"},
+        "yaxis": amounts.binary(sums.groupby("start")["bytes"].sum().max()),
         "height": 320,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "showlegend": True,
