@@ -13,12 +13,13 @@ from snoopie.api.figures import FigureMethods
 from snoopie.api.files import FileMethods
 from snoopie.api.findings import FindingMethods
 from snoopie.api.host import HostMethods
+from snoopie.api.moments import MomentMethods
 from snoopie.api.notebook import trace_html
 from snoopie.errors import warn
 from snoopie.words import units
 
 
-class Trace(HostMethods, FindingMethods, FigureMethods, ExpectMethods, FileMethods):
+class Trace(HostMethods, FindingMethods, FigureMethods, MomentMethods, ExpectMethods, FileMethods):
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.

@@ -260,6 +260,18 @@ _TIMES = {
     "rate": Column("Rate", Kind.RATE, "Wire bytes over the time in which something moved them."),
     "capacity": Column("Capacity", Kind.RATE, "The most that the NVLinks can carry in one direction."),
     "capacity_share": Column("Of capacity", Kind.SHARE, "The rate as a share of the most that the NVLinks can carry."),
+    "least_time": Column(
+        "Least time", Kind.DURATION, "How long the links need for its wire bytes at least, at their full rate."
+    ),
+    "ahead": Column("Clock ahead", Kind.DURATION, "By how much the GPU's clock is ahead of the host's."),
+    "error": Column("Clock error", Kind.DURATION, "By how much the clocks of the GPU and the host can be wrong."),
+    "moving": Column("Moving", Kind.DURATION, "How long it moved something, in whole µs."),
+    "ended": Column("Ended at", Kind.MOMENT, "When it ended, counted from the beginning of the launch."),
+    "spread": Column("Of its run", Kind.SHARE, "The time in which it moved something, as a share of the launches."),
+    "densest": Column("Peak rate", Kind.RATE, "Wire bytes of the µs in which most moved."),
+    "under": Column("Under others", Kind.BYTES, "What moved while another launch ran on the same GPU."),
+    "under_least": Column("At least", Kind.BYTES, "What surely moved while another launch ran on the same GPU."),
+    "under_most": Column("At most", Kind.BYTES, "What can have moved while another launch ran on the same GPU."),
     "what": Column("What", Kind.WORD, "A kernel, a copy or a call."),
     "thing": Column("What", Kind.WORD, "A kernel, a copy or a call."),
     "resource": Column("Resource", Kind.PLACE, "A GPU, or the copies."),
