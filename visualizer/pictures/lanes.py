@@ -29,6 +29,8 @@ TITLES = {
 }
 _PAIRS = 12
 _LANE_HEIGHT, _TRAFFIC_HEIGHT = 24, 200
+# So many letters fit side by side into the narrowest picture; fewer than these say nothing.
+_LETTERS, _FEWEST = 110, 3
 # What takes no time is drawn as long as this share of the time, to be seen.
 _SLIVER = 1 / 700
 _STREAMS = {0: "default stream", 1: "default stream", 2: "default streams of threads"}
@@ -76,6 +78,28 @@ def figure(
     return picture.figure(data, layout)
 
 
+def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -> go.Figure:
+    """The lanes alone, a row for each place, to be seen at a glance."""
+    layout = {
+        "barmode": "overlay",
+        "hovermode": "closest",
+        "dragmode": False,
+        "showlegend": False,
+        "margin": {"l": 8, "r": 8, "t": 4, "b": 4},
+        "height": 60 + 18 * len(lanes),
+        "xaxis": time_axis.axis(*shown, origin) | {"showgrid": True},
+        "yaxis": {
+            "range": [len(lanes) - 0.4, -0.6],
+            "fixedrange": True,
+            "tickvals": list(range(len(lanes))),
+            "ticktext": [html.escape(place) for place in lanes["place"]],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    }
+    return picture.figure([_bars(blocks, lanes, shown, origin)], layout)
+
+
 def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -> dict[str, Any]:
     known = places.by_label()
     row = pd.Series(range(len(lanes)), lanes.index)
@@ -101,11 +125,29 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
                 "width": [0.6 if size > 4 * least else 0 for size in length],
             },
         },
+        "text": _names(blocks, lanes, shown),
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "textangle": 0,
+        "constraintext": "none",
+        "textfont": {"size": 10, "color": "#ffffff"},
+        "cliponaxis": True,
         "hovertemplate": "%{customdata}<extra></extra>",
         "customdata": _hovers(blocks, lanes, share, origin),
         "showlegend": False,
         "selected": {"marker": {"opacity": 1}},
     }
+
+
+def _names(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time) -> list[str]:
+    """What stands in a bar: the name of a single thing, as far as there is room for some of it."""
+    kinds, whole = lanes["what"].to_dict(), shown[1] - shown[0]
+    texts = []
+    for lane, start, end, count, name in blocks[["lane", "start", "end", "count", "name"]].itertuples(index=False):
+        part = min(end, shown[1]) - max(start, shown[0])
+        room = int(part / whole * _LETTERS)
+        texts.append(_cut(short(kinds[lane], name), room) if count == 1 and room >= _FEWEST else "")
+    return texts
 
 
 def _colour(place: Place) -> str:

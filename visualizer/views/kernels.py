@@ -17,7 +17,17 @@ from visualizer.parts import places, remarks, stacks, tables
 from visualizer.pictures import amounts, heatmap, picture
 from visualizer.session import address, background, state
 
-COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
+COLUMNS = [
+    "kernel",
+    "launches",
+    "measured",
+    "bytes",
+    "accesses",
+    "lanes",
+    "wire_bytes",
+    "wire_efficiency",
+    "least_time",
+]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
 LAUNCH_COLUMNS = ["launch", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
 OBJECT_COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by"]
@@ -40,7 +50,8 @@ def show() -> None:
         return
     remarks.estimated()
     columns = COLUMNS if state.view().estimated else [name for name in COLUMNS if name != "measured"]
-    shown = table.head(LIMIT)
+    least = state.ask(Trace.least_times, "kernel").set_index("kernel")["least_time"]
+    shown = table.head(LIMIT).assign(least_time=least.reindex(table["kernel"].head(LIMIT)).to_numpy())
     if len(table) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(table):,}; `trace.by_kernel()` has them all.")
     clicked = tables.grid(shown, columns, "kernels_table", height=320)
