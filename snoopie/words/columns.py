@@ -160,6 +160,7 @@ _CODE = {
     "function": Column("Function", Kind.NAME, "The function that the code belongs to."),
     "file": Column("File", Kind.PATH, "The source file, as the compiler recorded it."),
     "line": Column("Line", Kind.LINE, "The number of the line in its file."),
+    "line_b": Column("Line in B", Kind.LINE, "The number of the line in its file in the second trace."),
     "lines": Column("Lines", Kind.COUNT, "Source lines that moved data."),
     "source": Column("Source", Kind.PATH, "The file and line of the code."),
     "path": Column("Path", Kind.PATH, "Where the file or folder is."),

@@ -21,13 +21,13 @@ from visualizer.session import address, other, state
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
 _TABLES: Mapping[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
     "Kernels": (Comparison.by_kernel, ["kernel"]),
-    "Lines": (Comparison.by_line, ["file", "line", "kernel"]),
+    "Lines": (Comparison.by_line, ["file", "line", "line_b", "kernel"]),
     "Objects": (Comparison.by_object, ["name", "source", "owner", "kind"]),
     "Pairs": (Comparison.by_pair, ["issuer", "owner"]),
 }
 _MATCHED = {
     "Kernels": "Kernels match by full name, including template arguments.",
-    "Lines": "Lines match by file and number: a line that moved is listed only in A, and again only in B.",
+    "Lines": "Lines match by their text, where the traces hold it, else by their instructions, wherever they moved.",
     "Objects": "Objects match by variable, allocating line, owner and kind; all that match are one row.",
     "Pairs": "GPUs match by number.",
 }
