@@ -54,7 +54,8 @@ def show() -> None:
         _why_empty()
         return
     whole = time_range.whole()
-    shown = time_range.keep(whole)
+    opening = _opening(every, whole)
+    shown = time_range.keep(whole, opening)
     streams = _streams(every)
     lanes = every if streams else state.ask(Trace.activity_lanes, False)
     _notes(lanes)
@@ -75,6 +76,18 @@ def show() -> None:
     _table(lanes, shown, streams)
     _overlap()
     _busy(shown)
+
+
+def _opening(lanes: pd.DataFrame, whole: Time) -> Time:
+    """What is looked at first: where most happened, if that is a small part of the time."""
+    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, True, tuple(lanes.index.tolist()))
+    opening = time_range.opening(lanes, blocks, whole)
+    if opening != whole:
+        st.caption(
+            f"It opens on the {units.duration(opening[1] - opening[0])} in which most kernels ran; *All* shows all "
+            f"{units.duration(whole[1] - whole[0])}."
+        )
+    return opening
 
 
 def _lanes() -> pd.DataFrame:

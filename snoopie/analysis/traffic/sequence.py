@@ -76,8 +76,8 @@ def _row(own: pd.DataFrame) -> tuple[object, ...]:
     communicator, number = own["communicator"].iloc[0], int(own["number"].iloc[0])
     return (
         communicator, number, first["operation"], first["reduction"], first["type"], size, ranks, len(own),
-        int(first["arrived"]), int(last["arrived"]) - int(first["arrived"]), int(last["rank"]), took, _text(how["algorithm"]),
-        _text(how["protocol"]), int(np.nan_to_num(how["channels"], nan=-1)),
+        int(first["arrived"]), int(last["arrived"]) - int(first["arrived"]), int(last["rank"]), took,
+        _text(how["algorithm"]), _text(how["protocol"]), int(np.nan_to_num(how["channels"], nan=-1)),
         int(own["measured"].sum()) if whole else -1, expected,
         share * size / took * 1e9 if times and took else float("nan"),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from snoopie.importers.nsys import import_nsys
 from tests.support import busy
 from tests.support.busy import AT, MIB, MS, START, US
-from tests.support.encoder import SCHEMA, TraceBuilder, without
+from tests.support.encoder import HOST, SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
 from tests.support.pages import metrics, said, view
 from visualizer.look import theme
@@ -162,6 +162,25 @@ def test_many_lanes(monkeypatch: Patch, tmp_path: Path) -> None:
     app = view(monkeypatch, "timeline", path, lanes="streams")
     assert len(figure(app)["layout"]["yaxis"]["ticktext"]) == 48
     assert "The first 48 of 60 lanes" in captions(app)
+
+
+def test_it_opens_on_what_happened(monkeypatch: Patch, tmp_path: Path) -> None:
+    """Of a second, in which one kernel runs early and ten run within 1 ms, that millisecond; All shows the second."""
+    trace = TraceBuilder(1)
+    kernel = trace.function("k()")
+    for start in (0, *(900 * MS + number * 100 * US for number in range(10))):
+        launch = trace.launch(kernel, 0, time=AT + start)
+        trace.add("spans", launch=launch, start=AT + start, end=AT + start + 50 * US)
+    trace.copy(0, HOST, 64, gpu=0, start=AT + 1000 * MS, end=AT + 1000 * MS + US)
+    app = view(monkeypatch, "timeline", trace.write(tmp_path / "t.zst"))
+    low, high = figure(app)["layout"]["xaxis"]["range"]
+    assert 899 * MS < low < 900 * MS and 901 * MS > high > 900 * MS + 950 * US
+    assert "It opens on the 988 µs in which most kernels ran" in captions(app)
+    assert "time_from" not in app.query_params
+    app.button(key="timeline_all").click().run()
+    low, high = figure(app)["layout"]["xaxis"]["range"]
+    assert (low, high) == (0, 1000 * MS + US + 1)
+    assert app.query_params["time_from"] in ("0", ["0"])
 
 
 def test_only_names_of_kernels_are_shortened() -> None:
