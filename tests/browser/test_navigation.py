@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import running_app, settled
-from tests.browser.steps import choose, go_to, in_address, metric
+from tests.browser.steps import SAMPLES, choose, go_to, in_address, metric
 from tests.support import ring
+from tests.support.viewing import viewing
 
 OpenPage = Callable[[str], Page]
 
@@ -56,6 +57,36 @@ def test_a_reload_shows_what_was_opened_in_the_page(tmp_path: Path, open_page: O
         # An address can name only what was opened here.
         other = open_page(re.sub("trace=[0-9a-f]+", "trace=0123456789ab", page.url))
         other.get_by_label("Trace file").wait_for()
+
+
+def test_traces_of_the_browser_are_opened_as_one_run(open_page: OpenPage) -> None:
+    with running_app() as address:
+        page = open_page(address)
+        page.locator("input[type=file]").set_input_files(sorted((SAMPLES / "halo-4gpu").glob("*.zst")))
+        settled(page)
+        page.get_by_role("button", name="Open these").click()
+        heading(page, "Overview")
+        settled(page)
+        assert [metric(page, name) for name in ("Processes", "Ranks", "Launches")] == ["4", "0–3", "160"]
+        expect(page.get_by_text("halo.cu:25 sends half of all bytes, each GPU to the next one")).to_be_visible()
+        # Among what was opened before.
+        page.get_by_role("button", name="Open another trace").click()
+        expect(page.get_by_role("button", name="rank0.zst and 3 more")).to_be_visible()
+
+
+def test_a_page_is_small_on_the_wire(ring_path: Path, context: BrowserContext, open_page: OpenPage) -> None:
+    with viewing(ring_path) as app:
+        page = open_page(app.address)
+        heading(page, "Overview")
+        settled(page)
+        sent = [
+            (entry["name"], entry["encodedBodySize"], entry["decodedBodySize"])
+            for entry in page.evaluate("performance.getEntriesByType('resource').map(entry => entry.toJSON())")
+            if entry["name"].endswith(".js")
+        ]
+        assert sent
+        # Scripts are compressed.
+        assert sum(small for _, small, _ in sent) < 0.45 * sum(large for _, _, large in sent)
 
 
 def test_the_first_page_by_its_name(app: str, open_page: OpenPage) -> None:
