@@ -14,7 +14,7 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from visualizer import pages
-from visualizer.components import history, skip_link
+from visualizer.components import history
 from visualizer.controls import filters
 from visualizer.look import preload, theme
 from visualizer.session import address, state
@@ -39,7 +39,6 @@ st.set_page_config(
 theme.use_the_space()
 
 history.watch(address.arrive)
-skip_link.show()
 if state.is_open():
     page = st.navigation(pages.of_trace(), expanded=True)
     filters.sidebar()

@@ -102,7 +102,7 @@ def test_the_first_tab_skips_to_the_content(app: str, open_page: OpenPage) -> No
     heading(page, "Overview")
     settled(page)
     page.keyboard.press("Tab")
-    link = page.get_by_role("link", name="Skip to the content")
+    link = page.get_by_role("link", name="Skip to main content")
     expect(link).to_be_focused()
     expect(link).to_be_in_viewport()
     page.keyboard.press("Enter")

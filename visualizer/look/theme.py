@@ -14,6 +14,10 @@ from snoopie.words.text import visible
 _DARK = 0.45
 
 
+# Text of less weight, on light and on dark ground.
+_FAINT = "#5d6066", "#b4b7bd"
+
+
 def is_dark() -> bool:
     """Whether the browser shows the dark theme: for what is drawn beyond the reach of Streamlit's own."""
     return st.context.theme.type == "dark"
@@ -25,6 +29,9 @@ def use_the_space() -> None:
     st.html(
         "<style>.stMainBlockContainer { padding: 3rem 2.5rem 4rem; } "
         ":is(a, button, [role=radio], [tabindex]):focus-visible { outline: 2px solid #0173b2; outline-offset: 2px; } "
+        # Streamlit's own grey is too pale to be read by everybody.
+        f"[data-testid=stCaptionContainer] {{ opacity: 1; color: {_FAINT[is_dark()]}; }} "
+        "[data-testid=stCaptionContainer] :not(a) { color: inherit; } "
         "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
     )
 

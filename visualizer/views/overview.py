@@ -39,7 +39,7 @@ LOOKING = "Searching the recorded accesses for repeated loads …"
 def show() -> None:
     st.header("Overview")
     between = state.ask_whole(Trace.link_matrix)
-    st.markdown(f"#### {theme.plain(remarks.about() + state.ask(Trace.story))}")
+    st.markdown(f"### {theme.plain(remarks.about() + state.ask(Trace.story))}")
     _what_ran(state.trace().processes)
     summary = state.ask(Trace.summary)
     _totals(summary)

@@ -140,7 +140,7 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
 def test_overview_tells_what_happened(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = start(monkeypatch, ring_path)
     told = [text.value.replace("\\", "") for text in app.markdown]
-    assert told[0] == "#### ring.cu:6 sends 61.3 % of all bytes, each GPU to the next one, 100 % efficient."
+    assert told[0] == "### ring.cu:6 sends 61.3 % of all bytes, each GPU to the next one, 100 % efficient."
     # The lines that moved most, and what has none.
     facts = [caption.value.replace("\\", "") for caption in app.caption if "efficient" in caption.value]
     assert len(facts) == 4 and facts[0].startswith("32 KiB · 61.3 % · ")
