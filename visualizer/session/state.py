@@ -135,7 +135,7 @@ def is_open() -> bool:
         return False
     except snoopie.TruncatedError as error:
         _explain(error)
-        st.button("Read what is whole", key="read_truncated", type="primary", on_click=_accept_truncated)
+        st.button("Read what is whole", key="read_truncated", on_click=_accept_truncated)
         return False
     except snoopie.SnoopieError as error:
         _explain(error)

@@ -53,9 +53,7 @@ def show() -> None:
         other.read(name)
     except snoopie.TruncatedError as error:
         _explain(error)
-        st.button(
-            "Read the intact part of B", key="other_read_truncated", type="primary", on_click=other.accept_truncated
-        )
+        st.button("Read the intact part of B", key="other_read_truncated", on_click=other.accept_truncated)
         return
     except snoopie.SnoopieError as error:
         _explain(error)
@@ -77,7 +75,7 @@ def _choose() -> None:
         st.subheader("Open a trace as B")
         with st.form("open_other", border=False):
             path = st.text_input("Trace file, or folder with the traces of a run", key="other_path")
-            if st.form_submit_button("Compare", type="primary") and path.strip():
+            if st.form_submit_button("Compare") and path.strip():
                 other.choose(path.strip())
                 st.rerun()
         for name in other.known():

@@ -23,7 +23,7 @@ def show() -> None:
             path = st.text_input(
                 "Trace file, or folder with the traces of a run", key="path", placeholder="snoopie-app.4711.zst"
             )
-            if st.form_submit_button("Open", type="primary") and path.strip():
+            if st.form_submit_button("Open") and path.strip():
                 state.open_paths([path.strip()])
                 st.rerun()
         with st.form("open_upload", border=False):
