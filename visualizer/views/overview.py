@@ -170,7 +170,7 @@ def _totals(summary: dict[str, float]) -> None:
     )
     shown = [
         *(
-            (columns.heading(name), about + columns.say(name, summary[name]), columns.meaning(name))
+            (columns.heading(name), about + _short(name, summary[name]), columns.meaning(name))
             for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
         ),
         ("Launches", units.count(summary["launches"]), launches),
@@ -198,6 +198,11 @@ def _totals(summary: dict[str, float]) -> None:
     _metrics(beside)
     if len(trace.collectives):
         remarks.not_filtered("NCCL calls", COLLECTIVES_BY)
+
+
+def _short(name: str, value: float) -> str:
+    """An amount that fits into a card: what else there is to say of it, its meaning says."""
+    return units.percent(value) if columns.kind(name) is columns.Kind.EFFICIENCY else columns.say(name, value)
 
 
 def _metrics(shown: list[tuple[str, str, str]]) -> None:
