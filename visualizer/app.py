@@ -14,9 +14,10 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from visualizer import pages
+from visualizer.components import history
 from visualizer.controls import filters
 from visualizer.look import preload, theme
-from visualizer.session import state
+from visualizer.session import address, state
 from visualizer.views import objects, open_trace
 
 
@@ -29,9 +30,15 @@ def _spare_what_stays() -> None:
 
 _spare_what_stays()
 # The icon is a file of ours: Streamlit's own, as an icon of a page, come from their maker's server.
-st.set_page_config(page_title="Snoopie", page_icon=Path(__file__).parent / "look" / "icon.svg", layout="wide")
+st.set_page_config(
+    page_title="Snoopie",
+    page_icon=Path(__file__).parent / "look" / "icon.svg",
+    layout="wide",
+    initial_sidebar_state="expanded",
+)
 theme.use_the_space()
 
+history.watch(address.arrive)
 if state.is_open():
     page = st.navigation(pages.of_trace(), expanded=True)
     filters.sidebar()

@@ -42,7 +42,15 @@ def of_trace() -> dict[str, list[st.Page]]:
     sections: dict[str, list[st.Page]] = {}
     for view in VIEWS:
         sections.setdefault(view.section, []).append(_page(view))
+    # The first page has the address without a name, and is also found by its name.
+    sections[VIEWS[0].section].append(
+        st.Page(_first, title=VIEWS[0].title, url_path=VIEWS[0].name, visibility="hidden")
+    )
     return sections
+
+
+def _first() -> None:
+    st.switch_page(_page(VIEWS[0]), query_params=st.query_params.to_dict())
 
 
 def link(name: str, label: str, *, icon: str | None = None, **query: str | Sequence[str]) -> None:
@@ -54,4 +62,6 @@ def link(name: str, label: str, *, icon: str | None = None, **query: str | Seque
 def _page(view: View) -> st.Page:
     # By name, because views link to one another.
     show = import_module(f"visualizer.views.{view.name}").show
-    return st.Page(show, title=view.title, icon=view.icon, url_path=view.name, default=view is VIEWS[0])
+    first = view is VIEWS[0]
+    # That of the first is none, whatever name it had.
+    return st.Page(show, title=view.title, icon=view.icon, url_path="first" if first else view.name, default=first)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from snoopie.analysis.comparison import limits
+from snoopie.analysis.comparison import limits, same_lines
 from snoopie.analysis.comparison import side_by_side as _side_by_side
 from snoopie.analysis.comparison.limits import Limit
 from snoopie.analysis.comparison.side_by_side import Number
 from snoopie.analysis.memory import usage
+from snoopie.analysis.source import texts
 from snoopie.analysis.traffic.bounds import written_units
 from snoopie.analysis.traffic.reading import Initiated, Reading, ends
 from snoopie.analysis.traffic.values import VALUES, Value
@@ -36,7 +37,7 @@ class Comparison:
     Tables have the columns a, b, change (b - a), ratio (b / a, NaN where a is 0) and only ("A" or "B" for what the
     other does not have, else ""), largest change first. What is compared is matched by name: places by their labels
     (GPUs by number; each trace may have another number of them), kernels by their whole name with template arguments,
-    lines by file and number, objects by variable and line. A line that moved is another line.
+    lines by file and text, objects by variable and line.
     """
 
     def __init__(self, a: Trace, b: Trace) -> None:
@@ -79,11 +80,20 @@ class Comparison:
         return _side_by_side.side_by_side(*self._kernels, ["kernel"], value)
 
     def by_line(self, value: str = "bytes") -> pd.DataFrame:
-        """file line kernel (names joined by ", ") a b change ratio only; file and kernel are A's where A has the line.
+        """file line kernel (names joined by ", ") line_b (its number in B, 0 where B has none) a b change ratio only;
+        file, line and kernel are A's where A has the line.
 
-        A file is the same where its path is or, built elsewhere, where the ends of the paths are: see `files`.
+        A file is the same where its path is or, built elsewhere, where the ends of the paths are: see `files`. A line
+        is the same by its text, where both traces hold it, else by its instructions: also where others were put in
+        before it.
         """
-        return _side_by_side.side_by_side(*self._lines, ["file", "line"], value, carried=["kernel"])
+        keys, carried = ["file", "at"], ["line", "kernel"]
+        a, b = self._lines
+        table = _side_by_side.side_by_side(a, b, keys, value, carried=carried)
+        there = b.drop_duplicates(keys).set_index(keys)["line"]
+        found = there.reindex(pd.MultiIndex.from_frame(table[keys])).fillna(0).to_numpy().astype("int64")
+        table.insert(list(table.columns).index("kernel") + 1, "line_b", found)
+        return table.drop(columns="at")
 
     def by_object(self, value: str = "bytes") -> pd.DataFrame:
         """name source (line) owner (label) kind, a b change ratio only, of a value of `Trace.by_object`, of the
@@ -213,8 +223,30 @@ class Comparison:
     @cached_property
     def _lines(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         a, b = self._own_lines
-        named = pd.Series([self._same_files.get(file, file) for file in b["file"]], b.index, dtype="str")
-        return a, b.assign(file=named)
+        named = [self._same_files.get(file, file) for file in b["file"]]
+        same = {
+            (file, other): self._same_lines(file, other)
+            for file, other in dict.fromkeys(zip(named, b["file"], strict=True))
+            if file in set(a["file"])
+        }
+        # A line that A does not have stands apart from whichever has its number there.
+        at = [
+            same.get((file, other), {}).get(line, -line) if line else 0
+            for file, other, line in zip(named, b["file"], b["line"].tolist(), strict=True)
+        ]
+        return a.assign(at=a["line"]), b.assign(file=pd.Series(named, b.index, dtype="str"), at=at)
+
+    def _same_lines(self, file: str, other: str) -> dict[int, int]:
+        """line of a file of B → line of the same file of A."""
+        a, b = self.a.source(file), self.b.source(other)
+        if a is not None and b is not None:
+            return same_lines.by_text(texts.split(a), texts.split(b))
+        own, its = (sites[sites["file"] == name] for sites, name in zip(self._sites, (file, other), strict=True))
+        return same_lines.by_code(own, its)
+
+    @cached_property
+    def _sites(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return self.a.by_site(), self.b.by_site()
 
     @cached_property
     def _objects(self) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -64,12 +64,13 @@ class FigureMethods(SourceMethods, TimeMethods, MemoryMethods):
     def plot_memory(
         self, device: int | str | None = None, process: int | None = None, *, width: float = PAGE, title: str = ""
     ) -> Figure:
-        """`memory_usage` by kind, beside it what the driver reports: a chart for each device of each process.
-
-        UsageError for more charts than fit into a figure.
+        """`memory_usage` by kind, beside it what the driver reports: a chart for each device of each process, or one of
+        all together where these are more than fit into a figure.
         """
         from snoopie.figures import memory as drawn
 
         usage, agreement = self.memory_usage(device, process), self.memory_agreement(device, process)
         charts = drawn.panels(usage, agreement, self.processes)
+        if len(charts) > drawn.PANELS:
+            charts = drawn.total(usage, self.processes)
         return drawn.draw(charts, int(self.processes["start_ns"].min()), width=width, title=title)

@@ -8,7 +8,7 @@ from snoopie.analysis.host import calls, copies, launches
 from snoopie.analysis.host.copies import Order
 from snoopie.analysis.host.launches import Order as LaunchOrder
 from snoopie.analysis.source import flame
-from snoopie.analysis.traffic import collectives
+from snoopie.analysis.traffic import collectives, sequence
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.api.arguments import Natural
 from snoopie.api.native import NativeMethods
@@ -78,6 +78,19 @@ class HostMethods(NativeMethods, StackMethods):
         earliest ``start``. UsageError for another order.
         """
         return copies.single(self.copies, self.label, order, limit)
+
+    def collective_sequence(self) -> pd.DataFrame:
+        """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after
+        the earliest) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown) bus_bandwidth:
+        each collective once, the n-th call of a communicator on all its ranks.
+
+        ``skew``: from the first rank's arrival to the last's; ``took``: from then on to the last end; on the GPUs where
+        these times are known of every rank, else of the calls. ``bytes``: what the kernels moved between GPUs and the
+        host, where no other call shared them; ``expected``: what a ring or tree moves. ``bus_bandwidth`` is as
+        nccl-tests defines it, of ``took``: instrumented, unless imported.
+        """
+        sums = self._sums("launch", "site")
+        return sequence.by_sequence(self.collectives, self.launches, self.timeline(), sums, self.sites)
 
     def by_collective(self) -> pd.DataFrame:
         """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.

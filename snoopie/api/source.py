@@ -8,7 +8,7 @@ from snoopie.analysis.objects import by_object as _by_object
 from snoopie.analysis.source import lines as _lines
 from snoopie.analysis.source import tree
 from snoopie.analysis.traffic import counts as _counts
-from snoopie.analysis.traffic import pairs
+from snoopie.analysis.traffic import pairs, story
 from snoopie.analysis.traffic.pairs import Cell
 from snoopie.analysis.traffic.reading import Reading
 from snoopie.api.core import PAIR
@@ -25,13 +25,20 @@ _LINE = ("file", "line")
 class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
     """Traffic by the code that caused it."""
 
+    def story(self) -> str:
+        """A sentence: which line (or kernel, without lines) moves most, between whom, and how efficiently."""
+        sums = self._sums("site", "kernel", *PAIR)
+        return story.sentence(sums, self.sites, len(self.gpus), int(self.copies["bytes"].sum()))
+
     def by_line(self) -> pd.DataFrame:
         """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""
         return Rows(_counts.by_line(self._sums("file", "line", "kernel")))
 
-    def by_site(self) -> pd.DataFrame:
-        """site kernel function file line offset opcode operation width sass, values"""
-        return Rows(_counts.by_site(self._sums("site", "kernel"), self.sites))
+    def by_site(self, *, merged: bool = False) -> pd.DataFrame:
+        """site kernel function file line offset opcode operation width sass, values; ``merged``: the same instruction
+        of several processes as one row"""
+        table = _counts.by_site(self._sums("site", "kernel"), self.sites)
+        return Rows(_counts.merged_sites(table) if merged else table)
 
     def by_file(self) -> pd.DataFrame:
         """file lines (with traffic), values; file "" for what has no line"""
@@ -50,10 +57,11 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
         self._warn_of(file)
         return Rows(_lines.file_lines(self._sums("file", "line", "kernel"), file))
 
-    def line_sites(self, file: str, line: int) -> pd.DataFrame:
+    def line_sites(self, file: str, line: int, *, merged: bool = False) -> pd.DataFrame:
         """The rows of `by_site` of one line"""
         self._warn_of(file)
-        return _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
+        table = _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
+        return _counts.merged_sites(table) if merged else table
 
     def line_matrix(self, file: str, line: int, value: Cell = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""

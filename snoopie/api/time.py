@@ -101,27 +101,33 @@ class TimeMethods(TraceAttributes):
         lanes = ran.lanes.index[ran.lanes["what"] == what]
         return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
 
-    def resources(self, *, barriers: bool = False) -> pd.DataFrame:
+    def resources(self, *, barriers: bool = False, between: tuple[int, int] | None = None) -> pd.DataFrame:
         """resource records start end (ns) busy (ns) busy_share gaps gap others (ns): each GPU with its kernels, and all
         copies ("DATA"), by their times on the GPUs. What runs at once counts once; shares are of the time from the
         first start of all to the last end. ``others``: of a view, how long only what is not in it ran. With
-        ``barriers`` those of the queues keep a GPU busy too.
+        ``barriers`` those of the queues keep a GPU busy too. ``between`` (host ns): only what lies from the first
+        moment until before the second, of which the shares then are.
         """
-        return resources.resources(*self._ran(barriers))
+        return resources.resources(*self._ran(barriers, between), _region(between))
 
     def by_resource(
-        self, gaps: Iterable[int] | None = None, *, barriers: bool = False, critical: bool = False
+        self,
+        gaps: Iterable[int] | None = None,
+        *,
+        barriers: bool = False,
+        critical: bool = False,
+        between: tuple[int, int] | None = None,
     ) -> pd.DataFrame:
         """resource kind (kernel, copy, barrier, gap) name share calls total average least most (ns): what each of
         `resources` did, most time first, and its idle gaps by their length: the classes begin at ``gaps`` (µs).
 
         ``critical``: of each row only the time in which nothing that began earlier still ran, so that the rows of a
-        resource add up. UsageError for limits that do not rise from 1 on.
+        resource add up. ``between`` as in `resources`. UsageError for limits that do not rise from 1 on.
         """
         limits = resources.LIMITS if gaps is None else tuple(gaps)
         if not limits or limits[0] < 1 or any(low >= high for low, high in pairwise(limits)):
             raise UsageError("gaps are not rising numbers of µs", "use such as 10, 100, 1000")
-        return resources.by_resource(*self._ran(barriers), limits, critical=critical)
+        return resources.by_resource(*self._ran(barriers, between), limits, _region(between), critical=critical)
 
     def by_workgroup(self) -> pd.DataFrame:
         """threads block_x block_y block_z kernel launches: the sizes of thread blocks, smallest first; launches of
@@ -226,14 +232,18 @@ class TimeMethods(TraceAttributes):
         parts = [table, resources.unmeasured(others, self.label)]
         return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
-    def _ran(self, barriers: bool) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """What ran of the selected, and of all; None without a selection."""
-        if not barriers:
-            return self._timed, self._all_timed
-        own, whole = resources.waits(self.barriers, self.label), self._all_timed
-        if whole is not None:
-            whole = pd.concat([whole, resources.waits(self._whole.barriers, self.label)], ignore_index=True)
-        return pd.concat([self._timed, own], ignore_index=True), whole
+    def _ran(self, barriers: bool, between: tuple[int, int] | None = None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """What ran of the selected, and of all; None without a selection. Only what lies ``between``."""
+        own, whole = self._timed, self._all_timed
+        if barriers:
+            own = pd.concat([own, resources.waits(self.barriers, self.label)], ignore_index=True)
+            if whole is not None:
+                whole = pd.concat([whole, resources.waits(self._whole.barriers, self.label)], ignore_index=True)
+        if between is not None:
+            time = resources.Region(*between)
+            own = resources.within(own, time)
+            whole = None if whole is None else resources.within(whole, time)
+        return own, whole
 
     @property
     def _all_timed(self) -> pd.DataFrame | None:
@@ -252,3 +262,7 @@ class TimeMethods(TraceAttributes):
         sums = self._sums("launch", *PAIR)
         timed = sums[sums["launch"].isin(when.index)]
         return bandwidth.moved(timed, self.copies[self._copies_on_gpu], when, initiated)
+
+
+def _region(between: tuple[int, int] | None) -> resources.Region | None:
+    return None if between is None else resources.Region(*between)

@@ -27,6 +27,7 @@ DESCRIPTION = (
 _MARK = (
     "what is summarised {} at the program's mark that matches TEXT, a regular expression; 2%%TEXT for the second such"
 )
+_OVERLAP = ["issuer", "owner", "launches", "bytes", "moving", "ran", "spread", "densest", "under", "kernel"]
 _SHOWN = ["share", "total", "calls", "average", "least", "most", "name"]
 
 
@@ -43,7 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of each row only the time in which nothing that began earlier still ran, as rpt does",
     )
-    parser.add_argument("--workgroups", action="store_true", help="list the sizes of thread blocks by kernel instead")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--workgroups", action="store_true", help="list the sizes of thread blocks by kernel instead")
+    instead.add_argument(
+        "--overlap",
+        action="store_true",
+        help="list instead when kernels moved their bytes, and how much of that while other kernels ran on the GPU",
+    )
     add_top(parser, 20)
     add_formats(parser)
     add_filters(parser)
@@ -55,6 +62,8 @@ def main(arguments: argparse.Namespace) -> int:
     trace = _between_marks(select(load_traces(arguments), arguments), arguments)
     if arguments.workgroups:
         return _workgroups(trace, arguments)
+    if arguments.overlap:
+        return _overlap(trace, arguments)
     if arguments.json:
         print_json(as_json(trace, arguments))
         return 0
@@ -121,6 +130,20 @@ def _workgroups(trace: Trace, arguments: argparse.Namespace) -> int:
         print(in_shell_words(trace.lacks(Lack.SHAPES) or "no launch with a known shape"))
     else:
         print_first(table, arguments)
+    return 0
+
+
+def _overlap(trace: Trace, arguments: argparse.Namespace) -> int:
+    table, notes = trace.overlap("kernel"), trace.about_moments()
+    if arguments.json:
+        print_json({"overlap": json_rows(top(table, arguments)), "notes": notes})
+    elif arguments.csv or arguments.markdown:
+        (print_csv if arguments.csv else print_markdown)(top(table, arguments))
+    else:
+        if len(table):
+            print_first(table[_OVERLAP], arguments)
+        for sentence in notes or ["No kernel reached memory outside its GPU."]:
+            print(in_shell_words(sentence))
     return 0
 
 

@@ -21,7 +21,7 @@ from snoopie.words.widths import PAGE
 # More moments than this do not fit side by side.
 MOST = 4000
 _HEIGHT = 1.7
-_PANELS = 16
+PANELS = 16
 
 Times = NDArray[np.int64]
 
@@ -76,7 +76,7 @@ def total(usage: pd.DataFrame, processes: pd.DataFrame) -> list[Panel]:
 @in_look
 def draw(panels: Sequence[Panel], start: int, *, width: float = PAGE, title: str = "", most: int = MOST) -> Picture:
     """The charts, one below another; times are seconds after ``start`` (host ns). UsageError for too many."""
-    if len(panels) > _PANELS:
+    if len(panels) > PANELS:
         raise UsageError(
             f"{len(panels)} charts are too many for one picture",
             "take one device or process (--owner, --process), or all of them together (snoopie memory --total)",

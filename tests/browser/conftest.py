@@ -123,6 +123,12 @@ window.WebSocket = class extends WebSocket {
 
 
 @pytest.fixture(scope="session")
+def note() -> str:
+    """The script by which `settled` knows what was asked, for contexts of a test's own."""
+    return _NOTE
+
+
+@pytest.fixture(scope="session")
 def context(chromium: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     """One for all pages, with a profile on disk: the app's scripts are loaded and compiled once."""
     shared: BrowserContext = chromium(

@@ -40,15 +40,15 @@ def test_totals(app: str, open_page: OpenPage) -> None:
 
 
 def test_plotly_is_loaded_before_a_picture_needs_it(app: str, open_page: OpenPage) -> None:
-    page = open_page(app)
-    page.get_by_test_id("stMetric").first.wait_for()
+    page = open_page(f"{app}/sites")
+    page.get_by_role("heading", name="Sites", exact=True, level=2).wait_for()
     page.wait_for_function(
         "performance.getEntriesByType('resource').some(entry => /PlotlyChart.*js$/.test(entry.name))"
     )
     # What made the browser load it stood there before it was loaded, and goes away by itself, perhaps already has.
     expect(page.locator(".st-key-preload")).to_have_count(0)
     expect(page.locator(".js-plotly-plot")).to_have_count(0)
-    expect(page.get_by_role("heading", name="Overview", exact=True, level=2)).to_be_visible()
+    expect(page.get_by_role("heading", name="Sites", exact=True, level=2)).to_be_visible()
 
 
 def test_filters_hold_everywhere_and_stand_in_the_address(app: str, open_page: OpenPage) -> None:
@@ -92,20 +92,21 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
 def test_collectives_and_their_calls(mixed_app: str, open_page: OpenPage) -> None:
     page = open_page(mixed_app)
     go_to(page, "Collectives")
-    table = page.frame_locator("iframe").first
+    # Before it, each collective over all ranks.
+    table = page.frame_locator("iframe").nth(1)
     expect(rows(table)).to_have_count(2)
     expect(rows(table).first).to_contain_text("AllReduce")
     expect(rows(table).first).to_contain_text("64 KiB")
     table.get_by_text("Recv + Send").click()
     page.get_by_role("heading", name="Recv + Send float32").wait_for()
     settled(page)
-    calls = page.frame_locator("iframe").nth(1)
+    calls = page.frame_locator("iframe").nth(2)
     expect(rows(calls)).to_have_count(4)
     expect(calls.get_by_text("0 of 2").first).to_be_visible()
     picture(page, "mixed-collectives")
     table.get_by_text("AllReduce").click()
     page.get_by_role("heading", name="AllReduce sum float32").wait_for()
-    expect(rows(page.frame_locator("iframe").nth(1))).to_have_count(2)
+    expect(rows(page.frame_locator("iframe").nth(2))).to_have_count(2)
 
 
 def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: OpenPage) -> None:
@@ -113,7 +114,7 @@ def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: Open
     go_to(page, "Overview")
     assert [metric(page, name) for name in ("Processes", "Ranks", "Copies")] == ["2", "0–1", "8"]
     expect(page.get_by_text("memory whose owner the collector does not know")).to_be_visible()
-    in_words = page.frame_locator("iframe").nth(2)
+    in_words = page.frame_locator("iframe").first
     expect(rows(in_words).first).to_contain_text("texture reads")
     expect(rows(in_words).first).to_contain_text("24")
     picture(page, "mixed-overview")
@@ -222,9 +223,9 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
                     page.mouse.up(click_count=clicks)
                 settled(page)
             if view == "Collectives":
-                rows(page.frame_locator("iframe").first).first.click()
+                rows(page.frame_locator("iframe").nth(1)).first.click()
                 settled(page)
-                expect(rows(page.frame_locator("iframe").nth(1))).to_have_count(1)
+                expect(rows(page.frame_locator("iframe").nth(2))).to_have_count(1)
             assert len(page.context.pages) == 1
             stayed_text(page)
             # Not a letter that steers, neither on the page nor in the tables.

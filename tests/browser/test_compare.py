@@ -74,8 +74,14 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
     page.locator("iframe").first.scroll_into_view_if_needed()
     picture(page, "compare_lines")
 
-    # The same server, another session: the address alone opens no file that nobody asked for there.
-    other = open_page(page.url)
+    # It outlives a reload; but the address alone opens no file that nobody asked for here.
+    page.reload()
+    page.get_by_test_id("stMetric").first.wait_for()
+    settled(page)
+    assert metric(page, "Bytes") == "61.2 KiB"
+    another = paths[1].with_name("another.zst")
+    another.write_bytes(paths[1].read_bytes())
+    other = open_page(f"{app}/compare?with={another}")
     other.get_by_text("which has not been opened here").wait_for()
     expect(other.get_by_test_id("stMetric")).to_have_count(0)
 

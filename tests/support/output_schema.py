@@ -48,6 +48,7 @@ def schema() -> Schema:
             nvidia_smi=ROWS,
         ),
         "workgroups": _object("snoopie summary --workgroups", workgroups=ROWS),
+        "overlap": _object("snoopie summary --overlap", overlap=ROWS, notes=SENTENCES),
         "summary": _object(
             "snoopie summary", resources={"type": "array", "items": {"$ref": "#/$defs/resource"}}, notes=SENTENCES
         ),

@@ -15,8 +15,10 @@ _HERE = Path(__file__).resolve().parent
 
 
 def component(name: str) -> Callable[..., Any]:
-    """The component of NAME.js and NAME.css in this folder, for `st.components.v2`."""
-    script, style = ((_HERE / f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    """The component of NAME.js in this folder, and of NAME.css where it is seen, for `st.components.v2`."""
+    script = (_HERE / f"{name}.js").read_text(encoding="utf-8")
+    look = _HERE / f"{name}.css"
+    style = look.read_text(encoding="utf-8") if look.exists() else None
     mount: Callable[..., Any] = st.components.v2.component(
         f"snoopie_{name}", html='<div class="root"></div>', css=style, js=script
     )

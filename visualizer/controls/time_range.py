@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
+from snoopie.analysis.time import activity
 from snoopie.words import units
 from visualizer.controls import filters
 from visualizer.pictures import time_axis
 from visualizer.session import address, state
 
 _NARROWEST = 10  # ns
+# Of the whole time: what is as long a gap, and what is as good as all.
+_GAP, _MUCH = 0.05, 0.5
+_OPENING = "time_opening"
 
 # A part of time: from the first moment until before the second, host ns.
 Time = tuple[int, int]
@@ -21,12 +26,34 @@ def whole() -> Time:
     return first, max(last, first + 1)
 
 
-def keep(whole: Time) -> Time:
-    """What is looked at: in the address as ns after the start of all."""
+def keep(whole: Time, opening: Time) -> Time:
+    """What is looked at: in the address as ns after the start of all; ``opening`` where it says nothing."""
     origin = state.trace().period[0]
-    first = _keep_moment("time_from", whole[0] - origin) + origin
-    last = _keep_moment("time_to", whole[1] - origin) + origin
+    st.session_state[_OPENING] = opening
+    first = _keep_moment("time_from", opening[0] - origin) + origin
+    last = _keep_moment("time_to", opening[1] - origin) + origin
     return _inside((first, last), whole)
+
+
+def opening(lanes: pd.DataFrame, blocks: pd.DataFrame, whole: Time) -> Time:
+    """The time in which most happened: kernels, else whatever there is, between two gaps that are most of the whole.
+
+    ``lanes`` and ``blocks`` of `Trace.activity_lanes` and `activity_blocks`, of all the time.
+    """
+    kinds = blocks["lane"].map(lanes["what"])
+    kernels = kinds.isin([activity.KERNEL, activity.LAUNCH])
+    ran = (blocks[kernels] if kernels.any() else blocks).sort_values("start", kind="stable")
+    if ran.empty:
+        return whole
+    length = whole[1] - whole[0]
+    ended = ran["end"].cummax().shift(fill_value=int(ran["start"].iloc[0]))
+    part = (ran["start"] - ended > _GAP * length).cumsum()
+    parts = ran.groupby(part).agg(start=("start", "min"), end=("end", "max"), count=("count", "sum"))
+    most = parts.iloc[int(parts["count"].to_numpy().argmax())]
+    margin = max(int(most["end"] - most["start"]) // 50, _NARROWEST)
+    found = int(most["start"]) - margin, int(most["end"]) + margin
+    # All else is not worth a step.
+    return whole if found[1] - found[0] > _MUCH * length else _inside(found, whole)
 
 
 def _keep_moment(key: str, default: int) -> int:
@@ -46,8 +73,10 @@ def look_at(time: Time, whole: Time) -> None:
     """As of the next run."""
     first, last = _inside(time, whole)
     origin = state.trace().period[0]
-    st.session_state["time_from"] = -1 if first == whole[0] else first - origin
-    st.session_state["time_to"] = -1 if last == whole[1] else last - origin
+    begin, end = st.session_state.get(_OPENING, whole)
+    opened = (first, last) == (begin, end)
+    st.session_state["time_from"] = -1 if opened else first - origin
+    st.session_state["time_to"] = -1 if opened else last - origin
 
 
 def controls(shown: Time, whole: Time) -> None:

@@ -17,6 +17,7 @@ from snoopie.analysis.comparison import side_by_side
 from snoopie.figures import colours
 from snoopie.words import units
 from visualizer.controls.choices import VALUES, Shown
+from visualizer.look import theme
 from visualizer.parts import tables
 from visualizer.pictures import picture
 
@@ -43,7 +44,7 @@ def matrices(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Show
     before, now, differences = (matrix.to_numpy() for matrix in (a, b, change))
     most = max(float(before.max(initial=0)), float(now.max(initial=0)), 1.0)
     largest = max(float(np.abs(differences).max(initial=0)), 1.0)
-    amounts = _Scale(0.0, most, colours.of_amounts(), shown.amount)
+    amounts = _Scale(0.0, most, theme.heat(), shown.amount)
     changed = _Scale(-largest, largest, colours.of_changes(), lambda cell: units.signed(cell, shown.amount))
     moved = (before != 0) | (now != 0)
     hover = _hover(a, b, change, shown)

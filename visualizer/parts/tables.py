@@ -11,6 +11,7 @@ from st_aggrid import AgGrid, JsCode
 
 from snoopie.words import columns
 from snoopie.words.columns import Kind
+from visualizer.look import theme
 
 ROW_HEIGHT = 26
 # Of a letter, and of what is left and right of a text: amounts are never cut.
@@ -20,23 +21,41 @@ _NUMBER = {"type": "numericColumn", "filter": False}
 _LOOKS: Mapping[Kind, dict[str, Any]] = {
     **{kind: {**_NUMBER, "width": 82} for kind in Kind if kind.is_amount},
     **{kind: {**_NUMBER, "width": 64} for kind in (Kind.NUMBER, Kind.OFFSET, Kind.LINE, Kind.CLOCK)},
+    # Texts share what is left, and take no more than they need.
     **{kind: {"flex": 1, "minWidth": 74, "filter": False} for kind in (Kind.WORD, Kind.FLAG, Kind.COLUMN)},
     # A place can be a multicast object, with a long name.
     Kind.PLACE: {"flex": 2, "minWidth": 84, "filter": False},
     **{kind: {"flex": 2, "minWidth": 116} for kind in (Kind.NAME, Kind.PATH)},
     Kind.CODE: {"flex": 3, "minWidth": 190, "cellStyle": {"fontFamily": "monospace", "whiteSpace": "pre"}},
 }
+_CODE_LETTER = 8.0
+# Beside a heading that can be filtered by.
+_FILTER = 26
+_LONGEST = 90  # letters
 # Of a heading: a letter on average, a wide one, and what is left and right. Words are never broken.
 _BOLD, _WIDE, _EDGES = 6.6, 8.6, 20
 _BARS = ("bytes", "accesses", "host_ns")
 
 
-def _bar(largest: float) -> JsCode:
+# Of amounts, and of shares of 1: what is large and what is good are not the same.
+_AMOUNT, _SHARE = "1, 115, 178", "2, 158, 115"
+
+
+def _bar(largest: float, colour: str = _AMOUNT) -> JsCode:
     """A bar behind the number, as long as its share of the largest in the column."""
     return JsCode(
         f"function(p) {{ const width = 100 * Math.min(Math.max(Number(p.value) || 0, 0) / {largest}, 1); "
-        "return {background: `linear-gradient(to right, rgba(1, 115, 178, 0.22) ${width}%, transparent ${width}%)`}; }"
+        f"const colour = 'rgba({colour}, 0.22)'; "
+        "return {background: `linear-gradient(to right, ${colour} ${width}%, transparent ${width}%)`}; }"
     )
+
+
+def _needed(name: str, texts: Sequence[str]) -> int:
+    """The width in pixels of a column of texts: of its longest, or of its heading."""
+    kind = columns.kind(name)
+    letter = _CODE_LETTER if kind is Kind.CODE else _LETTER
+    heading = _EDGES + _BOLD * len(columns.heading(name)) + (0 if _LOOKS[kind].get("filter") is False else _FILTER)
+    return round(max(heading, _MARGIN + letter * min(max(map(len, texts), default=0), _LONGEST)))
 
 
 def _column(name: str, values: pd.Series[Any], texts: Sequence[str] | None) -> dict[str, Any]:
@@ -51,13 +70,16 @@ def _column(name: str, values: pd.Series[Any], texts: Sequence[str] | None) -> d
     }
     word = round(_EDGES + _WIDE * max(map(len, definition["headerName"].split())))
     definition |= {name: max(definition[name], word) for name in ("width", "minWidth") if name in definition}
+    if "flex" in definition:
+        needed = _needed(name, [str(value) for value in values] if texts is None else texts)
+        definition |= {"flex": needed, "maxWidth": max(needed, definition["minWidth"])}
     if texts is not None:
         # The value itself stays what it is, for sorting.
         definition["valueFormatter"] = f"data['{_text(name)}']"
     if texts and kind.is_amount:
         definition["width"] = max(definition["width"], round(_MARGIN + _LETTER * max(map(len, texts))))
     if kind in (Kind.SHARE, Kind.EFFICIENCY):
-        definition["cellStyle"] = _bar(1.0)
+        definition["cellStyle"] = _bar(1.0, _SHARE)
     elif name in _BARS and len(values):
         definition["cellStyle"] = _bar(max(float(values.max()), 1.0))
     return definition
@@ -118,7 +140,11 @@ def grid(
             "tooltipShowDelay": 400,
         },
         update_on=["selectionChanged"],
-        custom_css={".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"}},
+        custom_css={
+            **theme.font_faces(),
+            ".ag-header-cell, .ag-cell:not([style*=monospace])": {"font-family": f"{theme.FONT} !important"},
+            ".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"},
+        },
         allow_unsafe_jscode=True,  # the bars above and what views add; nothing of a trace is ever part of one
         height=min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6),
         key=key,

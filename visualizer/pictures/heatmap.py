@@ -18,8 +18,6 @@ from visualizer.parts import places
 from visualizer.parts.places import Place
 from visualizer.pictures import picture
 
-# From this share of the largest cell on, what stands in a cell is light.
-DARK = 0.45
 # So many places leave no room for names and numbers of full length.
 MANY = 9
 # Above more columns, the symbol of what is no GPU stands for its name: a caption explains it.
@@ -116,7 +114,7 @@ def _points(
         "text": [shown.amount(cells[place]) for place in at] if few else None,
         "textfont": {
             "color": [
-                colours.NEUTRAL if not drawn else "#ffffff" if share > DARK else "#1f2430"
+                theme.on_heat(share) if drawn else colours.NEUTRAL
                 for share, drawn in zip(shares, within[there], strict=True)
             ]
         },

@@ -30,6 +30,8 @@ TITLES = {
 }
 _PAIRS = 12
 _LANE_HEIGHT, _TRAFFIC_HEIGHT = 24, 200
+# So many letters fit side by side into the narrowest picture; fewer than these say nothing.
+_LETTERS, _FEWEST = 110, 3
 # What takes no time is drawn as long as this share of the time, to be seen.
 _SLIVER = 1 / 700
 _STREAMS = {0: "default stream", 1: "default stream", 2: "default streams of threads"}
@@ -77,6 +79,28 @@ def figure(
     return picture.figure(data, layout)
 
 
+def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -> go.Figure:
+    """The lanes alone, a row for each place, to be seen at a glance."""
+    layout = {
+        "barmode": "overlay",
+        "hovermode": "closest",
+        "dragmode": False,
+        "showlegend": False,
+        "margin": {"l": 8, "r": 8, "t": 4, "b": 4},
+        "height": 60 + 18 * len(lanes),
+        "xaxis": time_axis.axis(*shown, origin) | {"showgrid": True},
+        "yaxis": {
+            "range": [len(lanes) - 0.4, -0.6],
+            "fixedrange": True,
+            "tickvals": list(range(len(lanes))),
+            "ticktext": [html.escape(place) for place in lanes["place"]],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    }
+    return picture.figure([_bars(blocks, lanes, shown, origin)], layout)
+
+
 def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -> dict[str, Any]:
     known = places.by_label()
     row = pd.Series(range(len(lanes)), lanes.index)
@@ -102,11 +126,29 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
                 "width": [0.6 if size > 4 * least else 0 for size in length],
             },
         },
+        "text": _names(blocks, lanes, shown),
+        "textposition": "inside",
+        "insidetextanchor": "start",
+        "textangle": 0,
+        "constraintext": "none",
+        "textfont": {"size": 10, "color": "#ffffff"},
+        "cliponaxis": True,
         "hovertemplate": "%{customdata}<extra></extra>",
         "customdata": _hovers(blocks, lanes, share, origin),
         "showlegend": False,
         "selected": {"marker": {"opacity": 1}},
     }
+
+
+def _names(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time) -> list[str]:
+    """What stands in a bar: the name of a single thing, as far as there is room for some of it."""
+    kinds, whole = lanes["what"].to_dict(), shown[1] - shown[0]
+    texts = []
+    for lane, start, end, count, name in blocks[["lane", "start", "end", "count", "name"]].itertuples(index=False):
+        part = min(end, shown[1]) - max(start, shown[0])
+        room = int(part / whole * _LETTERS)
+        texts.append(_cut(short(kinds[lane], name), room) if count == 1 and room >= _FEWEST else "")
+    return texts
 
 
 def _colour(place: Place) -> str:
@@ -115,16 +157,22 @@ def _colour(place: Place) -> str:
 
 def _hovers(blocks: pd.DataFrame, lanes: pd.DataFrame, share: Any, origin: int) -> list[str]:
     where = (lanes["place"] + ", " + lanes["what"].map(TITLES)).to_dict()
+    kinds = lanes["what"].to_dict()
     columns = (blocks[name].tolist() for name in ("lane", "start", "end", "count", "name"))
     texts = []
     for lane, start, end, count, name, busy in zip(*columns, share, strict=True):
         if count == 1:
-            head, rest = names.short_name(name) or where[lane], f"{where[lane]}<br>{units.duration(end - start)}"
+            head, rest = short(kinds[lane], name) or where[lane], f"{where[lane]}<br>{units.duration(end - start)}"
         else:
             head = f"{count:,} in {units.duration(end - start)}, busy {units.percent(busy)}"
             rest = f"{where[lane]}<br>click to look closer"
         texts.append(f"<b>{_cut(head)}</b><br>{rest}<br>at {units.duration(start - origin)}")
     return texts
+
+
+def short(what: str, name: str) -> str:
+    """The name of a kernel without its types; the names of all else have none."""
+    return names.short_name(name) if what in (activity.KERNEL, activity.LAUNCH) else name
 
 
 def _cut(text: str, most: int = 80) -> str:
@@ -156,9 +204,12 @@ def stream_name(handle: int) -> str:
 
 
 def _traffic(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, Any]]:
-    """The rate of each pair, stacked, in the colour of its first end; few pairs by themselves, the others together."""
+    """The rate of each pair, stacked, in the colour of its first end; few pairs by themselves, the others together. Of
+    lines likewise, each in a colour of its own."""
     if table.empty:
         return []
+    if "line" in table:
+        return _lines(table, shown, origin)
     first, second = table.columns[:2]
     width = int(table["end"].iloc[0] - table["start"].iloc[0])
     table = table.assign(bin=(table["start"] - shown[0]) // width)
@@ -172,6 +223,20 @@ def _traffic(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, An
     ]
     if len(rest):
         parts.append((f"{len(sums) - _PAIRS} other pairs", colours.OTHERS["unknown"], rest))
+    edges = range(shown[0], shown[1] + width, width)
+    return [_area(*part, edges, origin) for part in parts]
+
+
+def _lines(table: pd.DataFrame, shown: Time, origin: int) -> list[dict[str, Any]]:
+    width = int(table["end"].iloc[0] - table["start"].iloc[0])
+    table = table.assign(bin=(table["start"] - shown[0]) // width)
+    sums = table.groupby("line")["bytes"].sum().sort_values(ascending=False, kind="stable")
+    apart = sums.index[:_PAIRS]
+    palette = colours.of_gpus(len(apart))
+    parts = [(str(line), colour, table[table["line"] == line]) for line, colour in zip(apart, palette, strict=False)]
+    if len(sums) > len(apart):
+        rest = table[~table["line"].isin(apart)]
+        parts.append((f"{len(sums) - len(apart)} other lines", colours.OTHERS["unknown"], rest))
     edges = range(shown[0], shown[1] + width, width)
     return [_area(*part, edges, origin) for part in parts]
 

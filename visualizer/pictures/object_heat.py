@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 
 from snoopie import Trace
 from snoopie.words import units
@@ -78,6 +79,24 @@ class Axis:
         begin = min(begin, (self.limit - 1) // self.step * self.step)
         st.session_state[self.first] = begin
         st.session_state[self.last] = max(end, min(begin + self.step, self.limit))
+
+    def saw(self, touched: NDArray[np.bool_], begin: int, step: int) -> None:
+        """Notes which of the cells that are drawn, each so many wide, were touched."""
+        st.session_state[f"{self.first}_touched"] = begin + np.flatnonzero(touched) * step, step
+
+    def zoom_in(self) -> None:
+        """Shows a quarter: what was touched, or what lies around the middle of it, and never an empty part."""
+        low, high = self.range
+        cells, step = st.session_state.get(f"{self.first}_touched", (np.array([low]), high - low))
+        cells = cells[(cells + step > low) & (cells < high)]
+        if len(cells) and cells[-1] + step - cells[0] <= (high - low) / 4:
+            self.set(cells[0], cells[-1] + step)
+            return
+        middle, half = (low + high) / 2, max((high - low) / 4, self.step) / 2
+        if len(cells):
+            nearest = cells[np.argmin(np.abs(cells + step / 2 - middle))]
+            middle = float(np.clip(middle, nearest, nearest + step))
+        self.set(middle - half, middle + half)
 
     def scale(self, factor: float) -> None:
         """Shows so many times as much, around the same middle."""
@@ -208,7 +227,7 @@ def _range(axis: Axis, name: str, *, of_picture: bool) -> None:
         low, high = axis.range
         whole, least = (low, high) == (0, axis.limit), high - low <= axis.step
         for label, icon, act, off in (
-            ("Zoom in", ":material/zoom_in:", lambda: axis.scale(1 / 4), least),
+            ("Zoom in", ":material/zoom_in:", axis.zoom_in, least),
             ("Zoom out", ":material/zoom_out:", lambda: axis.scale(4), whole),
             ("Back", ":material/arrow_back:", lambda: axis.move(-1 / 2), low == 0),
             ("Forward", ":material/arrow_forward:", lambda: axis.move(1 / 2), high == axis.limit),
@@ -225,6 +244,7 @@ def _draw_bytes(object: int, heat: pd.DataFrame, shown: Shown, width: int, size:
     axis = Axis("object_from", "object_to", size, width)
     step = _step(heat.columns, axis.range)
     z = _amounts(heat, shown, np.minimum(step, axis.range[1] - heat.columns.to_numpy()))
+    axis.saw(np.isfinite(z).any(axis=0), int(heat.columns[0]), step)
     each = "one element" if step == width else f"{step // width:,} elements"
     st.caption(
         f"Each cell is {units.bytes(step)}, {each}; one line for each GPU that touched it. " + _meaning(shown, z)
@@ -247,6 +267,8 @@ def _draw_rows(object: int, table: pd.DataFrame, shown: Shown, down: Axis, acros
     wide = np.minimum(step, across.range[1] - table.columns.to_numpy())
     high = np.minimum(lines, down.range[1] - table.index.to_numpy())
     z = _amounts(table, shown, high[:, None] * wide)
+    across.saw(np.isfinite(z).any(axis=0), int(table.columns[0]), step)
+    down.saw(np.isfinite(z).any(axis=1), int(table.index[0]), lines)
     rows = "1 row" if lines == 1 else f"{lines:,} rows"
     each = "one element" if step == across.step else f"{step // across.step:,} elements"
     st.caption(f"Each cell is {rows} × {units.bytes(step)}, {each}. " + _meaning(shown, z))

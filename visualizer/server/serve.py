@@ -16,6 +16,7 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,12 @@ def main() -> None:
 
     # As `streamlit run` would leave it: the app reads it, and its settings lie beside it.
     sys.argv = [str(APP), *words]
-    app = st.App(APP, lifespan=invite, middleware=[Middleware(Guard, token=token, hosts=hosts)])
+    middleware = [
+        Middleware(Guard, token=token, hosts=hosts),
+        # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves.
+        Middleware(GZipMiddleware, compresslevel=3),
+    ]
+    app = st.App(APP, lifespan=invite, middleware=middleware)
     options = {
         "server.address": own.address,
         "server.allowedHosts": ["*"],  # the guard knows better

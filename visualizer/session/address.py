@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 from typing import TypeVar
+from urllib.parse import parse_qs
 
 import streamlit as st
 
@@ -72,6 +73,14 @@ def keep_some(key: str, options: Sequence[str]) -> list[str]:
     none: list[str] = []
     chosen = keep(key, none, lambda words: [word for word in words if word in options], lambda value: list(value))
     return chosen
+
+
+def arrive(search: str) -> None:
+    """A person went back or forth to an address ("?…"): what it does not say is as it was at first."""
+    given = parse_qs(search.removeprefix("?"), keep_blank_values=True)
+    written = st.session_state.get(_WRITTEN, {})
+    reread(*(key for key in list(written) if written[key] != given.get(key)))
+    st.query_params.from_dict(given)
 
 
 def forget(*keys: str) -> None:

@@ -1,7 +1,7 @@
 """The trace that the open one is compared with: which it is, and what the two say of one another.
 
 Its name stands in the address. An address opens nothing by itself: it may only name what the command line named, or
-what was opened in this session.
+what somebody opened in a page of this server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import streamlit as st
 
 import snoopie
-from visualizer.session import address, state
+from visualizer.session import address, opened, state
 from visualizer.session.filters import FILTERS, Filters
 from visualizer.session.question import Scope, full_name
 
@@ -24,7 +24,7 @@ _Answer = TypeVar("_Answer")
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
 _BY_NAME = frozenset({"kernels", "operations", "issuers", "owners", "ranges"})
-_OPENED = "others_opened"
+_ASKED = "others_asked"
 _REFUSED = "other_refused"
 _TRUNCATED = "other_truncated"
 # The key in the address.
@@ -32,15 +32,15 @@ KEY = "with"
 
 
 def known() -> list[str]:
-    """What may be compared with: named on the command line, or opened in this session."""
-    named = [*state.arguments().compare, *st.session_state.get(_OPENED, ())]
-    return list(dict.fromkeys(named))
+    """What may be compared with: named on the command line, or opened in a page."""
+    before = [paths[0] for paths in opened.latest() if len(paths) == 1]
+    return list(dict.fromkeys([*state.arguments().compare, *before]))
 
 
 def keep() -> str:
     """The name of the other trace, "" where none is chosen; by default the first that the command line names."""
     given = st.query_params.get_all(KEY)
-    allowed = ["", *known(), *state.paths()]
+    allowed = ["", *known(), *state.paths(), *st.session_state.get(_ASKED, ())]
     if given and given[-1] not in allowed:
         st.session_state[_REFUSED] = given[-1]
     return address.keep_one(KEY, allowed, next(iter(state.arguments().compare), ""))
@@ -54,8 +54,7 @@ def refused() -> str | None:
 
 def choose(name: str) -> None:
     """Compares with another trace, by the name that a person gave; "" for none."""
-    if name and name not in known():
-        st.session_state[_OPENED] = [*st.session_state.get(_OPENED, ()), name]
+    st.session_state[_ASKED] = [*st.session_state.get(_ASKED, ()), name]
     st.session_state[KEY] = name
     st.session_state.pop(_REFUSED, None)
     st.session_state.pop(_TRUNCATED, None)
@@ -70,6 +69,7 @@ def read(name: str) -> None:
     """Reads the other trace, for `ask`. Raises the errors of `snoopie.load`."""
     allow = state.arguments().allow_truncated or bool(st.session_state.get(_TRUNCATED))
     st.session_state["other"] = (state.read_other([name], allow), allow)
+    opened.remember([name])
 
 
 def applied() -> Filters:

@@ -20,12 +20,15 @@ import streamlit as st
 import snoopie
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.session import address, runs
+from visualizer.session import address, opened, runs
 from visualizer.session.filters import FILTERS, Filters
 from visualizer.session.question import Identity, Question, Scope, full_name
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
+
+# What an address calls the traces that were opened in a page.
+_OPENED = "trace"
 
 # When the first page of a trace is drawn, in seconds after it was asked for: what only later pages need comes then.
 AHEAD = 3.0
@@ -86,6 +89,23 @@ def open_paths(paths: Sequence[str]) -> None:
     st.session_state["paths"] = tuple(paths)
     st.session_state.pop("truncated", None)
     choose_run(runs.ASK)
+    st.session_state[_OPENED] = opened.remember(paths) if paths else ""
+
+
+def _keep_opened() -> None:
+    """What was opened in a page stands in its address, so that it is there after a reload."""
+    name = address.keep(
+        _OPENED,
+        "",
+        lambda words: words[-1],
+        lambda value: [value],
+        lambda value: not value or bool(opened.paths(value)),
+    )
+    if name:
+        st.session_state["paths"] = opened.paths(name)
+    elif st.session_state.get("paths"):
+        # Back to what was there before.
+        st.session_state.pop("paths")
 
 
 def choose_run(run: str | None) -> None:
@@ -104,6 +124,7 @@ def paths() -> tuple[str, ...]:
 
 def is_open() -> bool:
     """Whether the traces can be shown. If not, says why and what can be done."""
+    _keep_opened()
     if not paths():
         return False
     allow = arguments().allow_truncated or bool(st.session_state.get("truncated"))
@@ -114,7 +135,7 @@ def is_open() -> bool:
         return False
     except snoopie.TruncatedError as error:
         _explain(error)
-        st.button("Read what is whole", key="read_truncated", type="primary", on_click=_accept_truncated)
+        st.button("Read what is whole", key="read_truncated", on_click=_accept_truncated)
         return False
     except snoopie.SnoopieError as error:
         _explain(error)

@@ -16,6 +16,8 @@ LIMIT = 1000
 SIGNATURE = ["operation", "reduction", "type", "communicator"]
 COLUMNS = [*SIGNATURE, "calls", "call_bytes", "launches", "bytes", "accesses", "wire_efficiency"]
 CALLS = ["began", "host_ns", *SIGNATURE[:3], "count", "bytes", "peer", "issuer", "rank", "stream", "process"]
+SEQUENCE = ["number", "operation", "began", "skew", "last_rank", "took", "call_bytes", "bytes", "expected"]
+SEQUENCE += ["algorithm", "protocol", "channels", "bus_bandwidth"]
 UNNAMED = "(calls not in the trace)"
 
 
@@ -25,6 +27,8 @@ def show() -> None:
     if table.empty:
         remarks.no_collectives()
         return
+    _sequence()
+    st.subheader("By operation")
     st.caption(
         "Bytes, accesses and wire efficiency are the counts of the kernels that carried out the calls. Calls that one"
         " kernel carried out together are one row, such as “Recv + Send”: their traffic cannot be divided."
@@ -39,6 +43,27 @@ def show() -> None:
     rows = table[(named[SIGNATURE] == chosen[SIGNATURE]).all(axis=1)]
     if len(rows):
         _calls(rows.iloc[0])
+
+
+def _sequence() -> None:
+    """Each collective once, over all ranks."""
+    table = state.ask(Trace.collective_sequence)
+    if table.empty:
+        return
+    st.subheader("One by one, over all ranks")
+    late = table.iloc[int(table["skew"].to_numpy().argmax())]
+    sentence = f"The largest skew is {units.duration(late['skew'])}, of number {late['number']}"
+    instrumented = (state.trace().processes["imported_from"] == "").any()
+    st.caption(
+        f"{sentence}: rank {late['last_rank']} came last. A call is the same on all ranks by its number within "
+        "its communicator."
+        + (" Instrumentation slows kernels: bus bandwidths are lower than without it." if instrumented else "")
+    )
+    several = table["communicator"].nunique() > 1
+    shown = table.head(LIMIT)
+    if len(table) > LIMIT:
+        st.caption(f"The first {LIMIT:,} of {len(table):,}; `trace.collective_sequence()` has them all.")
+    tables.grid(shown, [*(["communicator"] if several else []), *SEQUENCE], "collectives_sequence", height=300)
 
 
 def _calls(row: pd.Series[str]) -> None:

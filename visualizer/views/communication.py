@@ -27,8 +27,14 @@ OF_DEVICE = ["bytes", "wire_bytes", "accesses", "lanes", "wire_efficiency"]
 PICTURES = {"traffic": "Traffic", "links": "Links"}
 MOST_PAIRS = 1000
 PALE = " In the pictures the rest is pale."
-OF_GPU = ["gpu", "direction", "rate", "capacity", "capacity_share"]
-OF_PAIR = ["from", "to", "wire_bytes", "rate", "capacity_share"]
+OF_GPU = ["gpu", "direction", "rate", "capacity"]
+OF_PAIR = ["from", "to", "wire_bytes", "least_time", "busy", "rate"]
+# Of what ran as slowly as it does under instrumentation, a share of the capacity says nothing of the program.
+SHARE = "capacity_share"
+LEAST_NOTE = (
+    "The least time is what the wire bytes of kernels need at the full rate of the links between two GPUs: it is exact "
+    "however slow the recorded kernels were, and what a perfect exchange could come down to. "
+)
 NO_RATE_NOTE = (
     "No rates: this trace has no GPU timestamps for this traffic. Kernels have them in traces from the current "
     "collector, copies in imported traces."
@@ -256,22 +262,29 @@ def _pairs(shown: Shown) -> None:
 
 
 def _links(shown: Shown) -> None:
-    """How fast data flowed, and how much of the links' capacity that is."""
+    """How long the links need for what moved, how fast it flowed, and of native times the share of the capacity."""
     st.subheader("Over the links")
+    least = state.ask(Trace.least_times)
     rates = _rates("pair", shown)
     left_out = state.ask(Trace.without_device_times)
     if rates.empty:
+        if shown.initiated == "device" and least["least_time"].notna().any():
+            st.caption(LEAST_NOTE)
+            tables.grid(least.head(MOST_PAIRS), OF_PAIR[:4], "communication_least", height=300)
         st.caption(NO_RATE_NOTE)
         return
-    st.caption(LINKS_NOTE + " ".join(left_out))
+    rates = rates.merge(least[["from", "to", "least_time"]], on=["from", "to"], how="left")
+    native = [] if (state.trace().processes["imported_from"] == "").any() else [SHARE]
+    of_pair = [*OF_PAIR, *native] if shown.initiated == "device" else [*OF_PAIR[:3], *OF_PAIR[4:], *native]
+    st.caption(LEAST_NOTE + LINKS_NOTE + " ".join(left_out))
     by_gpu = _rates("gpu", shown)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Each GPU, with all others**")
-        tables.grid(by_gpu, OF_GPU, f"communication_gpu_rates_{shown.initiated}", height=300)
+        tables.grid(by_gpu, [*OF_GPU, *native], f"communication_gpu_rates_{shown.initiated}", height=300)
     with right:
         st.markdown("**Each pair**")
-        tables.grid(rates.head(MOST_PAIRS), OF_PAIR, f"communication_rates_{shown.initiated}", height=300)
+        tables.grid(rates.head(MOST_PAIRS), of_pair, f"communication_rates_{shown.initiated}", height=300)
     if rates["capacity"].isna().any():
         st.caption(NO_CAPACITY_NOTE)
 

@@ -21,13 +21,13 @@ from visualizer.session import address, other, state
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
 _TABLES: Mapping[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
     "Kernels": (Comparison.by_kernel, ["kernel"]),
-    "Lines": (Comparison.by_line, ["file", "line", "kernel"]),
+    "Lines": (Comparison.by_line, ["file", "line", "line_b", "kernel"]),
     "Objects": (Comparison.by_object, ["name", "source", "owner", "kind"]),
     "Pairs": (Comparison.by_pair, ["issuer", "owner"]),
 }
 _MATCHED = {
     "Kernels": "Kernels match by full name, including template arguments.",
-    "Lines": "Lines match by file and number: a line that moved is listed only in A, and again only in B.",
+    "Lines": "Lines match by their text, where the traces hold it, else by their instructions, wherever they moved.",
     "Objects": "Objects match by variable, allocating line, owner and kind; all that match are one row.",
     "Pairs": "GPUs match by number.",
 }
@@ -53,12 +53,11 @@ def show() -> None:
         other.read(name)
     except snoopie.TruncatedError as error:
         _explain(error)
-        st.button(
-            "Read the intact part of B", key="other_read_truncated", type="primary", on_click=other.accept_truncated
-        )
+        st.button("Read the intact part of B", key="other_read_truncated", on_click=other.accept_truncated)
         return
     except snoopie.SnoopieError as error:
         _explain(error)
+        _choose()
         return
     _compared()
 
@@ -76,14 +75,17 @@ def _choose() -> None:
         st.subheader("Open a trace as B")
         with st.form("open_other", border=False):
             path = st.text_input("Trace file, or folder with the traces of a run", key="other_path")
-            if st.form_submit_button("Compare", type="primary") and path.strip():
+            if st.form_submit_button("Compare") and path.strip():
                 other.choose(path.strip())
                 st.rerun()
         for name in other.known():
-            _offer(name, "known", ":material/history:")
+            if name not in state.paths():
+                _offer(name, "known", ":material/history:")
     with right:
-        st.subheader("Or a sample")
-        for sample in state.samples():
+        samples = state.samples()
+        if samples:
+            st.subheader("Or a sample")
+        for sample in samples:
             _offer(str(sample), "sample", ":material/play_circle:")
 
 

@@ -14,10 +14,20 @@ from visualizer import pages
 from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.parts import places, remarks, stacks, tables
-from visualizer.pictures import heatmap, picture
+from visualizer.pictures import amounts, heatmap, picture
 from visualizer.session import address, background, state
 
-COLUMNS = ["kernel", "launches", "measured", "bytes", "accesses", "lanes", "wire_bytes", "wire_efficiency"]
+COLUMNS = [
+    "kernel",
+    "launches",
+    "measured",
+    "bytes",
+    "accesses",
+    "lanes",
+    "wire_bytes",
+    "wire_efficiency",
+    "least_time",
+]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
 LAUNCH_COLUMNS = ["launch", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
 OBJECT_COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by"]
@@ -40,7 +50,8 @@ def show() -> None:
         return
     remarks.estimated()
     columns = COLUMNS if state.view().estimated else [name for name in COLUMNS if name != "measured"]
-    shown = table.head(LIMIT)
+    least = state.ask(Trace.least_times, "kernel").set_index("kernel")["least_time"]
+    shown = table.head(LIMIT).assign(least_time=least.reindex(table["kernel"].head(LIMIT)).to_numpy())
     if len(table) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(table):,}; `trace.by_kernel()` has them all.")
     clicked = tables.grid(shown, columns, "kernels_table", height=320)
@@ -111,7 +122,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
     layout = {
         "barmode": "stack",
         "xaxis": {"title": {"text": "ms after its first launch"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "Bytes"}, "exponentformat": "SI"},
+        "yaxis": amounts.binary(sums.groupby("start")["bytes"].sum().max()),
         "height": 320,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "showlegend": True,

@@ -17,7 +17,7 @@ from snoopie.words import units
 from visualizer.controls import time_range
 from visualizer.look import theme
 from visualizer.parts import remarks, stacks, tables
-from visualizer.pictures import picture
+from visualizer.pictures import amounts, picture
 from visualizer.session import address, state
 
 ALL = "all"
@@ -29,6 +29,8 @@ KINDS = ["device", "kind", "peak", "peak_after", "left", "objects"]
 # So many points of all charts together; of one chart at most, as many as can be distinguished.
 _POINTS, _MOST = 6000, 2000
 _HEIGHT = 210
+# From so many times what was allocated on, what the driver reports is drawn when it is asked for.
+_DWARFED = 2
 
 
 def show() -> None:
@@ -96,7 +98,8 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
         curve = state.ask(Trace.memory_curve, device, None, points)
         sampled = agreement[(agreement["device"] == device) & (agreement["used"] >= 0)]
         top = 1 - number * part
-        curves = [*_areas(curve, axis, origin), *_reported(sampled, axis, origin)]
+        dwarfs = _dwarfs(curve, sampled)
+        curves = [*_areas(curve, axis, origin), *_reported(sampled, axis, origin, hidden=dwarfs)]
         for one in curves:
             # Each name once in the legend.
             one["showlegend"] = one["name"] not in named
@@ -104,7 +107,7 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
         data += curves
         layout[f"yaxis{axis[1:]}"] = {
             "domain": [top - part + 0.3 * part, top - 0.15 * part],
-            **_amounts(curve, sampled),
+            **_amounts(curve, sampled.head(0) if dwarfs else sampled),
         }
         titles.append(_title(device, curve, origin, top))
     layout["annotations"] = titles
@@ -124,11 +127,19 @@ def _areas(curve: pd.DataFrame, axis: str, origin: int) -> list[dict[str, Any]]:
     ]
 
 
-def _reported(sampled: pd.DataFrame, axis: str, origin: int) -> list[dict[str, Any]]:
-    """What the driver says is in use, against each process's first sample: contexts and code are in all of them."""
-    style = {"shape": "hv", "width": 1.5, "color": colours.NEUTRAL, "dash": "dot"}
+def _dwarfs(curve: pd.DataFrame, sampled: pd.DataFrame) -> bool:
+    """Whether the driver reports so much more, contexts and the collector's own memory, that the rest would be flat."""
+    allocated = int(_totals(curve).max())
+    return allocated > 0 and len(sampled) > 0 and int(sampled["used_change"].max()) > _DWARFED * allocated
+
+
+def _reported(sampled: pd.DataFrame, axis: str, origin: int, *, hidden: bool) -> list[dict[str, Any]]:
+    """What the driver says is in use, against each process's first sample: contexts and code are in all of them.
+    ``hidden``: until somebody asks for it in the legend."""
+    style = {"shape": "hv", "width": 1.5, "color": "#eeeeee" if theme.is_dark() else "#444444", "dash": "dot"}
+    seen = "legendonly" if hidden else True
     return [
-        {**_line(DRIVER, rows["time"], rows["used_change"], axis, origin), "line": style}
+        {**_line(DRIVER, rows["time"], rows["used_change"], axis, origin), "line": style, "visible": seen}
         for _, rows in sampled.groupby("process")
     ]
 
@@ -148,18 +159,8 @@ def _line(name: str, times: pd.Series[int], sizes: pd.Series[int], axis: str, or
 
 
 def _amounts(curve: pd.DataFrame, sampled: pd.DataFrame) -> dict[str, Any]:
-    """An axis with marks at powers of two, and multiples of them."""
-    highest = max(_totals(curve).max(), sampled["used_change"].max() if len(sampled) else 0, 1)
-    lowest = min(sampled["used_change"].min() if len(sampled) else 0, 0)
-    step = 1
-    while highest - lowest > 5 * step:
-        step *= 2
-    marks = range(int(-(-lowest // step)) * step, int(highest * 1.1), step)
-    return {
-        "range": [lowest * 1.1, highest * 1.1],
-        "tickvals": list(marks),
-        "ticktext": [units.bytes(mark) for mark in marks],
-    }
+    highest = max(_totals(curve).max(), sampled["used_change"].max() if len(sampled) else 0)
+    return amounts.binary(highest, sampled["used_change"].min() if len(sampled) else 0)
 
 
 def _totals(curve: pd.DataFrame) -> pd.Series[int]:

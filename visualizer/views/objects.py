@@ -47,6 +47,8 @@ def show() -> None:
         remarks.nothing("No object was reached from outside its GPU.", _why_no_object())
         return
     _about(table)
+    # What other GPUs touched comes first: copies of the host are no remote accesses.
+    known = known.sort_values("bytes", ascending=False, kind="stable")
     shown = known.head(LIMIT)
     if len(known) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object()` has them all.")
@@ -152,8 +154,8 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
     sentence = f"{units.bytes(moved)} moved for {units.bytes(distinct)} of distinct bytes"
     if moved > distinct:
         st.markdown(
-            f"{sentence}: each **{units.times(moved / distinct)}** on average, to or from the same GPU. Keeping them "
-            f"there would have saved {units.bytes(moved - distinct)}."
+            f"{sentence}: each **{units.times(moved / distinct)}** on average, to or from the same GPU. Whether it was "
+            "the same data, or new each time as a stencil's halo is, the addresses do not say."
         )
     else:
         st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")

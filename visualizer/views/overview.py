@@ -1,4 +1,4 @@
-"""What ran, on which GPUs, how they are linked; totals; what was lost or not measured; what to look at first."""
+"""What happened, in a sentence, a picture and five lines; what to look at first; what was lost; and on what it ran."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import streamlit as st
 from snoopie import Trace
 from snoopie.analysis import losses
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
+from snoopie.analysis.time import activity
 from snoopie.analysis.traffic import links
-from snoopie.words import columns, units
+from snoopie.words import columns, names, units
 from visualizer import pages
+from visualizer.controls import choices, time_range
 from visualizer.look import theme
-from visualizer.parts import findings, places, remarks, tables
+from visualizer.parts import findings, places, remarks, stacks, tables
+from visualizer.pictures import lanes as lane_picture
+from visualizer.pictures import network
 from visualizer.session import background, state
+from visualizer.views import communication
 
 OPERATION_NOTE = "Stores and reductions send data to the owner, loads fetch it from there, atomics do both."
 NOT_MEASURED_NOTE = (
@@ -23,40 +28,103 @@ NOT_MEASURED_NOTE = (
     "other number here. Accesses and lanes say how often they ran."
 )
 NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
+_LINE = ["file", "line", "kernel", "bytes", "wire_efficiency"]
+_FEW, _MOST = 5, 1000
+# Pixels.
+_CARD = 150
+_STRIPS, _BLOCKS = 8, 200
 LOOKING = "Searching the recorded accesses for repeated loads …"
 
 
 def show() -> None:
     st.header("Overview")
     between = state.ask_whole(Trace.link_matrix)
+    st.markdown(f"### {theme.plain(remarks.about() + state.ask(Trace.story))}")
     _what_ran(state.trace().processes)
-    st.markdown(theme.plain(" ".join(links.in_words(state.trace().gpus, between))))
     summary = state.ask(Trace.summary)
     _totals(summary)
     remarks.estimated()
-    _losses(state.ask_whole(Trace.losses))
+    pairs = state.ask(Trace.by_pair)
+    if pairs.empty:
+        remarks.nothing(
+            "No access to memory outside its GPU was recorded.",
+            "The program may use copies instead, or a filter may exclude the communicating kernels.",
+        )
+    else:
+        graph, lines = st.columns(2, gap="large")
+        with graph:
+            _graph(pairs)
+        with lines:
+            _lines(state.ask(Trace.by_line))
+    _strip()
     looked_at = st.container(gap="small")
-
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("Who reached whose memory")
-        _pairs(state.ask(Trace.by_pair))
-    with right:
-        st.subheader("By operation")
-        st.caption(OPERATION_NOTE)
-        _operations(state.ask(Trace.by_operation))
-    _routes(state.ask(Trace.by_route))
+    _losses(state.ask_whole(Trace.losses))
     _not_measured(state.ask(Trace.not_measured))
-
-    st.subheader("GPUs")
-    remarks.not_filtered("the lists of GPUs and processes")
-    _links(between)
-    _gpus(state.trace().gpus)
-    st.subheader("Processes")
-    _processes(state.trace().processes)
+    with st.expander("Amounts by pair, operation and kind of place", icon=":material/table:"):
+        _pairs(pairs)
+        _operations(state.ask(Trace.by_operation))
+        _routes(state.ask(Trace.by_route))
+    with st.expander(_machine(between), icon=":material/memory:"):
+        remarks.not_filtered("the lists of GPUs and processes")
+        _links(between)
+        _gpus(state.trace().gpus)
+        _processes(state.trace().processes)
     # All else is drawn by now.
     with looked_at:
         _findings()
+
+
+# --- what happened ---
+
+
+def _graph(pairs: pd.DataFrame) -> None:
+    """Who reached whose memory; a click shows only that, here and in all views."""
+    shown = choices.Shown("bytes", "issued")
+    matrix = state.ask(Trace.matrix)
+    order = [place.label for place in places.by_host(matrix.index)]
+    matrix = matrix.loc[order, order]
+    every = pd.DataFrame(True, matrix.index, matrix.columns)
+    network.show(
+        matrix,
+        shown,
+        "overview_graph",
+        marked=every,
+        choose=lambda *labels: communication.choose(communication.clicked(labels, shown, state.filters())),
+    )
+    for sentence in places.explain(pairs["owner"]):
+        st.caption(sentence)
+
+
+def _lines(lines: pd.DataFrame) -> None:
+    """Those that moved most, each with how long the links need for it at least."""
+    st.markdown("**The lines that moved most**")
+    least = state.ask(Trace.least_times, "line").set_index(["file", "line"])["least_time"]
+    whole = max(int(lines["bytes"].sum()), 1)
+    for file, line, kernel, moved, efficiency in lines[_LINE].head(_FEW).itertuples(index=False):
+        facts = [units.bytes(moved), units.percent(moved / whole), f"{units.percent(efficiency)} efficient"]
+        time = float(least.get((file, line), float("nan")))
+        facts += [f"at least {units.duration(time)} on the links"] if time == time else []
+        about = theme.plain(remarks.about() + " · ".join(facts))
+        if line:
+            stacks.source_line(file, int(line))
+        else:
+            pages.link("kernels", theme.plain(names.short_name(str(kernel).partition(", ")[0])))
+        st.caption(about)
+    if len(lines) > _FEW:
+        pages.link("source", f"All {len(lines):,} lines")
+
+
+def _strip() -> None:
+    """When kernels ran and how fast data flowed, in little room."""
+    lanes = state.ask(Trace.activity_lanes, False)
+    lanes = lanes[lanes["what"].isin([activity.KERNEL, activity.LAUNCH])].head(_STRIPS)
+    if lanes.empty:
+        return
+    whole = time_range.whole()
+    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()))
+    figure = lane_picture.strip(lanes, blocks, whole, state.trace().period[0])
+    st.plotly_chart(figure, key="overview_strip", width="stretch", config={"displayModeBar": False})
+    pages.link("timeline", "When what ran, and what moved meanwhile")
 
 
 def _what_ran(processes: pd.DataFrame) -> None:
@@ -102,7 +170,7 @@ def _totals(summary: dict[str, float]) -> None:
     )
     shown = [
         *(
-            (columns.heading(name), about + columns.say(name, summary[name]), columns.meaning(name))
+            (columns.heading(name), about + _short(name, summary[name]), columns.meaning(name))
             for name in ("bytes", "wire_bytes", "wire_efficiency", "accesses")
         ),
         ("Launches", units.count(summary["launches"]), launches),
@@ -118,19 +186,30 @@ def _totals(summary: dict[str, float]) -> None:
         ("GPUs", units.count(len(trace.gpus)), "Over all processes, identified by UUID."),
         ("Processes", units.count(len(trace.processes)), "One trace each."),
         *([("Ranks", units.numbers(ranks), "As the launcher numbered the processes.")] if ranks else []),
-        ("Copies", units.count(summary["copies"]), meaning),
-        ("Bytes copied", units.bytes(summary["copy_bytes"]), "By these copies; they are in no other total."),
-        ("NCCL calls", units.count(len(state.view().collectives)), "Their kernels' traffic is in the totals above."),
     ]
+    # What the trace has none of needs no card; what the filters leave none of does.
+    if len(trace.copies):
+        copied = "By these copies; they are in no other total."
+        beside.append(("Copies", units.count(summary["copies"]), meaning))
+        beside.append(("Bytes copied", units.bytes(summary["copy_bytes"]), copied))
+    if len(trace.collectives):
+        calls = units.count(len(state.view().collectives))
+        beside.append(("NCCL calls", calls, "Their kernels' traffic is in the totals above."))
     _metrics(beside)
     if len(trace.collectives):
         remarks.not_filtered("NCCL calls", COLLECTIVES_BY)
 
 
+def _short(name: str, value: float) -> str:
+    """An amount that fits into a card: what else there is to say of it, its meaning says."""
+    return units.percent(value) if columns.kind(name) is columns.Kind.EFFICIENCY else columns.say(name, value)
+
+
 def _metrics(shown: list[tuple[str, str, str]]) -> None:
     with st.container(horizontal=True):
         for label, value, meaning in shown:
-            st.metric(label, value, help=meaning, border=True, width="content")
+            # As wide as the widest: a row of equal cards.
+            st.metric(label, value, help=meaning, border=True, width=_CARD)
 
 
 def _losses(sentences: list[str]) -> None:
@@ -177,26 +256,23 @@ def _listed(parts: list[pd.DataFrame]) -> None:
 
 
 def _pairs(pairs: pd.DataFrame) -> None:
-    if pairs.empty:
-        remarks.nothing(
-            "No access to memory outside its GPU was recorded.",
-            "The program may use copies instead, or a filter may exclude the communicating kernels.",
-        )
-        return
-    tables.grid(pairs, ["issuer", "owner", "bytes", "accesses", "wire_efficiency"], "pairs", height=300)
-    for sentence in places.explain(pairs["owner"]):
-        st.caption(sentence)
+    if len(pairs):
+        st.markdown("**Who reached whose memory**")
+        tables.facts(pairs[["issuer", "owner", "bytes", "accesses", "wire_efficiency"]].head(_MOST), "pairs")
 
 
 def _operations(operations: pd.DataFrame) -> None:
-    tables.grid(operations, ["operation", "bytes", "accesses", "wire_efficiency"], "by_operation", height=300)
+    if len(operations):
+        st.markdown("**By operation**")
+        st.caption(OPERATION_NOTE)
+        tables.facts(operations[["operation", "bytes", "accesses", "wire_efficiency"]], "by_operation")
 
 
 def _routes(routes: pd.DataFrame) -> None:
     """Totals by direction, of kernels and copies."""
     if routes.empty:
         return
-    st.subheader("Where data flowed")
+    st.markdown("**Where data flowed**")
     table = routes.assign(direction=routes["from"] + " → " + routes["to"])
     tables.facts(table[["direction", "bytes", "device_bytes", "host_bytes"]], "routes")
 
@@ -210,6 +286,11 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
     remarks.not_filtered("these instructions", UNMEASURED_BY)
     tables.grid(losses.in_words(ran), ["uncounted", "sites", "accesses", "lanes"], "not_measured", height=240)
     pages.link("sites", "Each instruction, with its source line")
+
+
+def _machine(between: pd.DataFrame) -> str:
+    """The title of what is folded: how GPUs are linked, in a sentence or two."""
+    return theme.plain(" ".join(links.in_words(state.trace().gpus, between)))
 
 
 def _links(between: pd.DataFrame) -> None:

@@ -28,11 +28,13 @@ NOT_MEASURED = ["kernel", "file", "line", "sass", "operation", "accesses", "lane
 
 def show() -> None:
     st.header("Sites")
-    table = state.ask(Trace.by_site)
+    table = state.ask(Trace.by_site, merged=True)
     if table.empty:
         remarks.nothing("No instruction reached memory outside its GPU.")
     else:
-        st.caption("A site is one instruction in a kernel's code; several belong to one source line.")
+        st.caption(
+            "A site is one instruction of a kernel, the same in all processes; several belong to one source line."
+        )
         remarks.estimated()
         tables.grid(table, COLUMNS, "sites_table", height=640)
     unmeasured = state.ask(Trace.not_measured)

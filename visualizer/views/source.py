@@ -164,7 +164,7 @@ def _window_lines(file: str, text: list[str], first: int, total: int) -> list[Li
 
 
 def _line(file: str, line: int) -> None:
-    sites = state.ask(Trace.line_sites, file, line)
+    sites = state.ask(Trace.line_sites, file, line, merged=True)
     st.subheader(theme.plain(f"{PurePath(file).name}:{line}") if file else NO_FILE)
     if sites.empty:
         remarks.nothing("This line reached no memory outside its GPU.", "Lines with a bar did.")
@@ -184,7 +184,9 @@ def _line(file: str, line: int) -> None:
 
 
 def _sites(file: str, line: int) -> None:
-    tables.grid(state.ask(Trace.line_sites, file, line), SITE_COLUMNS, f"line_sites_{file}_{line}", height=320)
+    tables.grid(
+        state.ask(Trace.line_sites, file, line, merged=True), SITE_COLUMNS, f"line_sites_{file}_{line}", height=320
+    )
 
 
 def _pairs(file: str, line: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -17,10 +18,13 @@ from visualizer.look import theme
 from visualizer.parts import remarks, tables
 from visualizer.pictures import lanes as lane_picture
 from visualizer.pictures.lanes import TITLES, stream_name
-from visualizer.session import address, state
+from visualizer.session import address, background, state
+
+_Answer = TypeVar("_Answer")
 
 LIMIT = 200
 LANES = {"streams": "Streams", "together": "GPUs"}
+OF = {"pair": "Pairs", "line": "Lines"}
 MOUSE = {"zoom": "Drag: look closer", "choose": "Click: what it is"}
 ONE = {
     activity.KERNEL: "Kernel",
@@ -32,13 +36,15 @@ ONE = {
     activity.CALL: "Driver call",
 }
 WITHIN = ["began", "duration", "thing", "name", "place", "stream", "bytes"]
+OVERLAP = ["kernel", "issuer", "owner", "launches", "bytes", "moving", "ran", "spread", "densest", "under"]
 BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
 BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
 
 # So many blocks are as many as a browser draws in no time; a lane has at least some.
 _BLOCKS, _FEWEST = 512, 32
 _MOST_LANES = 48
-_BINS = 100
+_BINS = 200
+_GOING = "Going through the recorded accesses, to draw bytes when they moved …"
 _ROWS = 1000
 
 
@@ -49,7 +55,8 @@ def show() -> None:
         _why_empty()
         return
     whole = time_range.whole()
-    shown = time_range.keep(whole)
+    opening = _opening(every, whole)
+    shown = time_range.keep(whole, opening)
     streams = _streams(every)
     lanes = every if streams else state.ask(Trace.activity_lanes, False)
     _notes(lanes)
@@ -57,6 +64,7 @@ def show() -> None:
     with st.container(horizontal=True, gap="medium"):
         lanes = _lane_controls(lanes, every)
         address.keep_one("mouse", list(MOUSE))
+        address.keep_one("traffic_of", list(OF))
         st.segmented_control("Mouse", list(MOUSE), format_func=MOUSE.__getitem__, key="mouse", required=True)
     if len(lanes) > _MOST_LANES:
         st.caption(f"The first {_MOST_LANES} of {len(lanes)} lanes: filter processes or GPUs to see others.")
@@ -64,9 +72,23 @@ def show() -> None:
     _picture(lanes, shown, whole, streams)
     with st.container(horizontal=True, gap="medium"):
         _traffic_controls()
+    _about_traffic()
     _chosen(whole)
     _table(lanes, shown, streams)
-    _busy()
+    _overlap()
+    _busy(shown)
+
+
+def _opening(lanes: pd.DataFrame, whole: Time) -> Time:
+    """What is looked at first: where most happened, if that is a small part of the time."""
+    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, True, tuple(lanes.index.tolist()))
+    opening = time_range.opening(lanes, blocks, whole)
+    if opening != whole:
+        st.caption(
+            f"It opens on the {units.duration(opening[1] - opening[0])} in which most kernels ran; *All* shows all "
+            f"{units.duration(whole[1] - whole[0])}."
+        )
+    return opening
 
 
 def _lanes() -> pd.DataFrame:
@@ -124,7 +146,8 @@ def _lane_controls(lanes: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
 
 
 def _traffic_controls() -> None:
-    """The same choices as those of the matrix."""
+    """Pairs or lines, and the same choices as those of the matrix."""
+    st.segmented_control("Traffic of", list(OF), format_func=OF.__getitem__, key="traffic_of", required=True)
     for key, words in (("initiated", choices.INITIATED), ("reading", choices.READINGS)):
         st.segmented_control(
             {"initiated": "Traffic by", "reading": "Reading"}[key],
@@ -141,9 +164,7 @@ def _traffic_controls() -> None:
 def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> None:
     most = max(_BLOCKS // (2 * len(lanes)), _FEWEST)
     blocks = state.ask(Trace.activity_blocks, *shown, most, streams, tuple(lanes.index.tolist()))
-    traffic = state.ask(
-        Trace.traffic_over_time, _BINS, st.session_state["reading"], st.session_state["initiated"], *shown
-    )
+    traffic = _traffic(shown)
     origin = state.trace().period[0]
     # A part that was dragged over belongs to the time that was shown: each has a picture of its own.
     by_drag = st.session_state["mouse"] == "zoom"
@@ -157,6 +178,24 @@ def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> No
         config={"displaylogo": False, "displayModeBar": False},
     )
     _selected(event, blocks, lanes, key, whole, origin)
+
+
+def _traffic(shown: Time) -> pd.DataFrame:
+    """What moved when: where single accesses say so. Until the records were gone through, evenly over each launch."""
+    part = state.selected()
+    asked = st.session_state["reading"], st.session_state["initiated"]
+    by_line = st.session_state["traffic_of"] == "line"
+    if state.arguments().scheduler is None and state.ask_whole(Trace.summary)["records"]:
+        # Also to zoom by: once the records were gone through, other parts of the time take no time.
+        found = background.answer(
+            part.question(Trace.lines_by_moment, _BINS, *shown)
+            if by_line
+            else part.question(Trace.traffic_by_moment, _BINS, *asked, *shown),
+            wait=_GOING,
+        )
+        if found is not None:
+            return found
+    return state.ask(Trace.traffic_over_time, _BINS, *asked, *shown)
 
 
 def _selected(event: Any, blocks: pd.DataFrame, lanes: pd.DataFrame, key: str, whole: Time, origin: int) -> None:
@@ -256,7 +295,7 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
     listed = table.assign(
         began=table["start"] - origin,
         thing=table["what"].map(ONE),
-        name=[names.short_name(name) for name in table["name"]],
+        name=[lane_picture.short(what, name) for what, name in zip(table["what"], table["name"], strict=True)],
         stream=[stream_name(int(handle)) for handle in table["stream"]],
     )
     key = f"timeline_within_{shown[0]}_{shown[1]}_{streams}"
@@ -270,16 +309,52 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
         st.rerun()
 
 
-def _busy() -> None:
-    """How busy each GPU and the copies were, with what, and idle gaps by length."""
+def _about_traffic() -> None:
+    """How exactly the moments are known that the picture shows."""
+    if st.session_state["initiated"] != "host":
+        sentences = _of_moments(Trace.about_moments)
+        st.caption(theme.plain(" ".join(sentences)) if sentences else "")
+
+
+def _of_moments(method: Callable[[Trace], _Answer]) -> _Answer | None:
+    """The answer of a method that goes through all records, where there are any."""
+    if state.arguments().scheduler is not None or not state.ask_whole(Trace.summary)["records"]:
+        return None
+    return background.answer(state.selected().question(method), wait=_GOING)
+
+
+def _by_kernel(trace: Trace) -> pd.DataFrame:
+    return trace.overlap("kernel")
+
+
+def _overlap() -> None:
+    """When within their launches kernels moved what they did, and what lay under other kernels."""
+    table = _of_moments(_by_kernel)
+    if table is None or table.empty:
+        return
+    st.subheader("Communication within kernels")
+    moved = int(table["bytes"].sum())
+    under, least, most = (units.percent(table[name].sum() / moved) for name in ("under", "under_least", "under_most"))
+    known = f" (as far as the clocks are known, {least} to {most})" if least != most else ""
+    st.markdown(
+        f"**{under}** of the bytes moved while another kernel ran on the same GPU{known}. The rest moved while its own "
+        "kernel was the only one there."
+    )
+    named = table.assign(kernel=[names.short_name(name) for name in table["kernel"]])
+    tables.grid(named.head(_ROWS), OVERLAP, "timeline_overlap", height=320)
+
+
+def _busy(shown: Time) -> None:
+    """How busy each GPU and the copies were in this time, with what, and idle gaps by length."""
     st.subheader("Busy and idle")
-    busy = state.ask(Trace.resources)
+    busy = state.ask(Trace.resources, between=shown)
     if busy.empty:
-        st.caption("This trace has no GPU timestamps.")
+        timed = len(state.ask(Trace.resources))
+        st.caption("Nothing in this time." if timed else "This trace has no GPU timestamps.")
     else:
         tables.grid(busy, BUSY, "timeline_resources", height=300)
-        st.caption("Busy and idle time by activity. Shares are of the time from the first activity to the last.")
-        rows = state.ask(Trace.by_resource)
+        st.caption("Busy and idle time by activity. Shares are of the time that is shown.")
+        rows = state.ask(Trace.by_resource, between=shown)
         if len(rows) > _ROWS:
             st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; `snoopie summary --top 0` has all.")
         tables.grid(rows.head(_ROWS), BY_RESOURCE, "timeline_by_resource", height=420)

@@ -60,14 +60,16 @@ def by_pair(moved: pd.DataFrame, gpus: pd.DataFrame, links: pd.DataFrame) -> pd.
     they reach each other by other ways.
     """
     table = _rates(moved, ["from", "to"])
+    return _shared(table, of_pairs(table[["from", "to"]], gpus, links))
+
+
+def of_pairs(pairs: pd.DataFrame, gpus: pd.DataFrame, links: pd.DataFrame) -> NDArray[np.float64]:
+    """Bytes a second that the links between two places carry in one direction at most, of each row of ``pairs``."""
     of_gpu = capacities(gpus)
-    ends = [_at(of_gpu, table[end].to_numpy(np.int64)) for end in ("from", "to")]
+    sides = [pairs[side].to_numpy(np.int64) for side in pairs.columns[:2]]
     apart = {tuple(pair) for pair in links.loc[~links["native_atomics"], ["issuer", "owner"]].itertuples(index=False)}
-    linked = [
-        (one, other) not in apart and (other, one) not in apart
-        for one, other in zip(table["from"], table["to"], strict=True)
-    ]
-    return _shared(table, np.where(linked, np.minimum(*ends), np.nan))
+    linked = [(one, other) not in apart and (other, one) not in apart for one, other in zip(*sides, strict=True)]
+    return np.where(linked, np.minimum(*(_at(of_gpu, side) for side in sides)), np.nan)
 
 
 def by_gpu(moved: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:

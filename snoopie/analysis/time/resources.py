@@ -106,6 +106,12 @@ def waits(barriers: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
     return table.astype({"resource": "str", "kind": "str", "name": "str", "start": np.int64, "end": np.int64})
 
 
+def within(records: pd.DataFrame, time: Region) -> pd.DataFrame:
+    """What of the records lies within a time: cut at its ends."""
+    kept = records[(records["end"] > time.start) & (records["start"] < time.end)]
+    return kept.assign(start=kept["start"].clip(lower=time.start), end=kept["end"].clip(upper=time.end))
+
+
 def region(records: pd.DataFrame) -> Region:
     """The time that shares are of."""
     if records.empty:
@@ -113,13 +119,16 @@ def region(records: pd.DataFrame) -> Region:
     return Region(int(records["start"].min()), int(records["end"].max()))
 
 
-def resources(records: pd.DataFrame, everything: pd.DataFrame | None = None) -> pd.DataFrame:
-    """resource records start end busy (ns) busy_share (of the region) gaps gap others (ns together), GPUs first
+def resources(
+    records: pd.DataFrame, everything: pd.DataFrame | None = None, time: Region | None = None
+) -> pd.DataFrame:
+    """resource records start end busy (ns) busy_share (of the time, default: the region) gaps gap others (ns together),
+    GPUs first
 
     ``everything`` has the records of the whole trace, where ``records`` are a part: ``others`` is how long only what is
     not of the part ran, from the resource's start to its end.
     """
-    whole = region(records)
+    whole = time or region(records)
     table = _by_start(records)
     table = table.assign(records=1, busy=(table["end"] - np.maximum(table["start"], table["before"])).clip(lower=0))
     result = (
@@ -139,16 +148,18 @@ def by_resource(
     records: pd.DataFrame,
     everything: pd.DataFrame | None = None,
     limits: Sequence[int] = LIMITS,
+    time: Region | None = None,
     *,
     critical: bool = False,
 ) -> pd.DataFrame:
-    """resource kind (kernel, copy, barrier, gap) name share (of the region) calls total average least most (ns): most
-    time of each resource first. Gaps are by their length, and between the records of ``everything`` as in `resources`.
+    """resource kind (kernel, copy, barrier, gap) name share (of the time, default: the region) calls total average
+    least most (ns): most time of each resource first. Gaps are by their length, and between the records of
+    ``everything`` as in `resources`.
 
     ``critical``: of each record only the time after all that began earlier has ended, so that the rows of a resource
     add up to its whole time.
     """
-    whole = region(records)
+    whole = time or region(records)
     table = _by_start(records)
     gaps = _gaps(records, everything)
     lengths = np.searchsorted(np.array(limits) * _NS, gaps["gap"].to_numpy(), "right")

@@ -176,6 +176,14 @@ def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def merged_sites(table: pd.DataFrame) -> pd.DataFrame:
+    """`by_site` with the same instruction of several processes as one row, which has the number of the first."""
+    keys = ["kernel", "function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"]
+    groups = table.groupby(keys, sort=False, observed=True, dropna=False)
+    merged = groups.agg(site=("site", "min"), **{name: (name, "sum") for name in VALUES}).reset_index()
+    return ranked(merged[["site", *keys, *VALUES]], ["site", *keys])
+
+
 def by_operation(traffic: pd.DataFrame) -> pd.DataFrame:
     """operation, VALUES, wire_efficiency."""
     return ranked(settled(traffic, ["operation"]), ["operation"])

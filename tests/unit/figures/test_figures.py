@@ -106,6 +106,14 @@ def test_no_number_is_too_small_to_read() -> None:
         assert all(text.get_fontsize() >= 3.8 for text in figure.axes[0].texts)
 
 
+def test_memory_of_many_devices_is_drawn_together(tmp_path: Path) -> None:
+    trace = TraceBuilder(20)
+    for gpu in range(20):
+        trace.allocation("device", 1 << 20, gpu, 1000)
+    (axes,) = snoopie.load(trace.write(tmp_path / "many.zst")).plot_memory().axes
+    assert axes.get_title(loc="left") == "All processes and devices"
+
+
 def test_empty_figures_say_why(tmp_path: Path) -> None:
     trace = snoopie.load(TraceBuilder(2).write(tmp_path / "empty.zst"))
     assert texts(trace.plot_matrix()) == ["No traffic to show"]

@@ -132,9 +132,20 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
     }
     captions = " ".join(caption.value for caption in app.caption)
     assert "memory whose owner the collector does not know" in captions
-    _, gpus, processes = (table.value for table in app.dataframe)
+    *_, gpus, processes = (table.value for table in app.dataframe)
     assert gpus["users"].tolist() == ["rank 0", "rank 1"]
     assert processes[["rank", "ranks", "gpus"]].to_numpy().tolist() == [["0", "2", "GPU 0"], ["1", "2", "GPU 1"]]
+
+
+def test_overview_tells_what_happened(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    app = start(monkeypatch, ring_path)
+    told = [text.value.replace("\\", "") for text in app.markdown]
+    assert told[0] == "### ring.cu:6 sends 61.3 % of all bytes, each GPU to the next one, 100 % efficient."
+    # The lines that moved most, and what has none.
+    facts = [caption.value.replace("\\", "") for caption in app.caption if "efficient" in caption.value]
+    assert len(facts) == 4 and facts[0].startswith("32 KiB · 61.3 % · ")
+    # Nothing of what the trace has none of.
+    assert not {"Copies", "NCCL calls"} & {*metrics(app)}
 
 
 def test_copies_are_of_no_kernel(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:

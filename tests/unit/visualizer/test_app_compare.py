@@ -97,6 +97,15 @@ def test_an_address_opens_nothing(monkeypatch: pytest.MonkeyPatch, ring_path: Pa
     assert metrics(app)["Accesses"] == "296"
 
 
+def test_a_wrong_path_leaves_the_form(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
+    app = view(monkeypatch, "compare", ring_path)
+    open_as_b(app, Path("/nowhere.zst"))
+    assert "there is no" in app.error[0].value
+    open_as_b(app, later_path)
+    assert not app.error
+    assert metrics(app)["Accesses"] == "296"
+
+
 def test_a_trace_and_itself(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = view(monkeypatch, "compare", ring_path, f"--compare={ring_path}")
     assert not app.exception

@@ -12,11 +12,12 @@ from streamlit.testing.v1 import AppTest
 from snoopie.importers.nsys import import_nsys
 from tests.support import busy, mixed
 from tests.support.busy import AT, MIB, MS, START, US
-from tests.support.encoder import SCHEMA, TraceBuilder, without
+from tests.support.encoder import HOST, SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
 from tests.support.pages import metrics, said, view
 from visualizer.look import theme
-from visualizer.pictures import time_axis
+from visualizer.pictures import lanes, time_axis
+from visualizer.views import memory
 
 Patch = pytest.MonkeyPatch
 
@@ -180,6 +181,30 @@ def test_many_lanes(monkeypatch: Patch, tmp_path: Path) -> None:
     assert "The first 48 of 60 lanes" in captions(app)
 
 
+def test_it_opens_on_what_happened(monkeypatch: Patch, tmp_path: Path) -> None:
+    """Of a second, in which one kernel runs early and ten run within 1 ms, that millisecond; All shows the second."""
+    trace = TraceBuilder(1)
+    kernel = trace.function("k()")
+    for start in (0, *(900 * MS + number * 100 * US for number in range(10))):
+        launch = trace.launch(kernel, 0, time=AT + start)
+        trace.add("spans", launch=launch, start=AT + start, end=AT + start + 50 * US)
+    trace.copy(0, HOST, 64, gpu=0, start=AT + 1000 * MS, end=AT + 1000 * MS + US)
+    app = view(monkeypatch, "timeline", trace.write(tmp_path / "t.zst"))
+    low, high = figure(app)["layout"]["xaxis"]["range"]
+    assert 899 * MS < low < 900 * MS and 901 * MS > high > 900 * MS + 950 * US
+    assert "It opens on the 988 µs in which most kernels ran" in captions(app)
+    assert "time_from" not in app.query_params
+    app.button(key="timeline_all").click().run()
+    low, high = figure(app)["layout"]["xaxis"]["range"]
+    assert (low, high) == (0, 1000 * MS + US + 1)
+    assert app.query_params["time_from"] in ("0", ["0"])
+
+
+def test_only_names_of_kernels_are_shortened() -> None:
+    assert lanes.short("kernel", "void n::k<int>(float*)") == "n::k<int>"
+    assert lanes.short("copy", "host → GPU 0") == "host → GPU 0"
+
+
 def test_marks_of_an_axis() -> None:
     axis = time_axis.axis(1_000_000, 1_010_000, 0)
     assert axis["ticktext"] == ["1,000", "1,002", "1,004", "1,006", "1,008", "1,010"]
@@ -221,6 +246,18 @@ def test_memory_of_one_device(monkeypatch: Patch, path: Path) -> None:
     assert [note["text"] for note in figure(app)["layout"]["annotations"]] == ["<b>GPU 1</b>  peak 16 MiB after 1 ms"]
     assert "No leaks: everything was freed" in said(app)
     assert view(monkeypatch, "memory", path, device="GPU 9").session_state["device"] == "all"
+
+
+def test_what_the_driver_reports_hides_nothing(monkeypatch: Patch, tmp_path: Path) -> None:
+    """Of 1 MiB that was allocated nothing would be seen below 5 MiB."""
+    for used, seen in ((5 * MIB, "legendonly"), (MIB, True)):
+        trace = TraceBuilder(1)
+        trace.allocation("device", MIB, 0, START)
+        trace.memory_use(0, START, 0)
+        trace.memory_use(0, START + MS, used)
+        drawn = figure(view(monkeypatch, "memory", trace.write(tmp_path / "t.zst")))
+        assert [line["visible"] for line in drawn["data"] if line["name"] == memory.DRIVER] == [seen]
+        assert drawn["layout"]["yaxis"]["range"][1] == pytest.approx(1.1 * MIB)
 
 
 def test_memory_that_only_the_driver_reports(monkeypatch: Patch, tmp_path: Path) -> None:

@@ -142,6 +142,17 @@ def test_a_trace(trace: Path) -> None:
     assert only.resources()["resource"].tolist() == ["GPU 1"]
 
 
+def test_a_part_of_the_time(trace: Path) -> None:
+    """From the middle of the first kernel to the middle of the second: 5 µs, 30 µs idle, 10 µs."""
+    part = EPOCH + 5_000, EPOCH + 50_000
+    busy = snoopie.load(trace).resources(between=part)
+    assert busy[["resource", "busy", "gap", "start", "end"]].to_numpy().tolist() == [["GPU 1", 15_000, 30_000, *part]]
+    assert busy["busy_share"].tolist() == [1 / 3]
+    rows = snoopie.load(trace).by_resource(between=part)
+    assert rows[["name", "total"]].to_numpy().tolist() == [["gap 20-50 us", 30_000], ["step", 15_000]]
+    assert rows["share"].tolist() == [2 / 3, 1 / 3]
+
+
 def test_the_command(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["summary", "--top", "1", str(trace)]) == 0
     out = capsys.readouterr().out.splitlines()

@@ -1,0 +1,43 @@
+"""What a trace says first, in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from tests.support.encoder import HOST, TraceBuilder
+
+
+def told(folder: Path, gpus: int, pairs: list[tuple[int, int]], operation: str = "store", line: int = 5) -> str:
+    """The sentence of a program whose one line reaches these owners from these issuers."""
+    trace = TraceBuilder(gpus)
+    kernel = trace.function("void step<int>(float*)")
+    site = trace.site(kernel, "ST", operation, 4, line=trace.line("/src/a.cu", line) if line else 0)
+    for issuer, owner in pairs:
+        trace.count(trace.launch(kernel, issuer), site, owner, 1, 32, 8)
+    return snoopie.load(trace.write(folder / "t.zst")).story()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "pairs", "whom"),
+    [
+        (2, [(0, 1), (1, 0)], "each GPU to one other"),
+        (4, [(gpu, (gpu + 1) % 4) for gpu in range(4)], "each GPU to the next one"),
+        (5, [(gpu, (gpu + step) % 5) for gpu in range(5) for step in (1, 4)], "each GPU to its two neighbours"),
+        (4, [(gpu, other) for gpu in range(4) for other in range(4) if other != gpu], "each GPU to all others"),
+        (6, [(0, 3), (0, 4)], "1 GPU to 2 others"),
+        (2, [(0, HOST), (1, HOST)], "each GPU to the host"),
+        (3, [(0, 1), (0, 2), (1, 2)], "2 GPUs to up to 2 places"),
+    ],
+)
+def test_between_whom(tmp_path: Path, gpus: int, pairs: list[tuple[int, int]], whom: str) -> None:
+    assert told(tmp_path, gpus, pairs) == f"a.cu:5 sends all bytes, {whom}, 50 % efficient."
+
+
+def test_what_is_done(tmp_path: Path) -> None:
+    assert told(tmp_path, 2, [(0, 1), (1, 0)], "load").startswith("a.cu:5 fetches all bytes, each GPU from one other")
+    assert told(tmp_path, 2, [(0, 1)], "atomic").startswith("a.cu:5 updates all bytes, 1 GPU on one other")
+    assert told(tmp_path, 2, [(0, 1)], line=0).startswith("Kernel step<int> sends all bytes")
+    assert told(tmp_path, 2, []) == "No kernel reached memory outside its GPU."
