@@ -50,6 +50,8 @@ def heat_scale() -> list[tuple[float, str]]:
 
 # Letters of a text: more than any name that a program really has.
 _LONGEST = 10_000
+
+
 def on_heat(share: float) -> str:
     """The colour of what is written on the colour of an amount, by its share of the largest."""
     dark = share > _DARK if not is_dark() else share < 1 - _DARK
