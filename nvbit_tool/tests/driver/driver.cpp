@@ -267,6 +267,7 @@ DRIVER(cuStreamDestroy_v2, (CUstream stream), const std::lock_guard lock(lock_of
 DRIVER(cuStreamQuery, (CUstream))
 DRIVER(cuStreamSynchronize, (CUstream))
 DRIVER(cuStreamWaitEvent, (CUstream, CUevent, unsigned))
+DRIVER(cuStreamGetId, (CUstream stream, unsigned long long* id), *id = reinterpret_cast<uint64_t>(stream))
 DRIVER(cuStreamGetFlags, (CUstream stream, unsigned* flags), const std::lock_guard lock(lock_of_all());
        *flags = streams().count(stream) ? streams()[stream].flags : 0)
 DRIVER(cuStreamGetCtx, (CUstream stream, CUcontext* context), const std::lock_guard lock(lock_of_all());
@@ -327,6 +328,9 @@ DRIVER(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, size_t bytes, CUstream
 DRIVER(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream),
        if (const CUresult wrong = check(to, bytes, stream)) return wrong;
        std::memcpy(reinterpret_cast<void*>(to), from, bytes))
+DRIVER(cuStreamWriteValue64_v2, (CUstream stream, CUdeviceptr to, cuuint64_t value, unsigned),
+       if (const CUresult wrong = check(to, sizeof value, stream)) return wrong;
+       std::memcpy(reinterpret_cast<void*>(to), &value, sizeof value))
 // Memory is new where the collector fills it, and all of it is 0.
 DRIVER(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream),
        if (const CUresult wrong = check(to, bytes, stream)) return wrong;

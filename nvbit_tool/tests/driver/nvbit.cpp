@@ -1,9 +1,11 @@
 #include "kernels.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "probe/probe_abi.h"
@@ -48,7 +50,9 @@ void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t
     const KernelCode& code = code_of(context, function);
     if (!code.enabled || !code.injected) return;
     auto* const state = reinterpret_cast<ProbeState*>(code.state);
-    const uint32_t mark = launch_mark(code.launch);
+    const uint64_t launch =
+        is_launch_cell(code.launch) ? *reinterpret_cast<const uint64_t*>(code.state + static_cast<uint32_t>(code.launch)) : code.launch;
+    const uint32_t mark = launch_mark(launch);
     if (mark != state->mark) {
         if (is_launch(mark)) state->misdirected += 32 * warps;
         return;
@@ -56,9 +60,9 @@ void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t
     const auto* const bytes = reinterpret_cast<const uint8_t*>(code.state);
     const uint8_t page = bytes[sizeof(ProbeState) + (to >> kPageBits)];
     if (page == 0) return;
-    const uint32_t slots = launch_slots(code.launch, state->owners);
+    const uint32_t slots = launch_slots(launch, state->owners);
     const uint32_t slot = page - 1u < slots ? page - 1u : bytes[kOwnerBytes + page] - 1u;
-    const uint32_t cell = cell_of(code.launch, site_id(code.site_word), slots, slot);
+    const uint32_t cell = cell_of(launch, site_id(code.site_word), slots, slot);
     state->counters[uint64_t{cell} * kCounters + kAccesses] += warps;
 }
 
@@ -84,7 +88,11 @@ const InstrType::operand_t* Instr::getOperand(int) {
 
 // --- NVBit's functions, as far as the collector calls them ---
 
-std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction) { return {}; }
+// Slow, so that kernels have the values of cells; and where those fail, their own.
+std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+}
 std::vector<int> nvbit_get_kernel_argument_sizes(CUcontext, CUfunction) { return {8}; }
 
 extern "C" {
@@ -126,6 +134,7 @@ void nvbit_insert_call(const Instr* instr, const char*, ipoint_t) {
 }
 void nvbit_add_call_arg_guard_pred_val(const Instr*, bool) {}
 void nvbit_add_call_arg_pred_val_at(const Instr*, int, bool) {}
+void nvbit_add_call_arg_upred_val_at(const Instr*, int, bool) {}
 void nvbit_add_call_arg_reg_val(const Instr*, int, bool) {}
 void nvbit_add_call_arg_ureg_val(const Instr*, int, bool) {}
 void nvbit_add_call_arg_launch_val64(const Instr*, int, bool) {}
