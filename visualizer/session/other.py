@@ -41,6 +41,8 @@ def keep() -> str:
     """The name of the other trace, "" where none is chosen; by default the first that the command line names."""
     given = st.query_params.get_all(KEY)
     allowed = ["", *known(), *state.paths(), *st.session_state.get(_ASKED, ())]
+    # After a reload. An address that somebody sends opens nothing that nobody here has asked for.
+    allowed += [path for path in given[-1:] if opened.has(path)]
     if given and given[-1] not in allowed:
         st.session_state[_REFUSED] = given[-1]
     return address.keep_one(KEY, allowed, next(iter(state.arguments().compare), ""))

@@ -38,6 +38,7 @@ NEEDED: dict[str, Any] = {
     "source": "/nowhere.zst",
     "a": "/nowhere.zst",
     "b": "/nowhere.zst",
+    "clean": "/nowhere.zst",
 }
 
 
