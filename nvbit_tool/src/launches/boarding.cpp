@@ -46,7 +46,7 @@ std::optional<Flight> Boarding::board(Context& context, ContextFunction& functio
     }
     ++tally_->boarded;
     flight->code = decision.code;
-    flight->group = current_collective_group(context.gpu());
+    flight->group = preloaded_library().current_collective_group(context.gpu());
     flight->dead = decision.dead;
     if (decision.code == Code::partial) function.liveness.ran_without_some();
     return flight;
