@@ -38,6 +38,7 @@ def test_back_takes_back_what_a_click_chose(app: str, open_page: OpenPage) -> No
     page.go_back()
     expect(page.get_by_test_id("stMetric").filter(has_text="Accesses")).to_contain_text("224")
     in_address(page, "operations", absent=True)
+    settled(page)
     page.go_forward()
     expect(page.get_by_test_id("stMetric").filter(has_text="Accesses")).to_contain_text("64")
     in_address(page, "operations=load")

@@ -37,7 +37,7 @@ def _keep(known: dict[str, tuple[str, ...]], name: str, opened: tuple[str, ...])
 def remember(paths: Sequence[str]) -> str:
     """Keeps that the session opened these traces; returns what an address calls them."""
     opened = tuple(paths)
-    name = next((name for name, own in _own().items() if own == opened), None) or secrets.token_urlsafe(9)
+    name = next((name for name, own in _own().items() if own == opened), None) or secrets.token_hex(8)
     _keep(_own(), name, opened)
     _keep(_known(), name, opened)
     return name
