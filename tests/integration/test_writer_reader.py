@@ -41,6 +41,7 @@ def test_every_table(write: Write) -> None:
             "waits": "off",
             "packing": 16,
             "calls": "summary",
+            "times": "measured",
             "capture_range": "",
             "launch_skip": 0,
             "launch_count": 0,

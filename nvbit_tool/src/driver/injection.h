@@ -18,6 +18,11 @@ static inline std::string own_path() {
     return path;
 }
 
+// NVTX looks for its own library, when the program first calls it.
+static inline void name_the_library_to_nvtx() {
+    if (const std::string path = own_path(); !path.empty()) setenv("NVTX_INJECTION64_PATH", path.c_str(), 0);
+}
+
 // Names this library. The driver loads tools from this variable only; set before its first call, a plain LD_PRELOAD is enough. Call it from
 // a constructor.
 static inline void name_the_tool_to_the_driver() {

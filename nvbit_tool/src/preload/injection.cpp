@@ -37,8 +37,7 @@ __attribute__((constructor(101))) void at_load() {
     const char* const named = std::getenv(kInjection);
     if (named && named == collector) unsetenv(kInjection);
     name_the_tool_to_the_driver();
-    // NVTX looks for its own, when the program first calls it.
-    if (const std::string self = own_path(); !self.empty()) setenv("NVTX_INJECTION64_PATH", self.c_str(), 0);
+    name_the_library_to_nvtx();
 }
 
 void open_collector() {

@@ -57,11 +57,11 @@ std::atomic<uint64_t> driver_errors{0};
 thread_local int OwnCalls::depth_ = 0;
 OwnCalls::OwnCalls() { ++depth_; }
 OwnCalls::~OwnCalls() { --depth_; }
+CurrentContext::CurrentContext(CUcontext context) : context_(context) {}
+CurrentContext::~CurrentContext() = default;
 
 }  // namespace snoopie
 
-CUresult cuCtxPushCurrent_v2(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxPopCurrent_v2(CUcontext*) { return CUDA_SUCCESS; }
 CUresult cuEventCreate(CUevent* event, unsigned) {
     CHECK(OwnCalls::active());
     *event = handle<CUevent>(++made);

@@ -53,7 +53,7 @@ void end() {
     recorder->writer.finish(footer_json(now_ns(), now_ns(), recorder->totals));
 }
 
-__attribute__((constructor)) void at_load() { name_the_tool_to_the_driver(); }
+__attribute__((constructor)) void at_load() { name_the_library_to_nvtx(); }
 
 }  // namespace
 

@@ -106,7 +106,7 @@ def by_line(moves: pd.DataFrame, sites: pd.DataFrame, column: str = "site") -> t
     """The moves of sites as those of the lines that they are on, numbered by their place in what they are called: a
     file's name and a line, or the kernel of what has none."""
     own = sites.loc[moves[column]]
-    names = own["file"].astype("str").str.rpartition("/")[2] + ":" + own["line"].astype("str")
+    names = own["file"].astype("str").str.rsplit("/", n=1).str[-1] + ":" + own["line"].astype("str")
     names = names.where(own["line"] > 0, own["kernel"].astype("str"))
     codes, known = pd.factorize(names.to_numpy())
     table = pd.DataFrame({"line": codes.astype(np.int64), "none": np.int64(0)})

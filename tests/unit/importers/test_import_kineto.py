@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +334,7 @@ def test_no_value_stops_the_others(tmp_path: Path, changes: list[Any], layout: s
             of, name = of["args"], argument
         of.pop(name, None)
         if value != "gone":
-            of[name] = value
+            of[name] = deepcopy(value)  # one of the values would else be put into itself
     mark = kernel("mark", 9000, 1, 4711, 1)
     trace = imported(tmp_path, [mark, *events, mark], layout=layout)
     assert trace.launches["kernel"].tolist().count("mark") == 2
