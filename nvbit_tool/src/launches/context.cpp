@@ -9,7 +9,7 @@
 
 namespace snoopie {
 
-Context::Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu), code_(std::make_unique<LaunchCode>(this)) {}
+Context::Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu), events_(handle), code_(std::make_unique<LaunchCode>(this)) {}
 Context::~Context() = default;
 
 uint64_t Context::identity(CUfunction handle) const {
@@ -61,23 +61,9 @@ std::optional<uint64_t> Context::take_launch_cell() {
     return memory_->take_launch_cell();
 }
 
-CUevent Context::take_event() {
-    {
-        std::unique_lock lock(mutex_);
-        if (!events_.empty()) {
-            const CUevent event = events_.back();
-            events_.pop_back();
-            return event;
-        }
-    }
-    const CurrentContext current(handle_);
-    CUevent event = nullptr;
-    return succeeded(cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
-}
-
 void Context::begin(Flight* flight, CUstream stream) {
     if (!clock_) return;
-    const CUevent event = take_event();
+    const CUevent event = events_.take();
     flight->called = now_ns();
     if (event && succeeded(cuEventRecord(event, stream))) flight->start = event;
 }
@@ -88,7 +74,7 @@ void Context::cancel(const Flight& flight) {
 }
 
 bool Context::depart(Flight flight, CUstream stream) {
-    flight.event = take_event();
+    flight.event = events_.take();
     if (!flight.event || !succeeded(cuEventRecord(flight.event, stream))) return false;
     std::unique_lock lock(mutex_);
     flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
@@ -157,12 +143,12 @@ std::vector<Flight> Context::flights() const {
 
 void Context::disembark(const Flight& flight) {
     std::unique_lock lock(mutex_);
-    if (flight.event) events_.push_back(flight.event);
+    events_.give_back(flight.event);
     free_locked(flight);
 }
 
 void Context::free_locked(const Flight& flight) {
-    if (flight.start) events_.push_back(flight.start);
+    events_.give_back(flight.start);
     slots_[flight.slot] = 0;
     memory_->release(flight.counters);
 }

@@ -19,6 +19,7 @@
 #include "driver/driver.h"
 #include "launches/call_set.h"
 #include "launches/code_words.h"
+#include "launches/event_pool.h"
 #include "launches/function_addresses.h"
 #include "launches/gpu_clock.h"
 #include "launches/launch_timer.h"
@@ -137,12 +138,11 @@ class Context {
     void disembark(const Flight& flight);
 
   private:
-    // An event with timing, null if there can be none.
-    CUevent take_event();
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
     const uint8_t gpu_;
+    EventPool events_;
     const std::unique_ptr<LaunchCode> code_;
     std::unique_ptr<ProbeMemory> memory_;
     std::unique_ptr<GpuClock> clock_;
@@ -158,7 +158,6 @@ class Context {
     std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
     // Slots go round, so that successive launches sample different accesses (see `sampled`).
     uint32_t next_slot_ = 0;
-    std::vector<CUevent> events_;
 };
 
 }  // namespace snoopie

@@ -5,20 +5,6 @@
 
 namespace snoopie {
 
-CUevent LaunchTimer::take_event() {
-    {
-        std::unique_lock lock(mutex_);
-        if (!events_.empty()) {
-            const CUevent event = events_.back();
-            events_.pop_back();
-            return event;
-        }
-    }
-    const CurrentContext current(handle_);
-    CUevent event = nullptr;
-    return succeeded(cuEventCreate(&event, CU_EVENT_DEFAULT)) ? event : nullptr;
-}
-
 std::optional<LaunchTimer::Timing> LaunchTimer::begin(CUstream stream) {
     {
         std::unique_lock lock(mutex_);
@@ -27,8 +13,8 @@ std::optional<LaunchTimer::Timing> LaunchTimer::begin(CUstream stream) {
     }
     const OwnCalls own;
     Timing timing;
-    timing.start = take_event();
-    timing.end = take_event();
+    timing.start = events_.take();
+    timing.end = events_.take();
     timing.called = now_ns();
     if (timing.start && timing.end && succeeded(cuEventRecord(timing.start, stream))) return timing;
     give_back(timing);
@@ -43,10 +29,9 @@ void LaunchTimer::end(Timing timing, CUstream stream) {
 }
 
 void LaunchTimer::give_back(const Timing& timing) {
+    for (const CUevent event : {timing.start, timing.end}) events_.give_back(event);
     std::unique_lock lock(mutex_);
     --taken_;
-    for (const CUevent event : {timing.start, timing.end})
-        if (event) events_.push_back(event);
 }
 
 std::vector<LaunchTimer::Timing> LaunchTimer::landed(size_t limit) {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/driver.h"
+#include "launches/event_pool.h"
 #include "trace/schema.h"
 
 namespace snoopie {
@@ -28,7 +28,7 @@ class LaunchTimer {
         uint64_t called = 0;  // host ns, when `start` was recorded
     };
 
-    explicit LaunchTimer(CUcontext handle) : handle_(handle) {}
+    explicit LaunchTimer(CUcontext handle) : events_(handle) {}
 
     // The launch follows in `stream`, which is not capturing; none if it cannot be timed.
     std::optional<Timing> begin(CUstream stream);
@@ -42,13 +42,10 @@ class LaunchTimer {
     bool busy() const;
 
   private:
-    CUevent take_event();
-
-    const CUcontext handle_;
+    EventPool events_;
     mutable std::mutex mutex_;
     // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
     std::map<std::pair<CUstream, uint32_t>, std::deque<Timing>> under_way_;
-    std::vector<CUevent> events_;
     size_t taken_ = 0;
 };
 
