@@ -95,19 +95,23 @@ constexpr int kFormatVersion = 4;
     C(line, u4, "", {}, "line number, 0 = unknown")                                               \
     C(code, u4, "", role::row_or_none("strings"), "the source text there, 0 = it could not be read")
 
+// What is known of every launch, measured or not.
+#define SNOOPIE_LAUNCH_CALL(C)                               \
+    C(gpu, u1, "", role::gpu, "issuer: the GPU that ran it") \
+    C(stream, u8, "", role::handle, "CUDA stream handle")    \
+    C(thread, u4, "", {}, "host thread that launched it")    \
+    C(time, u8, "ns", {}, "host time of the launch call")    \
+    C(grid_x, u4, "blocks", {}, "grid size in x")            \
+    C(grid_y, u4, "blocks", {}, "grid size in y")            \
+    C(grid_z, u4, "blocks", {}, "grid size in z")            \
+    C(block_x, u4, "threads", {}, "block size in x")         \
+    C(block_y, u4, "threads", {}, "block size in y")         \
+    C(block_z, u4, "threads", {}, "block size in z")
+
 #define SNOOPIE_LAUNCHES(C)                                                                                 \
     C(id, u4, "", role::id, "rising in the order of launching")                                             \
     C(function, u4, "", role::row("functions"), "the kernel")                                               \
-    C(gpu, u1, "", role::gpu, "issuer: the GPU that ran it")                                                \
-    C(stream, u8, "", role::handle, "CUDA stream handle")                                                   \
-    C(thread, u4, "", {}, "host thread that launched it")                                                   \
-    C(time, u8, "ns", {}, "host time of the launch call")                                                   \
-    C(grid_x, u4, "blocks", {}, "grid size in x")                                                           \
-    C(grid_y, u4, "blocks", {}, "grid size in y")                                                           \
-    C(grid_z, u4, "blocks", {}, "grid size in z")                                                           \
-    C(block_x, u4, "threads", {}, "block size in x")                                                        \
-    C(block_y, u4, "threads", {}, "block size in y")                                                        \
-    C(block_z, u4, "threads", {}, "block size in z")                                                        \
+    SNOOPIE_LAUNCH_CALL(C)                                                                                  \
     C(shared_memory, u4, "bytes", {}, "dynamic shared memory of a block")                                   \
     C(group, u4, "", role::optional(role::group), "the group of collectives that it carries out, 0 = none") \
     C(stack, u4, "", role::optional(role::row_or_none("stacks")), "who launched it, 0 = unknown")           \
@@ -291,20 +295,11 @@ constexpr int kFormatVersion = 4;
 // Launches that have no row among the launches.
 #define SNOOPIE_UNMEASURED(C)                                                                                   \
     C(kernel, u4, "", role::row_or_none("strings"), "demangled name of the kernel")                             \
-    C(gpu, u1, "", role::gpu, "issuer: the GPU that ran it")                                                    \
-    C(stream, u8, "", role::handle, "CUDA stream handle")                                                       \
-    C(thread, u4, "", {}, "host thread that launched it")                                                       \
-    C(time, u8, "ns", {}, "host time of the launch call")                                                       \
-    C(grid_x, u4, "blocks", {}, "grid size in x")                                                               \
-    C(grid_y, u4, "blocks", {}, "grid size in y")                                                               \
-    C(grid_z, u4, "blocks", {}, "grid size in z")                                                               \
-    C(block_x, u4, "threads", {}, "block size in x")                                                            \
-    C(block_y, u4, "threads", {}, "block size in y")                                                            \
-    C(block_z, u4, "threads", {}, "block size in z")                                                            \
+    SNOOPIE_LAUNCH_CALL(C)                                                                                      \
     C(start, u8, "ns", {}, "when the GPU reached it, in host time; an idle GPU begins to run it some µs later") \
     C(end, u8, "ns", {}, "when it ended")
 
-// The next two are of other tools' recordings: the collector writes neither.
+// Of other tools' recordings: the collector writes none.
 #define SNOOPIE_BARRIERS(C)                                 \
     C(gpu, u1, "", role::gpu, "the GPU")                    \
     C(stream, u8, "", role::handle, "its queue")            \
