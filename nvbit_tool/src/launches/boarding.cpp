@@ -76,7 +76,8 @@ void Boarding::write(const Context& context, uint32_t launch, const ContextFunct
                      uint32_t stack) {
     {
         std::unique_lock lock(last_mutex_);
-        last_ = {function.name, std::chrono::steady_clock::now()};
+        last_.kernel = function.name;  // in the memory of the one before
+        last_.time = std::chrono::steady_clock::now();
     }
     writer_->append(LaunchRow{launch, function.id, context.gpu(), reinterpret_cast<u8>(call.stream), thread_id(), now_ns(), call.grid[0],
                               call.grid[1], call.grid[2], call.block[0], call.block[1], call.block[2], call.shared_memory,
