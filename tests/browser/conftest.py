@@ -106,9 +106,10 @@ def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 # Notes when the page last asked the app for something, and when the app last answered: between the two, which takes
-# long on a busy machine, nothing on the page tells that an answer is to come.
+# long on a busy machine, nothing on the page tells that an answer is to come. What changes in a table's frame is noted
+# in the page around it.
 _NOTE = """
-window.asked = window.answered = 0;
+window.asked = window.answered = window.changes = 0;
 window.WebSocket = class extends WebSocket {
   constructor(...words) {
     super(...words);
@@ -119,6 +120,9 @@ window.WebSocket = class extends WebSocket {
     super.send(data);
   }
 };
+new MutationObserver((seen) => { window.top.changes += seen.length; }).observe(
+  document, {subtree: true, childList: true, attributes: true, characterData: true}
+);
 """
 
 
@@ -162,22 +166,27 @@ def open_page(context: BrowserContext) -> Iterator[Callable[[str], Page]]:
     assert not errors
 
 
-# Resolves once the app has answered, its script has ended and nothing on the page has changed for `quiet` ms. What a
-# script sends is drawn after its end, by components that replace each other's elements: who takes hold of one before
-# may lose it.
+# Resolves once the app has answered, its script has ended, tables are drawn in their frames, and nothing has changed at
+# `looks` looks in a row. What a script sends is drawn after its end, by components that replace each other's elements:
+# who takes hold of one before may lose it. And a table that is drawn may tell the app, which runs its script again.
+# Looks are counted, not time: while the page is busy it takes none.
 _QUIET = """
-([quiet, patience]) => new Promise((done, failed) => {
+([looks, patience]) => new Promise((done, failed) => {
   const begun = performance.now();
-  let changed = begun;
-  const watch = new MutationObserver(() => { changed = performance.now(); });
-  watch.observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  let calm = 0, last = "";
+  const empty = (frame) => {
+    const root = frame.contentDocument?.querySelector("#root");
+    return frame.contentDocument?.readyState !== "complete" || root?.childElementCount === 0;
+  };
   const look = setInterval(() => {
-    const now = performance.now();
+    const now = [changes, asked, answered].join();
     const ended = document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
-    const late = now - begun > patience;
-    if (!late && !(ended && answered >= asked && now - Math.max(changed, answered) > quiet)) return;
+    const drawn = ![...document.querySelectorAll("iframe[src*='/component/']")].some(empty);
+    calm = ended && drawn && answered >= asked && now === last ? calm + 1 : 0;
+    last = now;
+    const late = performance.now() - begun > patience;
+    if (!late && calm < looks) return;
     clearInterval(look);
-    watch.disconnect();
     late ? failed(new Error("the page has not come to rest")) : done();
   }, 50);
 })
@@ -186,7 +195,7 @@ _QUIET = """
 
 def settled(page: Page) -> None:
     """Waits until the app has answered and the page has come to rest."""
-    page.evaluate(_QUIET, [300, PATIENCE])
+    page.evaluate(_QUIET, [6, PATIENCE])
 
 
 def drawn(page: Page) -> bytes:

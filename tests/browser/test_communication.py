@@ -25,6 +25,8 @@ def click_a_point(page: Page, chart: int, point: int) -> None:
 def by_keyboard(page: Page, choice: str) -> None:
     page.get_by_role("combobox", name="Show").focus()
     page.keyboard.type(choice)
+    # Before the list has only that, Enter would choose what is first in it.
+    expect(page.get_by_role("option")).to_have_text([choice])
     page.keyboard.press("Enter")
     settled(page)
 

@@ -44,6 +44,22 @@ def test_back_takes_back_what_a_click_chose(app: str, open_page: OpenPage) -> No
     in_address(page, "operations=load")
 
 
+def test_a_click_on_a_page_outlasts_what_the_page_before_tells(app: str, open_page: OpenPage) -> None:
+    page = open_page(f"{app}/communication")
+    heading(page, "Communication")
+    settled(page)
+    # As a table does once it is drawn: the app hears of the click, and at once of something on the page before.
+    page.evaluate("""
+        const value = [...document.querySelectorAll("[data-testid=stMain] [role=radio]")].find(
+          (one) => one.textContent.trim() === "Accesses");
+        addEventListener("click", ({ isTrusted }) => { if (isTrusted) setTimeout(() => value.click()); }, { once: true });
+    """)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Kernels", exact=True).click()
+    heading(page, "Kernels")
+    settled(page)
+    heading(page, "Kernels")
+
+
 def test_a_reload_shows_what_was_opened_in_the_page(tmp_path: Path, open_page: OpenPage) -> None:
     trace = ring.write_ring(tmp_path)
     with running_app() as address:

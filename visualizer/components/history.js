@@ -2,20 +2,35 @@
 //
 // Streamlit pushes an address for each thing that the app writes into it. Of all that is written between two actions of
 // a person only the first is a step; what the app adds to the address of a page, it adds to the step that opened it.
+//
+// And a click on a page holds. Until the app has answered it, all that timers and tables tell the app is told in the
+// name of the page before, and the last that was told decides: the click is made again.
 
 const ACTIONS = ["pointerdown", "keydown"];
 const PATIENCE = 5000; // ms
 const STEP = 30;
+const LINK = "[data-testid=stSidebarNavLink]";
+const CALM = 10; // steps
+const TRIES = 5;
 let told = () => {};
 let patched = false;
+let wanted = null; // the page of the last click
+let insisting = 0;
 
 export default function ({ setTriggerValue }) {
   told = (search) => setTriggerValue("back", search);
   if (patched) return;
   patched = true;
   let stepped = true; // what comes first completes the address with which the page was opened
-  const acted = () => { stepped = false; };
+  const acted = () => { stepped = false; wanted = null; };
   ACTIONS.forEach((action) => window.addEventListener(action, acted, { capture: true }));
+  window.addEventListener("click", ({ target, isTrusted }) => {
+    const link = isTrusted && target.closest?.(LINK);
+    if (!link) return;
+    wanted = link.pathname;
+    clearTimeout(insisting);
+    insist(CALM, TRIES);
+  }, { capture: true });
   // A click within a table is seen by its frame alone, which then says what was chosen; as it does when it is drawn.
   window.addEventListener("message", ({ data }) => {
     if (data?.type === "streamlit:setComponentValue" && document.activeElement?.tagName === "IFRAME") acted();
@@ -32,13 +47,26 @@ export default function ({ setTriggerValue }) {
   };
   window.addEventListener("popstate", () => {
     stepped = true;
+    wanted = null;
     tell(location.pathname, location.search, PATIENCE);
   }, { capture: true });
 }
 
+// Once the app has been idle for some steps, it shows the page, or is asked for it again.
+function insist(steps, tries) {
+  const link = [...document.querySelectorAll(LINK)].find(({ pathname }) => pathname === wanted);
+  const idle = document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
+  if (!link) return;
+  if (steps > 0) insisting = setTimeout(insist, STEP, idle ? steps - 1 : CALM, tries);
+  else if (link.ariaCurrent !== "page" && tries > 0) {
+    link.click();
+    insisting = setTimeout(insist, STEP, CALM, tries - 1);
+  }
+}
+
 // Streamlit changes the page; what is told before that, the page before would be told.
 function tell(page, search, patience) {
-  const shown = document.querySelector("[data-testid=stSidebarNavLink][aria-current=page]");
+  const shown = document.querySelector(`${LINK}[aria-current=page]`);
   if (!shown || shown.pathname === page || patience <= 0) told(search);
   else setTimeout(tell, STEP, page, search, patience - STEP);
 }
