@@ -359,9 +359,7 @@ void Collector::finish() {
 void Collector::end_ranges() {
     Ranges& ranges = preloaded_library().ranges();
     ranges.give_up_open();
-    if (ranges.out_of_names())
-        notices_.note("the program has more than " + std::to_string(Ranges::kMostNames) +
-                      " names for ranges: the rest have one name together");
+    if (ranges.out_of_names()) notices_.note(Ranges::kOutOfNames);
 }
 
 void Collector::look_for_freed() {

@@ -134,6 +134,15 @@ def test_kernels_copies_and_their_times(play: Play, tmp_path: Path) -> None:
     assert trace.bandwidth(initiated="host")["rate"].tolist() == [8192 / 100e-9, 4096 / 100e-9]
 
 
+def test_ranges_that_the_program_names(play: Play, tmp_path: Path) -> None:
+    assert play(WORK, "ranges").returncode == 0
+    (path,) = tmp_path.glob("*.zst")
+    ranges = snoopie.load(path).ranges
+    # Also what ended before CUPTI had anything to tell, and what never did.
+    assert dict(zip(ranges["name"], ranges["end"] > 0, strict=True)) == {"before": True, "around": True, "open": False}
+    assert ranges["thread"].nunique() == 1
+
+
 def test_what_it_lacks_is_said(play: Play, tmp_path: Path) -> None:
     assert play(WORK).returncode == 0
     (path,) = tmp_path.glob("*.zst")
@@ -234,11 +243,16 @@ def test_a_setting_that_is_not_allowed(play: Play) -> None:
     assert done.stderr.startswith("snoopie: SAMPLE_SIZE=many: use ")
 
 
-def test_nothing_but_its_entry_is_exported(built: Path) -> None:
+def test_nothing_but_its_entries_is_exported(built: Path) -> None:
     listed = subprocess.run(
         ["nm", "-D", "--defined-only", str(built / "snoopie_times.so")], capture_output=True, text=True, check=True
     )
-    assert [line.split()[-1] for line in listed.stdout.splitlines()] == ["InitializeInjection"]
+    names = [line.split()[-1] for line in listed.stdout.splitlines()]
+    # What the driver and NVTX look up; the rest is for snoopie.h.
+    assert [name for name in names if not name.startswith("snoopie_collector_")] == [
+        "InitializeInjection",
+        "InitializeInjectionNvtx2",
+    ]
     needs = subprocess.run(["ldd", str(built / "snoopie_times.so")], capture_output=True, text=True, check=True)
     assert "libcuda" not in needs.stdout
 

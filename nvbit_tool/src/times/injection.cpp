@@ -15,7 +15,10 @@
 
 namespace {
 
-__attribute__((constructor)) void at_load() { snoopie::name_the_tool_to_the_driver(); }
+__attribute__((constructor)) void at_load() {
+    snoopie::name_the_tool_to_the_driver();
+    snoopie::name_the_library_to_nvtx();
+}
 
 void start() {
     const auto settings = snoopie::read_options(getenv);

@@ -67,6 +67,13 @@ void note_lost(const Activities& activities, uint64_t dropped, Notices* notices)
                           ") within one GPU's or the host's memory crossed no link: without rows");
 }
 
+void end_ranges(uint64_t lost, Notices* notices) {
+    Ranges& ranges = Ranges::of_process();
+    ranges.give_up_open();
+    if (ranges.out_of_names()) notices->note(Ranges::kOutOfNames);
+    if (lost) notices->note(std::to_string(lost) + " ranges and marks left out that ended before the first kernel or copy");
+}
+
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* why) {
@@ -78,6 +85,7 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
     recorder = made.get();
     *why = made->enable();
     if (why->empty()) {
+        Ranges::of_process().send_to(&made->ranges_);
         made->thread_ = std::thread([self = made.get()] { self->run(); });
         return made;
     }
@@ -127,10 +135,15 @@ void Recorder::record(ActivityBuffers::Full first) {
     OutputFile file = output_file(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
     std::string why;
     const int fd = create_output(&file, &why);
-    if (fd < 0) return say(why + "; nothing is recorded");
+    if (fd < 0) {
+        Ranges::of_process().send_to(nullptr);
+        return say(why + "; nothing is recorded");
+    }
     const Machine machine = this_machine();
     TraceWriter writer(fd, header(process, machine, file.path), TraceWriter::Settings{});
     Notices notices(&writer);
+    RangeWriter range_writer(&writer, [this] { return recording_.on(); });
+    ranges_.go_to(&range_writer);
     Activities activities(&writer, machine.visible);
     say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + file.path);
     uint64_t dropped = 0;
@@ -151,6 +164,7 @@ void Recorder::record(ActivityBuffers::Full first) {
         }
     }
     activities.finish();
+    end_ranges(ranges_.lost(), &notices);
     note_lost(activities, dropped, &notices);
     Totals totals;
     totals.launches_seen = totals.launches_native = activities.launches();

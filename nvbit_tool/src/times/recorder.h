@@ -11,6 +11,7 @@
 #include "settings/options.h"
 #include "times/buffers.h"
 #include "times/cupti.h"
+#include "times/kept_ranges.h"
 #include "times/machine.h"
 
 namespace snoopie {
@@ -38,6 +39,7 @@ class Recorder {
     const cupti::Library cupti_;
     Recording recording_;
     ActivityBuffers buffers_;
+    KeptRanges ranges_{&recording_};
     std::atomic<bool> used_{false};  // CUPTI has a buffer
     std::thread thread_;
 };
