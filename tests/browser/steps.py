@@ -17,7 +17,7 @@ VIEWS = [view.title for view in PAGES]
 
 
 def go_to(page: Page, view: str) -> None:
-    # While a page is drawn, its tables may tell the app something, in the name of that page: a click would be undone.
+    # Who is to look at one thing at a time clicks on a page that is at rest.
     settled(page)
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=view, exact=True).click()
     page.get_by_role("heading", name=view, exact=True, level=2).wait_for()
