@@ -2,7 +2,6 @@
 
 const ROW = 22;
 const BEYOND = 12; // rows drawn above and below what is in sight
-const HEADINGS = ["Bytes", "Accesses", "Wire eff.", "Line", "Code"];
 const PATIENCE = 150; // ms of rest before the app is told
 
 const kept = new WeakMap();
@@ -20,6 +19,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   view.canvas.style.setProperty("--code", `${widest + 2}ch`);
   // All listings are equally high, so that nothing moves from one file to another; those without text need less.
   root.style.setProperty("--rows", data.numbers.length ? data.total : 1000);
+  drawHead(view);
   drawRuler(view);
   if (!before || before.file !== data.file || before.total !== data.total) {
     view.scroller.scrollLeft = 0;
@@ -33,7 +33,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
 function build(root) {
   root.classList.add("listing");
   const head = element("div", "head");
-  head.append(...HEADINGS.map((text, place) => element("span", place < 3 ? "cell" : place < 4 ? "number" : "code", text)));
   const scroller = element("div", "scroller");
   scroller.tabIndex = 0;
   scroller.setAttribute("role", "listbox");
@@ -45,7 +44,7 @@ function build(root) {
   const body = element("div", "body");
   body.append(scroller, ruler);
   root.replaceChildren(head, body);
-  const view = { scroller, canvas, ruler, data: null, send: null, chosen: 0, telling: "", timer: 0 };
+  const view = { root, head, scroller, canvas, ruler, data: null, send: null, chosen: 0, telling: "", timer: 0 };
   scroller.addEventListener("scroll", () => {
     head.scrollLeft = scroller.scrollLeft;
     draw(view);
@@ -138,7 +137,7 @@ function drawRow(view, place) {
   if (line === view.chosen) row.classList.add("chosen");
   const cells = data.traffic[line];
   if (cells) row.classList.add("hot");
-  for (let column = 0; column < 3; column++) {
+  for (let column = 0; column < data.amounts.length; column++) {
     const [share, text, exact] = cells?.[column] ?? [0, "", ""];
     const cell = element("span", "cell", text);
     if (share) cell.style.setProperty("--share", `${100 * share}%`);
@@ -151,6 +150,12 @@ function drawRow(view, place) {
   for (let part = 0; part < runs.length; part += 2) code.append(element("span", runs[part], runs[part + 1]));
   row.append(code);
   return row;
+}
+
+function drawHead({ root, head, data }) {
+  root.style.setProperty("--cells", data.amounts.length);
+  const amounts = data.amounts.map((text) => element("span", "cell", text));
+  head.replaceChildren(...amounts, element("span", "number", "Line"), element("span", "code", "Code"));
 }
 
 function drawRuler({ ruler, data }) {

@@ -18,7 +18,8 @@ WINDOW = 1000
 MOST = 700_000
 
 _mount = component("listing")
-_AMOUNTS = ("bytes", "accesses", "wire_efficiency")
+# Headings of the amounts; the last where kernels waited at all.
+_AMOUNTS = {"bytes": "Bytes", "accesses": "Accesses", "wire_efficiency": "Wire eff.", "waited": "Waited"}
 
 
 def show(
@@ -36,7 +37,8 @@ def show(
 ) -> None:
     """Draws ``total`` rows, of which ``lines`` are those from the place ``first`` on.
 
-    ``lines`` None: the text is not known, and the rows are the lines of ``traffic`` (as `Trace.file_lines` has them).
+    Of the amounts of ``traffic``, as `Trace.file_lines` has them, those are shown that are there, beside them the time
+    ``waited`` (ns). ``lines`` None: the text is not known, and the rows are the lines of ``traffic``.
     ``about`` stands before amounts that are estimates. ``on_choose`` is told the number of a line, ``on_scroll`` the
     place of a row whose surroundings have to be sent.
     """
@@ -60,6 +62,7 @@ def show(
         key=key,
         data={
             "file": file,
+            "amounts": [heading for name, heading in _AMOUNTS.items() if name in traffic],
             "total": total,
             "first": first,
             "chosen": chosen,
@@ -79,6 +82,8 @@ def _cells(row: dict[Hashable, Any], traffic: pd.DataFrame, about: str) -> list[
     """How long the bar is (0 to 1), what stands in it, and its exact value."""
     cells: list[list[float | str]] = []
     for name in _AMOUNTS:
+        if name not in row:
+            continue
         value = row[name]
         if not math.isfinite(value):
             cells.append([0, "", ""])
@@ -88,7 +93,8 @@ def _cells(row: dict[Hashable, Any], traffic: pd.DataFrame, about: str) -> list[
             # A cell is narrow: why it is above 100 % is in the hint.
             text, exact = units.percent(value), columns.say(name, value)
         else:
-            text, exact = columns.say(name, value), f"{value:,.0f} {columns.heading(name).lower()}"
+            unit = "ns waited" if name == "waited" else columns.heading(name).lower()
+            text, exact = columns.say(name, value), f"{value:,.0f} {unit}"
         cells.append([round(min(max(value / largest, 0), 1), 4), text, about + exact])
     return cells
 
@@ -96,7 +102,7 @@ def _cells(row: dict[Hashable, Any], traffic: pd.DataFrame, about: str) -> list[
 def _hot(traffic: pd.DataFrame, total: int, places_are_rows: bool) -> dict[str, list[float]]:
     """The lines with traffic (the WINDOW largest), their rows, and how much of the largest each has."""
     most = traffic.assign(row=range(len(traffic)) if places_are_rows else traffic["line"] - 1)
-    most = most.nlargest(WINDOW, "bytes").sort_values("row")
+    most = most.fillna({"bytes": 0}).nlargest(WINDOW, "bytes").sort_values("row")
     most = most[most["row"] < total]
     largest = max(float(most["bytes"].max()), 1.0) if len(most) else 1.0
     return {

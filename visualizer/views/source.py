@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from snoopie import Trace
+from snoopie.words import units
 from visualizer.components import file_tree, listing
 from visualizer.controls import choices
 from visualizer.look import theme
@@ -32,6 +33,8 @@ DETAILS = {
     "stacks": "Launched by",
     "kernels": "Kernels",
 }
+WAITS = {"waits": "Waits"}
+WAIT_COLUMNS = ["kernel", "issuer", "owner", "awaited", "stored_by", "known_by", "waits", "waited", "longest", "sass"]
 
 
 def show() -> None:
@@ -81,7 +84,7 @@ def _choose_line(line: int) -> None:
 
 def _lines(file: str) -> int:
     """The listing of a file, and the line that is chosen in it; 0 for what has no line."""
-    traffic = state.ask(Trace.file_lines, file)
+    traffic = _with_waits(file, state.ask(Trace.file_lines, file))
     if file == "":
         remarks.nothing(
             "These instructions have no source line.", "Compile with nvcc -lineinfo to see them in the source."
@@ -125,6 +128,14 @@ def _lines(file: str) -> int:
     return line
 
 
+def _with_waits(file: str, traffic: pd.DataFrame) -> pd.DataFrame:
+    """Lines at which kernels waited have a further amount, and need no traffic: kernels also poll their own memory."""
+    if state.view().waits.empty:
+        return traffic
+    waits = state.ask(Trace.file_waits, file)
+    return traffic.merge(waits.groupby("line")["waited"].sum(), on="line", how="outer")
+
+
 def _named(number: int, text: list[str] | None) -> str:
     code = text[number - 1].strip() if text is not None and number <= len(text) else ""
     return f"{number}: {code[:120]}" if code else str(number)
@@ -166,20 +177,26 @@ def _window_lines(file: str, text: list[str], first: int, total: int) -> list[Li
 def _line(file: str, line: int) -> None:
     sites = state.ask(Trace.line_sites, file, line, merged=True)
     st.subheader(theme.plain(f"{PurePath(file).name}:{line}") if file else NO_FILE)
+    waits = _waits_of(file, line)
     if sites.empty:
-        remarks.nothing("This line reached no memory outside its GPU.", "Lines with a bar did.")
+        if waits.empty:
+            remarks.nothing("This line reached no memory outside its GPU.", "Lines with a bar did.")
+        else:
+            st.caption("This line reached no memory outside its GPU: it waited.")
+            _waits(file, line)
         return
     for chain in _chains(sites):
         st.caption(theme.plain(chain))
-    address.keep_one("source_detail", list(DETAILS))
+    details = DETAILS | (WAITS if len(waits) else {})
+    address.keep_one("source_detail", list(details))
     detail = st.segmented_control(
         "About this line",
-        list(DETAILS),
-        format_func=DETAILS.__getitem__,
+        list(details),
+        format_func=details.__getitem__,
         key="source_detail",
         label_visibility="collapsed",
     )
-    shows = {"pairs": _pairs, "objects": _objects, "stacks": _stacks, "kernels": _kernels}
+    shows = {"pairs": _pairs, "objects": _objects, "stacks": _stacks, "kernels": _kernels, "waits": _waits}
     shows.get(detail or "sites", _sites)(file, line)
 
 
@@ -196,6 +213,24 @@ def _pairs(file: str, line: int) -> None:
 
 def _kernels(file: str, line: int) -> None:
     tables.grid(state.ask(Trace.line_kernels, file, line), KERNEL_COLUMNS, f"line_kernels_{file}_{line}", height=320)
+
+
+def _waits_of(file: str, line: int) -> pd.DataFrame:
+    if state.view().waits.empty:
+        return pd.DataFrame()
+    table = state.ask(Trace.by_wait, "site")
+    return table[(table["file"] == file) & (table["line"] == line)]
+
+
+def _waits(file: str, line: int) -> None:
+    table = _waits_of(file, line)
+    st.caption(
+        "The kernel polled this memory until its value changed. Times are instrumented: exact in order, approximate "
+        "in length."
+    )
+    tables.grid(table, WAIT_COLUMNS, f"line_waits_{file}_{line}", height=320)
+    if given_up := int(table["given_up"].sum()):
+        st.caption(f"{units.plural(given_up, 'wait', 'waits')} did not end by the value.")
 
 
 def _objects(file: str, line: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.support import ring
+from tests.support import ring, waiting
 from tests.support.encoder import TraceBuilder
 from tests.support.pages import ROOT, said, view
 from visualizer.components import file_tree, listing
@@ -329,3 +329,24 @@ def test_hostile_text_is_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 @pytest.mark.parametrize("detail", ["objects", "stacks"])
 def test_samples(monkeypatch: pytest.MonkeyPatch, sample: str, detail: str) -> None:
     assert not view(monkeypatch, "source", ROOT / "sample_traces" / sample, source_detail=detail).exception
+
+
+def test_lines_at_which_kernels_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = waiting.write_waiting(tmp_path)
+    app = view(monkeypatch, "source", path, source_line=7)
+    shown = sent(app, "listing")
+    assert shown["amounts"] == ["Bytes", "Accesses", "Wire eff.", "Waited"]
+    # It polls its own GPU's memory, so no byte crossed.
+    assert shown["traffic"]["7"] == [[0, "", ""]] * 3 + [[1, "5.5 µs", "5,500 ns waited"]]
+    assert shown["traffic"]["9"][0][1] == "256 B"
+    assert shown["traffic"]["9"][3] == [0, "", ""]
+    # The arrow keys stop at it.
+    assert 7 in shown["hot"]
+    assert "This line reached no memory outside its GPU: it waited." in captions(app)
+    app = view(monkeypatch, "source", path, source_line=30)
+    assert "1 wait did not end by the value." in captions(app)
+
+
+def test_a_trace_without_waits_has_no_room_for_them(monkeypatch: pytest.MonkeyPatch, sources: Path) -> None:
+    app = view(monkeypatch, "source", sources)
+    assert sent(app, "listing")["amounts"] == ["Bytes", "Accesses", "Wire eff."]
