@@ -11,6 +11,7 @@ import snoopie
 from snoopie.cli import tool
 from snoopie.cli.checks import (
     collector,
+    cupti,
     disassemblers,
     driver,
     folders,
@@ -60,6 +61,7 @@ def rows(environment: Mapping[str, str]) -> Iterator[Row]:
         "links": lambda: links.rows(links.matrix(environment), asked),
         "collector": lambda: collector.rows(library, arches, asked, environment),
         "disassemblers": lambda: disassemblers.rows(arches, environment),
+        "CUPTI": lambda: [cupti.row(asked, environment)],
         "temporary files": lambda: [folders.scratch()],
         "memory": lambda: [memory.row(memory.free())],
         "limits": lambda: limits.rows(limits.now()),

@@ -114,6 +114,23 @@ def test_another_profiler(machine: Path, capsys: pytest.CaptureFixture[str], mon
     assert (status, states(out)["other profilers"]) == (1, "problem")
 
 
+def test_cupti(machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    collector(places.built(os.environ), "90")
+    library = machine / "toolkit" / "extras" / "CUPTI" / "lib64" / "libcupti.so.13"
+    library.parent.mkdir(parents=True)
+    monkeypatch.setenv("CUDA_HOME", str(machine / "toolkit"))
+    # A newer one than the driver's is of no use.
+    library.with_name("libcupti.so.14").touch()
+    monkeypatch.setattr("snoopie.cli.checks.cupti.sys.prefix", str(machine))
+    monkeypatch.setattr("snoopie.cli.checks.cupti.says", lambda *_: None)
+    status, out, _ = run(capsys, "doctor", "--json")
+    if not list(Path("/usr/local/cuda").glob("**/libcupti.so.1[23]")):
+        assert (status, states(out)["CUPTI"]) == (0, "warning")
+    library.touch()
+    _, out, _ = run(capsys, "doctor", "--json")
+    assert next(row for row in json.loads(out)["rows"] if row["name"] == "CUPTI")["found"] == str(library)
+
+
 def test_a_machine_with_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
