@@ -148,6 +148,7 @@ function move(view, share) {
 
 function ask(view) {
   view.asked += 1;
+  view.stage.dataset.settled = "false";
   clearTimeout(view.timer);
   view.timer = setTimeout(() => {
     const shown = [Math.round(view.time.start(view.from)), Math.round(view.time.end(view.to))];
@@ -181,9 +182,13 @@ function draw(view) {
     drawHead(view, prepare(view.head, view.width, view.headHeight, colours), colours);
     drawLanes(view, prepare(view.canvas, view.width, view.bodyHeight, colours), colours);
     if (view.focused) drawFocus(view, view.canvas.getContext("2d"), colours);
-    // What tests and assistive tools can read.
-    view.stage.dataset.shown = `${Math.round(view.from)} ${Math.round(view.to)}`;
-    view.stage.dataset.settled = String(view.data.asked >= view.asked);
+    // A canvas says nothing of what is on it: what is looked at, where, and whether it is all that there is to see.
+    Object.assign(view.stage.dataset, {
+      shown: `${Math.round(view.from)} ${Math.round(view.to)}`,
+      gutter: view.gutter,
+      bars: view.data.bars.lane.length,
+      settled: view.data.asked >= view.asked,
+    });
   });
 }
 

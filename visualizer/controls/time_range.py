@@ -54,10 +54,16 @@ def look_at(time: Time, whole: Time) -> None:
 
 def moved(shown: Time, whole: Time, folds: Folds, before: float, after: float) -> Time:
     """The time that begins and ends so many of its lengths earlier and later, as if there were no folds."""
-    folding = Folding(folds)
-    first, last, begin, end = folding.folded(np.array([*shown, *whole])).tolist()
+    first, last = Folding(folds).folded(np.array(shown)).tolist()
     length = last - first
-    low, high = _inside((first - round(before * length), last + round(after * length)), (begin, end))
+    return unfolded((first - round(before * length), last + round(after * length)), whole, folds)
+
+
+def unfolded(time: Time, whole: Time, folds: Folds) -> Time:
+    """A part of folded time, as far as it lies within the whole, in host time."""
+    folding = Folding(folds)
+    begin, end = folding.folded(np.array(whole)).tolist()
+    low, high = _inside(time, (begin, end))
     # A fold at the end belongs to the whole.
     return (
         whole[0] if low <= begin else int(folding.starts(np.array([low]))[0]),
@@ -76,18 +82,23 @@ def controls(shown: Time, whole: Time, folds: Folds) -> None:
     )  # fmt: skip
     digits = next(digits for digits in range(10) if length * 10**digits >= 1000 * size or 10**digits >= size)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        for key, title in (("timeline_from", "From"), ("timeline_to", "To")):
-            st.number_input(
-                f"{title} ({name})",
-                (whole[0] - origin) / size,
-                (whole[1] - origin) / size,
-                key=key,
-                step=length / size / 10,
-                format=f"%.{digits}f",
-                on_change=_typed,
-                args=(key, shown, whole, size),
-                width=135,
-            )
+        # What a form holds counts when it is sent: whatever else is done, the browser tells the numbers that it shows,
+        # and on a slow machine these are those of before.
+        with (
+            st.form("timeline_times", border=False, width="content"),
+            st.container(horizontal=True, vertical_alignment="bottom", gap="small"),
+        ):
+            for key, title in (("timeline_from", "From"), ("timeline_to", "To")):
+                st.number_input(
+                    f"{title} ({name})",
+                    (whole[0] - origin) / size,
+                    (whole[1] - origin) / size,
+                    key=key,
+                    step=length / size / 10,
+                    format=f"%.{digits}f",
+                    width=135,
+                )
+            st.form_submit_button("Go", key="timeline_go", on_click=_typed, args=(shown, whole, size, digits))
         steps: tuple[tuple[str, str, Time], ...] = (
             ("Closer", ":material/zoom_in:", moved(shown, whole, folds, -0.25, -0.25)),
             ("Further", ":material/zoom_out:", moved(shown, whole, folds, 0.5, 0.5)),
@@ -118,11 +129,16 @@ def controls(shown: Time, whole: Time, folds: Folds) -> None:
     st.caption(f"{units.duration(length)} of {units.duration(whole[1] - whole[0])}{rest}.")
 
 
-def _typed(key: str, shown: Time, whole: Time, size: int) -> None:
-    """The end that was typed counts; the other one gives way."""
-    moment = state.trace().period[0] + round(st.session_state[key] * size)
-    first, last = (moment, shown[1]) if key == "timeline_from" else (shown[0], moment)
-    if last <= first:
-        length = shown[1] - shown[0]
-        first, last = (moment, moment + length) if key == "timeline_from" else (moment - length, moment)
-    look_at((first, last), whole)
+def _typed(shown: Time, whole: Time, size: int, digits: int) -> None:
+    """An end that was typed counts; where the beginning would come after it, the other one gives way."""
+    origin = state.trace().period[0]
+    first, last = shown
+    ends = []
+    for key, was in (("timeline_from", first), ("timeline_to", last)):
+        value = st.session_state[key]
+        same = round(value, digits) == round((was - origin) / size, digits)
+        ends.append(was if same else origin + round(value * size))
+    if ends[1] <= ends[0]:
+        length = last - first
+        ends = [ends[0], ends[0] + length] if ends[0] != first else [ends[1] - length, ends[1]]
+    look_at((ends[0], ends[1]), whole)

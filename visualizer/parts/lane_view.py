@@ -21,7 +21,7 @@ from visualizer.session import address, state
 # So many bars are as many as can be told apart, and a lane has at least some.
 _BARS, _FEWEST, _MOST = 2048, 48, 300
 # Of a thing that was searched for: the part of the picture that it takes at least and at most.
-_SMALL, _LARGE = 1 / 150, 0.8
+_SMALL, _LARGE = 1 / 40, 0.8
 
 Span = tuple[int, int, int, int]
 
@@ -178,5 +178,5 @@ def _look_at(view: View, start: int, end: int) -> None:
     length = max(end - start, 1)
     wide = int(min(max(last - first, length / _LARGE), length / _SMALL))
     begin = (start + end - wide) // 2
-    times = folding.starts(np.array([begin])), folding.ends(np.array([begin + wide]))
-    time_range.look_at((int(times[0][0]), int(times[1][0])), view.whole)
+    folds = view.folds if folding else ()
+    time_range.look_at(time_range.unfolded((begin, begin + wide), view.whole, folds), view.whole)
