@@ -33,7 +33,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   view.focus.lane = Math.min(view.focus.lane, Math.max(data.lanes.length - 1, 0));
   view.headHeight = AXIS + (data.traffic ? TRAFFIC : 0);
   view.body.style.height = `${data.lanes.length * ROW}px`;
-  view.scroller.style.maxHeight = `${data.rows * ROW}px`;
+  // Half of a lane says that there are more.
+  view.scroller.style.maxHeight = `${(data.rows + 0.5) * ROW}px`;
   if (other || data.reveal !== view.revealed) reveal(view, data.reveal);
   view.legend.replaceChildren(...(data.traffic?.series ?? []).map(({ name, colour }) => key(name, colour)));
   showSearch(view);

@@ -13,7 +13,7 @@ from typing import Any
 from visualizer.components import component, event
 
 # Lanes that are in sight at once; those that are sent begin as many before and end as many after.
-ROWS, BESIDE = 18, 4
+ROWS, BESIDE = 20, 4
 # An hour of a year's trace is within this, as ns and as a float.
 _LATEST = 1 << 53
 

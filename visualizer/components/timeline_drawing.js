@@ -9,7 +9,7 @@ const LETTER = 6.2; // px, of a letter in a bar
 
 // How far the lanes begin from the left, by the width of all.
 function gutterOf(width) {
-  return Math.round(Math.min(210, Math.max(96, width * 0.2)));
+  return Math.round(Math.min(210, Math.max(150, width * 0.2)));
 }
 
 function lookOf(root) {
@@ -56,8 +56,9 @@ function drawHead(view, pen, colours) {
     pen.fillStyle = colours.text;
     pen.fillText(text, x, AXIS / 2);
   }
+  drawFolds(view, pen, colours, AXIS, view.headHeight, drawRoom);
   if (view.data.traffic) drawTraffic(view, pen, colours);
-  drawFolds(view, pen, colours, AXIS, view.headHeight);
+  drawFolds(view, pen, colours, AXIS, view.headHeight, drawSeam);
   drawSpan(view, pen, colours, 0, view.headHeight);
 }
 
@@ -164,13 +165,14 @@ function drawLanes(view, pen, colours) {
     pen.fillStyle = colours.line;
     pen.fillRect(Math.round(x), 0, 1, bodyHeight);
   }
+  drawFolds(view, pen, colours, 0, bodyHeight, drawRoom);
   const first = Math.floor(top / ROW);
   const last = Math.min(data.lanes.length, Math.ceil((top + bodyHeight) / ROW));
   for (let lane = first; lane < last; lane++) drawLabel(view, pen, colours, lane, lane * ROW - top);
   for (const [answer, begin, end] of layers(view)) {
     within(view, pen, begin, end, bodyHeight, () => drawBars(view, pen, colours, answer, top));
   }
-  drawFolds(view, pen, colours, 0, bodyHeight);
+  drawFolds(view, pen, colours, 0, bodyHeight, drawSeam);
   drawSpan(view, pen, colours, -top, bodyHeight);
 }
 
@@ -272,29 +274,34 @@ function isChosen({ data }, { lane, id }) {
   return id > 0 && data.chosen === `${data.lanes[lane].what}:${id}`;
 }
 
-// Where time is left out: a seam.
-function drawFolds(view, pen, colours, top, bottom) {
+// Where time is left out: a seam in some room, which bars that go on cross.
+function drawFolds(view, pen, colours, top, bottom, draw) {
   const { time, gutter, width } = view;
   pen.save();
   pen.beginPath();
   pen.rect(gutter, top, width - gutter, bottom - top);
   pen.clip();
-  pen.setLineDash([3, 3]);
-  pen.lineWidth = 1;
   for (const at of time.at) {
     const x = Math.round(xOf(view, at));
-    if (x < gutter - FOLD || x > width + FOLD) continue;
-    pen.fillStyle = colours.raised;
-    pen.fillRect(x - FOLD / 2, top, FOLD, bottom - top);
-    pen.strokeStyle = colours.faint;
-    pen.globalAlpha = 0.65;
-    pen.beginPath();
-    pen.moveTo(x + 0.5, top);
-    pen.lineTo(x + 0.5, bottom);
-    pen.stroke();
-    pen.globalAlpha = 1;
+    if (x >= gutter - FOLD && x <= width + FOLD) draw(pen, colours, x, top, bottom);
   }
   pen.restore();
+}
+
+function drawRoom(pen, { raised }, x, top, bottom) {
+  pen.fillStyle = raised;
+  pen.fillRect(x - FOLD / 2, top, FOLD, bottom - top);
+}
+
+function drawSeam(pen, { faint }, x, top, bottom) {
+  pen.globalAlpha = 0.65;
+  pen.strokeStyle = faint;
+  pen.lineWidth = 1;
+  pen.setLineDash([3, 3]);
+  pen.beginPath();
+  pen.moveTo(x + 0.5, top);
+  pen.lineTo(x + 0.5, bottom);
+  pen.stroke();
 }
 
 // What is being selected, or was.

@@ -62,7 +62,7 @@ def show(view: View, traffic: pd.DataFrame) -> None:
         blocks = state.ask(Trace.activity_blocks, *asked, folds=view.folds, text=search.text)
         found = lane_bars.bars(blocks, rows, names, what)
     picture = Picture(
-        of=repr((state.selected(), view.apart, view.numbers, view.folds, view.by_kernel, search.text)),
+        of=f"{hash((state.selected(), view.apart, view.numbers, view.folds, view.by_kernel, search.text)):x}",
         whole=_after(view.whole, origin),
         shown=_after(view.shown, origin),
         folds=[_after(fold, origin) for fold in view.folds],
