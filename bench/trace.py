@@ -249,15 +249,15 @@ class Answer:
     drawn: float
 
 
-# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the listing of
+# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the timeline, the listing of
 # source lines, figures and a native table.
 HEATMAP, FRAME = "seen('.js-plotly-plot .heatmaplayer')", "seen('iframe')"
 LISTING = "seen('.listing .row.chosen')"
 FIGURES = "seen('[data-testid=stMetric]') && seen('[data-testid=stDataFrame] canvas')"
-CHART = "seen('.js-plotly-plot .barlayer')"
+LANES = "seen('.timeline .stage[data-settled=true]')"
 PAGES = {
     "Communication": HEATMAP,
-    "Timeline": CHART,
+    "Timeline": LANES,
     "Source": LISTING,
     "Kernels": FRAME,
     "Launches": FRAME,

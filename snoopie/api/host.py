@@ -27,12 +27,14 @@ class HostMethods(NativeMethods, StackMethods):
 
     def single_launches(self, order: LaunchOrder = "bytes", limit: Natural = 1000) -> pd.DataFrame:
         """launch kernel issuer (label) process rank stream thread grid block ("4 × 2") shared_memory (bytes) began (ns
-        after the earliest of all) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack: the
-        ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``. Never
-        scaled, and also those without traffic. UsageError for another order.
+        after the first moment of the trace) ran (ns on its GPU, -1 unknown) bytes accesses wire_efficiency group stack:
+        the ``limit`` first measured launches with the most bytes, that ran longest or have the earliest ``start``.
+        Never scaled, and also those without traffic. UsageError for another order.
         """
-        ranks = self.processes["rank"]
-        return launches.single(self.launches, self.timeline(), self._sums("launch"), ranks, self.label, order, limit)
+        ranks, origin = self.processes["rank"], self.period[0]
+        return launches.single(
+            self.launches, self.timeline(), self._sums("launch"), ranks, self.label, order, limit, origin
+        )
 
     def by_launch_stack(self) -> pd.DataFrame:
         """stack source launches bytes accesses: of the measured launches by the call stack that made them, most bytes
@@ -73,16 +75,16 @@ class HostMethods(NativeMethods, StackMethods):
         return Rows(copies.by_copy(self.copies, self.label))
 
     def single_copies(self, order: Order = "bytes", limit: Natural = 1000) -> pd.DataFrame:
-        """copy process from to issuer (labels) kind call bytes stream thread began (ns after the earliest of
-        all) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
+        """copy process from to issuer (labels) kind call bytes stream thread began (ns after the first moment of the
+        trace) host_ns (time in the call): the ``limit`` first ones with the most bytes, the longest calls or the
         earliest ``start``. UsageError for another order.
         """
-        return copies.single(self.copies, self.label, order, limit)
+        return copies.single(self.copies, self.label, order, limit, self.period[0])
 
     def collective_sequence(self) -> pd.DataFrame:
         """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after
-        the earliest) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown) bus_bandwidth:
-        each collective once, the n-th call of a communicator on all its ranks.
+        the first moment of the trace) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown)
+        bus_bandwidth: each collective once, the n-th call of a communicator on all its ranks.
 
         ``skew``: from the first rank's arrival to the last's; ``took``: from then on to the last end; on the GPUs where
         these times are known of every rank, else of the calls. ``bytes``: what the kernels moved between GPUs and the
@@ -90,7 +92,7 @@ class HostMethods(NativeMethods, StackMethods):
         nccl-tests defines it, of ``took``: instrumented, unless imported.
         """
         sums = self._sums("launch", "site")
-        return sequence.by_sequence(self.collectives, self.launches, self.timeline(), sums, self.sites)
+        return sequence.by_sequence(self.collectives, self.launches, self.timeline(), sums, self.sites, self.period[0])
 
     def by_collective(self) -> pd.DataFrame:
         """operation reduction type communicator calls launches call_bytes, values of the launches' traffic.
@@ -104,10 +106,12 @@ class HostMethods(NativeMethods, StackMethods):
         self, operation: str, reduction: str, type: str, communicator: str, limit: Natural = 1000
     ) -> pd.DataFrame:
         """collective process issuer (label) operation reduction type count bytes peer communicator rank ranks stream
-        thread began (ns after the earliest call of all) host_ns (time in the call) group: the ``limit`` earliest calls
-        in the row of `by_collective` that begins with these four.
+        thread began (ns after the first moment of the trace) host_ns (time in the call) group: the ``limit`` earliest
+        calls in the row of `by_collective` that begins with these four.
         """
-        return collectives.behind(self.collectives, (operation, reduction, type, communicator), self.label, limit)
+        return collectives.behind(
+            self.collectives, (operation, reduction, type, communicator), self.label, limit, self.period[0]
+        )
 
     def by_call(self, *keys: str) -> pd.DataFrame:
         """``keys`` (some of process, thread, gpu) call calls errors host_ns (in the calls) mean_ns min_ns max_ns p50_ns
@@ -146,13 +150,13 @@ class HostMethods(NativeMethods, StackMethods):
         return calls.known(table, errors=not self.lacks(Lack.ERRORS), sizes=not self.lacks(Lack.CALL_SIZES))
 
     def single_calls(self, call: str, order: Order = "host_ns", limit: Natural = 1000) -> pd.DataFrame:
-        """event process thread gpu (label) kernel direction began (ns after the earliest of all) host_ns (in the call)
-        bytes returned (a code, 0 = success): of the single ``calls`` of that name, which CALLS=all records, the
-        ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
+        """event process thread gpu (label) kernel direction began (ns after the first moment of the trace) host_ns (in
+        the call) bytes returned (a code, 0 = success): of the single ``calls`` of that name, which CALLS=all records,
+        the ``limit`` longest, earliest ("start") or those with the most "bytes". UsageError for another order.
         """
         if not (self._tables.calls["call"] == call).any():
             warn(f"call: nothing is called {call}", 'take a name of trace.calls["call"], recorded with CALLS=all')
-        return calls.single(self.calls, call, self.label, order, limit)
+        return calls.single(self.calls, call, self.label, order, limit, self.period[0])
 
     def by_error(self, *keys: str) -> pd.DataFrame:
         """call, ``keys`` (some of process, thread, gpu), returned (a code) name (of it) calls: failed driver calls,

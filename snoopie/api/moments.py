@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from snoopie.analysis.time import bandwidth, clocks, least, moments, timeline
 from snoopie.analysis.traffic import counts
 from snoopie.analysis.traffic.reading import Initiated, Reading
+from snoopie.api.activity import ActivityMethods
 from snoopie.api.core import PAIR
 from snoopie.api.records import RecordMethods
-from snoopie.api.time import TimeMethods
+from snoopie.api.time import Folds, over_time
 from snoopie.errors import UsageError
 from snoopie.words import units
 
 
-class MomentMethods(RecordMethods, TimeMethods):
+class MomentMethods(RecordMethods, ActivityMethods):
     """When bytes moved within launches. Goes through all records, once."""
 
     def clocks(self) -> pd.DataFrame:
@@ -37,6 +38,8 @@ class MomentMethods(RecordMethods, TimeMethods):
         initiated: Initiated = "device",
         first: int | None = None,
         last: int | None = None,
+        *,
+        folds: Folds = (),
     ) -> pd.DataFrame:
         """As `traffic_over_time`, but bytes are where they moved within their launch, as far as the records say so, to
         a µs and to the ``error`` of `clocks`. What has no record is spread evenly over its launch.
@@ -46,9 +49,11 @@ class MomentMethods(RecordMethods, TimeMethods):
             spread = timeline.moves(rest, self.copies, self.timeline(), reading, initiated)
             exact = moments.moves(self._placed, reading).iloc[: None if initiated != "host" else 0]
             self._moments_moved[reading, initiated] = pd.concat([exact, spread], ignore_index=True)
-        return self._labelled(timeline.over_time(self._moments_moved[reading, initiated], bins, first, last), reading)
+        return self._labelled(over_time(self._moments_moved[reading, initiated], bins, first, last, folds), reading)
 
-    def lines_by_moment(self, bins: int = 1000, first: int | None = None, last: int | None = None) -> pd.DataFrame:
+    def lines_by_moment(
+        self, bins: int = 1000, first: int | None = None, last: int | None = None, *, folds: Folds = ()
+    ) -> pd.DataFrame:
         """line ("file:line", or the kernel of what has none) start end (of a bin, host ns) bytes: as
         `traffic_by_moment`, by the line of the instruction."""
         rest = moments.unplaced(self._sums("launch", "site", *PAIR), self._placed)
@@ -56,7 +61,7 @@ class MomentMethods(RecordMethods, TimeMethods):
         rest = rest.assign(start=when["start"].to_numpy(), end=when["end"].to_numpy())
         columns = ["site", "start", "end", "bytes"]
         table, names = moments.by_line(pd.concat([self._placed[columns], rest[columns]], ignore_index=True), self.sites)
-        table = timeline.over_time(table, bins, first, last).drop(columns="none")
+        table = over_time(table, bins, first, last, folds).drop(columns="none")
         return table.assign(line=names[table["line"]].astype("str"))
 
     def overlap(self, by: Literal["launch", "kernel"] = "launch") -> pd.DataFrame:

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis.time import activity, bandwidth, ranges, resources, timeline
+from snoopie.analysis.time import bandwidth, ranges, resources, timeline
 from snoopie.analysis.time.bandwidth import Over
+from snoopie.analysis.time.folding import Folding
 from snoopie.analysis.traffic.reading import Initiated, Reading
-from snoopie.api.arguments import Natural
 from snoopie.api.attributes import TraceAttributes
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Rows
 from snoopie.errors import UsageError
 from snoopie.trace.lacks import Lack
+
+# Parts of time in order: from the first moment until before the second, host ns.
+Folds = Sequence[tuple[int, int]]
+
+
+def over_time(moves: pd.DataFrame, bins: int, first: int | None, last: int | None, folds: Folds) -> pd.DataFrame:
+    """`timeline.over_time` without the folds."""
+    folding = Folding(folds)
+    if not folding:
+        return timeline.over_time(moves, bins, first, last)
+    start, end = (folding.folded(moves[name].to_numpy()) for name in ("start", "end"))
+    edges = (None if edge is None else int(folding.folded(np.array([edge]))[0]) for edge in (first, last))
+    table = timeline.over_time(moves.assign(start=start, end=end), bins, *edges)
+    return table.assign(start=folding.starts(table["start"].to_numpy()), end=folding.ends(table["end"].to_numpy()))
 
 
 class TimeMethods(TraceAttributes):
@@ -43,63 +57,20 @@ class TimeMethods(TraceAttributes):
         initiated: Initiated = "device",
         first: int | None = None,
         last: int | None = None,
+        *,
+        folds: Folds = (),
     ) -> pd.DataFrame:
         """issuer owner (``flow``: from to) as labels, start end (of a bin, host ns) bytes; bins with traffic only.
 
-        The bins are equally wide, at most so many, over the time from ``first`` until before ``last`` (default: all).
+        The bins are equally wide, at most so many, over the time from ``first`` until before ``last`` (default: all);
+        ``folds``, parts of the time in their order, are left out: a bin can go on behind one.
         Bytes of measured launches are spread evenly over the time they ran, and of copies over their calls; they are
         exact, and never scaled.
         """
         if (reading, initiated) not in self._moves:
             moved = self._sums("launch", *PAIR)
             self._moves[reading, initiated] = timeline.moves(moved, self.copies, self.timeline(), reading, initiated)
-        return self._labelled(timeline.over_time(self._moves[reading, initiated], bins, first, last), reading)
-
-    def activity_lanes(self, streams: bool = True) -> pd.DataFrame:
-        """lane | what place (label) process line events start end (host ns): what there is to see over time.
-
-        ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
-        the host's calls; range, as the program began and ended it. Driver calls are there with CALLS=all. ``line`` is a
-        stream, or the thread of ranges and driver calls.
-        Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
-        where there can be several.
-        """
-        ran = self._activity(streams)
-        times = ran.events.groupby("lane").agg(start=("start", "min"), end=("end", "max"))
-        places = {place: self.label(place) for place in ran.lanes["place"].unique().tolist()}
-        return ran.lanes.assign(place=ran.lanes["place"].map(places).astype("str"), **times)
-
-    def activity_blocks(
-        self, first: int, last: int, most: int = 500, streams: bool = True, lanes: Iterable[int] | None = None
-    ) -> pd.DataFrame:
-        """lane start end (host ns) count busy (ns) id name (of a single one): what to draw of ``lanes`` (default: all)
-        from ``first`` until before ``last``, at most about 2 × ``most`` blocks a lane.
-
-        Neighbours that are shorter than 1/``most`` of that time are one block; it has an ``id``, that of the launch,
-        copy, collective or call, only if it is of one. UsageError for a number of blocks that cannot be.
-        """
-        ran = self._activity(streams)
-        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
-        table = activity.blocks(events, first, last, most)
-        one = table[table["id"] > 0]
-        return table.assign(name=self._described(one, ran)["name"].reindex(table.index, fill_value=""))
-
-    def activity_within(
-        self, first: int, last: int, limit: Natural = 200, streams: bool = True, lanes: Iterable[int] | None = None
-    ) -> pd.DataFrame:
-        """what id name place (label) process stream thread start end (host ns) duration bytes (-1 unknown): of
-        ``lanes`` (default: all) the ``limit`` ones that fill most of the time from ``first`` until before ``last``.
-        """
-        ran = self._activity(streams)
-        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
-        return self._described(activity.longest(events, first, last, limit), ran)
-
-    def activity_of(self, what: str, id: int) -> pd.DataFrame:
-        """The row of `activity_within` of one launch (as "kernel" or "launch"), copy, collective or call; none for what
-        is not there."""
-        ran = self._activity(True)
-        lanes = ran.lanes.index[ran.lanes["what"] == what]
-        return self._described(ran.events[(ran.events["id"] == id) & ran.events["lane"].isin(lanes)], ran)
+        return self._labelled(over_time(self._moves[reading, initiated], bins, first, last, folds), reading)
 
     def resources(self, *, barriers: bool = False, between: tuple[int, int] | None = None) -> pd.DataFrame:
         """resource records start end (ns) busy (ns) busy_share gaps gap others (ns): each GPU with its kernels, and all
@@ -186,40 +157,6 @@ class TimeMethods(TraceAttributes):
     @cached_property
     def _moves(self) -> dict[tuple[Reading, Initiated], pd.DataFrame]:
         return {}
-
-    @cached_property
-    def _activities(self) -> dict[bool, activity.Activity]:
-        return {}
-
-    def _activity(self, streams: bool) -> activity.Activity:
-        if streams not in self._activities:
-            on_gpu = self._copies_on_gpu.to_numpy()
-            self._activities[streams] = (
-                activity.activity(
-                    self.timeline(), self.copies, on_gpu, self.collectives, self._closed_ranges, self.calls
-                )
-                if streams
-                else self._activity(True).together()
-            )
-        return self._activities[streams]
-
-    @property
-    def _closed_ranges(self) -> pd.DataFrame:
-        """``ranges``, of which those that did not end do so with the trace."""
-        table = self.ranges
-        return table.assign(end=table["end"].where(table["end"] > 0, self.period[1]))
-
-    def _described(self, events: pd.DataFrame, ran: activity.Activity) -> pd.DataFrame:
-        tables = {name: getattr(self, name) for name in activity.TABLES}
-        return activity.described(events, ran.lanes, tables, self._launch_bytes, self.label)
-
-    @cached_property
-    def _launch_bytes(self) -> pd.Series[int]:
-        """launch → the bytes it moved, -1 where another tool recorded it and did not know."""
-        tools = self.processes["imported_from"]
-        unknown = self.launches["process"].map(tools != "")
-        moved = self._sums("launch").groupby("launch")["bytes"].sum().reindex(self.launches.index)
-        return moved.fillna(-unknown.astype(np.int64)).astype(np.int64)
 
     @cached_property
     def _timed(self) -> pd.DataFrame:

@@ -18,6 +18,12 @@ def of_gpus(count: int) -> list[str]:
     return [str(colour) for colour in palette.as_hex()]
 
 
+def of_kernels(count: int) -> list[str]:
+    """A colour for each kernel, which is no GPU's: those are stronger."""
+    palette = sns.color_palette("Set2", count) if count <= 8 else sns.husl_palette(count, s=0.55, l=0.75)
+    return [str(colour) for colour in palette.as_hex()]
+
+
 def of_amounts() -> list[str]:
     """Light to dark in one hue."""
     return [str(colour) for colour in sns.color_palette("crest", 9).as_hex()]

@@ -256,7 +256,9 @@ _TIMES = {
     "p99_ns": Column(
         "99 % within", Kind.DURATION, "99 % of the calls took no longer. It is a bound, at most twice too high."
     ),
-    "began": Column("Began at", Kind.MOMENT, "When it began, counted from the earliest."),
+    "began": Column(
+        "Began at", Kind.MOMENT, "When it began, after the first moment of the trace: one clock for all pages."
+    ),
     "start": Column("Start", Kind.CLOCK, "When it began."),
     "end": Column("End", Kind.CLOCK, "When it ended."),
     "time": Column("Time", Kind.CLOCK, "When it happened."),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
@@ -45,6 +47,13 @@ if state.is_open():
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()
+
+
+def sent(app: AppTest, component: str) -> dict[str, Any]:
+    """What a component of ours was given."""
+    (element,) = [one for one in app.get("bidi_component") if one.proto.component_name == f"snoopie_{component}"]
+    content: dict[str, Any] = json.loads(element.proto.json)
+    return content
 
 
 def metrics(app: AppTest) -> dict[str, str]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import pandas as pd
+import numpy as np
 import streamlit as st
 
-from snoopie.analysis.time import activity
+from snoopie.analysis.time.folding import Folding, Folds
 from snoopie.words import units
 from visualizer.controls import filters
 from visualizer.pictures import time_axis
 from visualizer.session import address, state
 
 _NARROWEST = 10  # ns
-# Of the whole time: what is as long a gap, and what is as good as all.
-_GAP, _MUCH = 0.05, 0.5
-_OPENING = "time_opening"
 
 # A part of time: from the first moment until before the second, host ns.
 Time = tuple[int, int]
@@ -26,34 +23,12 @@ def whole() -> Time:
     return first, max(last, first + 1)
 
 
-def keep(whole: Time, opening: Time) -> Time:
-    """What is looked at: in the address as ns after the start of all; ``opening`` where it says nothing."""
+def keep(whole: Time) -> Time:
+    """What is looked at: in the address as ns after the start of all; the whole where it says nothing."""
     origin = state.trace().period[0]
-    st.session_state[_OPENING] = opening
-    first = _keep_moment("time_from", opening[0] - origin) + origin
-    last = _keep_moment("time_to", opening[1] - origin) + origin
+    first = _keep_moment("time_from", whole[0] - origin) + origin
+    last = _keep_moment("time_to", whole[1] - origin) + origin
     return _inside((first, last), whole)
-
-
-def opening(lanes: pd.DataFrame, blocks: pd.DataFrame, whole: Time) -> Time:
-    """The time in which most happened: kernels, else whatever there is, between two gaps that are most of the whole.
-
-    ``lanes`` and ``blocks`` of `Trace.activity_lanes` and `activity_blocks`, of all the time.
-    """
-    kinds = blocks["lane"].map(lanes["what"])
-    kernels = kinds.isin([activity.KERNEL, activity.LAUNCH])
-    ran = (blocks[kernels] if kernels.any() else blocks).sort_values("start", kind="stable")
-    if ran.empty:
-        return whole
-    length = whole[1] - whole[0]
-    ended = ran["end"].cummax().shift(fill_value=int(ran["start"].iloc[0]))
-    part = (ran["start"] - ended > _GAP * length).cumsum()
-    parts = ran.groupby(part).agg(start=("start", "min"), end=("end", "max"), count=("count", "sum"))
-    most = parts.iloc[int(parts["count"].to_numpy().argmax())]
-    margin = max(int(most["end"] - most["start"]) // 50, _NARROWEST)
-    found = int(most["start"]) - margin, int(most["end"]) + margin
-    # All else is not worth a step.
-    return whole if found[1] - found[0] > _MUCH * length else _inside(found, whole)
 
 
 def _keep_moment(key: str, default: int) -> int:
@@ -73,13 +48,30 @@ def look_at(time: Time, whole: Time) -> None:
     """As of the next run."""
     first, last = _inside(time, whole)
     origin = state.trace().period[0]
-    begin, end = st.session_state.get(_OPENING, whole)
-    opened = (first, last) == (begin, end)
-    st.session_state["time_from"] = -1 if opened else first - origin
-    st.session_state["time_to"] = -1 if opened else last - origin
+    st.session_state["time_from"] = -1 if first == whole[0] else first - origin
+    st.session_state["time_to"] = -1 if last == whole[1] else last - origin
 
 
-def controls(shown: Time, whole: Time) -> None:
+def moved(shown: Time, whole: Time, folds: Folds, before: float, after: float) -> Time:
+    """The time that begins and ends so many of its lengths earlier and later, as if there were no folds."""
+    first, last = Folding(folds).folded(np.array(shown)).tolist()
+    length = last - first
+    return unfolded((first - round(before * length), last + round(after * length)), whole, folds)
+
+
+def unfolded(time: Time, whole: Time, folds: Folds) -> Time:
+    """A part of folded time, as far as it lies within the whole, in host time."""
+    folding = Folding(folds)
+    begin, end = folding.folded(np.array(whole)).tolist()
+    low, high = _inside(time, (begin, end))
+    # A fold at the end belongs to the whole.
+    return (
+        whole[0] if low <= begin else int(folding.starts(np.array([low]))[0]),
+        whole[1] if high >= end else int(folding.ends(np.array([high]))[0]),
+    )
+
+
+def controls(shown: Time, whole: Time, folds: Folds) -> None:
     """From, to, and buttons that look closer, further and beside."""
     first, last = shown
     length = last - first
@@ -90,25 +82,28 @@ def controls(shown: Time, whole: Time) -> None:
     )  # fmt: skip
     digits = next(digits for digits in range(10) if length * 10**digits >= 1000 * size or 10**digits >= size)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        for key, title in (("timeline_from", "From"), ("timeline_to", "To")):
-            st.number_input(
-                f"{title} ({name})",
-                (whole[0] - origin) / size,
-                (whole[1] - origin) / size,
-                key=key,
-                step=length / size / 10,
-                format=f"%.{digits}f",
-                on_change=_typed,
-                args=(key, shown, whole, size),
-                width=135,
-            )
-        closer = (first + length // 4, last - length // 4)
-        further = (first - length // 2, last + length // 2)
+        # What a form holds counts when it is sent: whatever else is done, the browser tells the numbers that it shows,
+        # and on a slow machine these are those of before.
+        with (
+            st.form("timeline_times", border=False, width="content"),
+            st.container(horizontal=True, vertical_alignment="bottom", gap="small"),
+        ):
+            for key, title in (("timeline_from", "From"), ("timeline_to", "To")):
+                st.number_input(
+                    f"{title} ({name})",
+                    (whole[0] - origin) / size,
+                    (whole[1] - origin) / size,
+                    key=key,
+                    step=length / size / 10,
+                    format=f"%.{digits}f",
+                    width=135,
+                )
+            st.form_submit_button("Go", key="timeline_go", on_click=_typed, args=(shown, whole, size, digits))
         steps: tuple[tuple[str, str, Time], ...] = (
-            ("Closer", ":material/zoom_in:", closer),
-            ("Further", ":material/zoom_out:", further),
-            ("Earlier", ":material/chevron_left:", (first - length // 2, last - length // 2)),
-            ("Later", ":material/chevron_right:", (first + length // 2, last + length // 2)),
+            ("Closer", ":material/zoom_in:", moved(shown, whole, folds, -0.25, -0.25)),
+            ("Further", ":material/zoom_out:", moved(shown, whole, folds, 0.5, 0.5)),
+            ("Earlier", ":material/chevron_left:", moved(shown, whole, folds, 0.5, -0.5)),
+            ("Later", ":material/chevron_right:", moved(shown, whole, folds, -0.5, 0.5)),
             ("All", ":material/fit_width:", whole),
         )
         for title, icon, to in steps:
@@ -129,14 +124,21 @@ def controls(shown: Time, whole: Time) -> None:
             kwargs={"between": shown},
             disabled=shown == whole,
         )
-    st.caption(f"{units.duration(length)} of {units.duration(whole[1] - whole[0])}.")
+    idle = sum(max(min(end, last) - max(start, first), 0) for start, end in folds)
+    rest = f", {units.duration(length - idle)} without the idle gaps that are folded" if idle else ""
+    st.caption(f"{units.duration(length)} of {units.duration(whole[1] - whole[0])}{rest}.")
 
 
-def _typed(key: str, shown: Time, whole: Time, size: int) -> None:
-    """The end that was typed counts; the other one gives way."""
-    moment = state.trace().period[0] + round(st.session_state[key] * size)
-    first, last = (moment, shown[1]) if key == "timeline_from" else (shown[0], moment)
-    if last <= first:
-        length = shown[1] - shown[0]
-        first, last = (moment, moment + length) if key == "timeline_from" else (moment - length, moment)
-    look_at((first, last), whole)
+def _typed(shown: Time, whole: Time, size: int, digits: int) -> None:
+    """An end that was typed counts; where the beginning would come after it, the other one gives way."""
+    origin = state.trace().period[0]
+    first, last = shown
+    ends = []
+    for key, was in (("timeline_from", first), ("timeline_to", last)):
+        value = st.session_state[key]
+        same = round(value, digits) == round((was - origin) / size, digits)
+        ends.append(was if same else origin + round(value * size))
+    if ends[1] <= ends[0]:
+        length = last - first
+        ends = [ends[0], ends[0] + length] if ends[0] != first else [ends[1] - length, ends[1]]
+    look_at((ends[0], ends[1]), whole)

@@ -9,7 +9,7 @@ from snoopie import Trace
 from snoopie.analysis.selection import COLLECTIVES_BY
 from snoopie.words import units
 from visualizer.look import theme
-from visualizer.parts import remarks, tables
+from visualizer.parts import remarks, streams, tables
 from visualizer.session import state
 
 LIMIT = 1000
@@ -86,7 +86,7 @@ def _calls(row: pd.Series[str]) -> None:
         f"{rank} of {ranks}" if ranks else units.UNKNOWN
         for rank, ranks in zip(calls["rank"], calls["ranks"], strict=True)
     ]
-    calls = calls.assign(rank=ranks, stream=[hex(stream) for stream in calls["stream"]])
+    calls = calls.assign(rank=ranks, stream=streams.column(calls))
     several = len(state.trace().processes) > 1
     # One table for each row, so that a choice in one does not outlive it.
     tables.grid(calls, CALLS if several else CALLS[:-1], f"collective_calls_{'_'.join(row[SIGNATURE])}", height=480)

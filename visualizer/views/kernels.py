@@ -101,7 +101,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
     if table.empty:
         remarks.nothing("No timestamps of its launches.", "This trace has no launch timestamps.")
         return
-    first = int(part.timeline()["start"].min())
+    first = state.trace().period[0]
     sums = table.groupby(["issuer", "start"], sort=False)["bytes"].sum().reset_index()
     width = int((table["end"] - table["start"]).max())
     known = places.by_label()
@@ -121,7 +121,7 @@ def _over_time(part: snoopie.Trace, kernel: str) -> None:
     ]
     layout = {
         "barmode": "stack",
-        "xaxis": {"title": {"text": "ms after its first launch"}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": "ms after the start"}},
         "yaxis": amounts.binary(sums.groupby("start")["bytes"].sum().max()),
         "height": 320,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},

@@ -13,7 +13,7 @@ from snoopie.words import names, units
 from visualizer import pages
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.parts import native, remarks, stacks, tables
+from visualizer.parts import native, remarks, stacks, streams, tables
 from visualizer.pictures import heatmap
 from visualizer.session import address, state
 
@@ -62,7 +62,7 @@ def show() -> None:
         + ["stream"]
         + (["rank"] if several else [])
     )
-    shown = table.assign(stream=[hex(stream) for stream in table["stream"]])
+    shown = table.assign(stream=streams.column(table))
     clicked = tables.grid(shown, columns, f"launches_table_{order}", height=420)
     launch = _chosen(table, None if clicked is None else int(clicked["launch"]))
     _launch(launch)
@@ -104,7 +104,8 @@ def _launch(launch: int) -> None:
     dynamic = f", {units.bytes(facts['shared_memory'])} of dynamic shared memory" if facts["shared_memory"] else ""
     pid = state.trace().processes["pid"].loc[facts["process"]]
     who = f"thread {facts['thread']} of process {pid}" if facts["thread"] else "an unknown thread"
-    st.caption(theme.plain(f"Grid: {shape}{dynamic}. Stream {facts['stream']:#x}, launched by {who}."))
+    stream = streams.name(streams.names(), facts["process"], facts["stream"])
+    st.caption(theme.plain(f"Grid: {shape}{dynamic}. On the {stream} ({facts['stream']:#x}), launched by {who}."))
     st.markdown("**Who reached whom in this launch**")
     if facts["accesses"]:
         shown = choices.of_kernels()
@@ -114,7 +115,7 @@ def _launch(launch: int) -> None:
     if facts["group"]:
         st.markdown("**The collectives that it carries out**")
         calls = part.collectives
-        shown_calls = calls.assign(stream=[hex(stream) for stream in calls["stream"]])
+        shown_calls = calls.assign(stream=streams.column(calls))
         tables.grid(shown_calls, CALLS, f"launch_calls_{launch}", height=240)
     st.markdown("**Who launched it**")
     stacks.show(facts["stack"], "this launch", "launch_stack")

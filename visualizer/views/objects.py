@@ -208,8 +208,7 @@ def _life(own: dict[str, Any]) -> str:
         who += f" (rank {process['rank']})"
     if not begin:
         return f"By {who}."
-    start = int(process["start_ns"])
-    sentence = f"By {who}, {units.duration(max(begin - start, 0))} after the program began"
+    sentence = f"By {who}, {units.duration(begin - trace.period[0])} after the start"
     if not end:
         return f"{sentence}; {'whether it was freed is unknown' if trace.lacks(Lack.FREES) else 'never freed'}."
     how = "with its context" if own["with_context"] else f"by thread {own['freed_by']}"

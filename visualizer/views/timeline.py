@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -15,9 +15,8 @@ from visualizer import pages
 from visualizer.controls import choices, filters, time_range
 from visualizer.controls.time_range import Time
 from visualizer.look import theme
-from visualizer.parts import remarks, tables
-from visualizer.pictures import lanes as lane_picture
-from visualizer.pictures.lanes import TITLES, stream_name
+from visualizer.parts import lane_view, remarks, streams, tables
+from visualizer.pictures.lanes import TITLES, short
 from visualizer.session import address, background, state
 
 _Answer = TypeVar("_Answer")
@@ -25,7 +24,8 @@ _Answer = TypeVar("_Answer")
 LIMIT = 200
 LANES = {"streams": "Streams", "together": "GPUs"}
 OF = {"pair": "Pairs", "line": "Lines"}
-MOUSE = {"zoom": "Drag: look closer", "choose": "Click: what it is"}
+COLOURS = {"kernel": "Kernel", "gpu": "GPU"}
+IDLE = {"folded": "Folded", "whole": "Whole"}
 ONE = {
     activity.KERNEL: "Kernel",
     activity.LAUNCH: "Launch",
@@ -40,9 +40,8 @@ OVERLAP = ["kernel", "issuer", "owner", "launches", "bytes", "moving", "ran", "s
 BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
 BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
 
-# So many blocks are as many as a browser draws in no time; a lane has at least some.
-_BLOCKS, _FEWEST = 512, 32
-_MOST_LANES = 48
+# More streams than this are one lane a GPU at first.
+_MANY_LANES = 24
 _BINS = 200
 _GOING = "Going through the recorded accesses, to draw bytes when they moved …"
 _ROWS = 1000
@@ -55,44 +54,34 @@ def show() -> None:
         _why_empty()
         return
     whole = time_range.whole()
-    opening = _opening(every, whole)
-    shown = time_range.keep(whole, opening)
-    streams = _streams(every)
-    lanes = every if streams else state.ask(Trace.activity_lanes, False)
-    _notes(lanes)
-    time_range.controls(shown, whole)
+    folds = _folds(whole)
+    shown = time_range.keep(whole)
+    apart = _apart(every)
+    lanes = every if apart else state.ask(Trace.activity_lanes, False)
+    time_range.controls(shown, whole, folds)
     with st.container(horizontal=True, gap="medium"):
         lanes = _lane_controls(lanes, every)
-        address.keep_one("mouse", list(MOUSE))
-        address.keep_one("traffic_of", list(OF))
-        st.segmented_control("Mouse", list(MOUSE), format_func=MOUSE.__getitem__, key="mouse", required=True)
-    if len(lanes) > _MOST_LANES:
-        st.caption(f"The first {_MOST_LANES} of {len(lanes)} lanes: filter processes or GPUs to see others.")
-        lanes = lanes.head(_MOST_LANES)
-    _picture(lanes, shown, whole, streams)
+    address.keep_one("traffic_of", list(OF))
+    drawn = lane_view.View(shown, whole, folds, lanes, apart, st.session_state["colour"] == "kernel")
+    lane_view.show(drawn, _traffic(shown, folds))
     with st.container(horizontal=True, gap="medium"):
         _traffic_controls()
     _about_traffic()
+    _notes(lanes)
     _chosen(whole)
-    _table(lanes, shown, streams)
+    _table(lanes, shown, apart)
     _overlap()
     _busy(shown)
 
 
-def _opening(lanes: pd.DataFrame, whole: Time) -> Time:
-    """What is looked at first: where most happened, if that is a small part of the time."""
-    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, True, tuple(lanes.index.tolist()))
-    opening = time_range.opening(lanes, blocks, whole)
-    if opening != whole:
-        st.caption(
-            f"It opens on the {units.duration(opening[1] - opening[0])} in which most kernels ran; *All* shows all "
-            f"{units.duration(whole[1] - whole[0])}."
-        )
-    return opening
+def _folds(whole: Time) -> tuple[Time, ...]:
+    """The idle gaps that the picture leaves out."""
+    folded = address.keep_one("idle", list(IDLE)) == "folded"
+    return tuple(state.ask(Trace.activity_gaps, *whole)) if folded else ()
 
 
 def _lanes() -> pd.DataFrame:
-    lanes = state.ask(Trace.activity_lanes, True)
+    lanes: pd.DataFrame = state.ask(Trace.activity_lanes, True)
     return lanes
 
 
@@ -123,17 +112,23 @@ def _notes(lanes: pd.DataFrame) -> None:
 # --- which lanes ---
 
 
-def _streams(lanes: pd.DataFrame) -> bool:
+def _apart(lanes: pd.DataFrame) -> bool:
     """Whether each stream has its lane."""
-    default = "streams" if len(lanes) <= _MOST_LANES // 2 else "together"
+    default = "streams" if len(lanes) <= _MANY_LANES else "together"
     return address.keep_one("lanes", list(LANES), default) == "streams"
 
 
 def _lane_controls(lanes: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
-    """The lanes that are wanted."""
+    """The lanes that are wanted, and how they are drawn."""
     st.segmented_control(
         "Lanes", list(LANES), format_func=LANES.__getitem__, key="lanes", required=True,
         help="One for each stream of a GPU and thread of a process, or one for each GPU and process.",
+    )  # fmt: skip
+    address.keep_one("colour", list(COLOURS))
+    st.segmented_control("Colour by", list(COLOURS), format_func=COLOURS.__getitem__, key="colour", required=True)
+    st.segmented_control(
+        "Idle gaps", list(IDLE), format_func=IDLE.__getitem__, key="idle", required=True,
+        help="Long times in which no GPU did anything can be left out. A torn edge shows where.",
     )  # fmt: skip
     present = [what for what in activity.WHAT if what in set(every["what"])]
     wanted = address.keep_some("only", present)
@@ -161,26 +156,7 @@ def _traffic_controls() -> None:
 # --- the picture ---
 
 
-def _picture(lanes: pd.DataFrame, shown: Time, whole: Time, streams: bool) -> None:
-    most = max(_BLOCKS // (2 * len(lanes)), _FEWEST)
-    blocks = state.ask(Trace.activity_blocks, *shown, most, streams, tuple(lanes.index.tolist()))
-    traffic = _traffic(shown)
-    origin = state.trace().period[0]
-    # A part that was dragged over belongs to the time that was shown: each has a picture of its own.
-    by_drag = st.session_state["mouse"] == "zoom"
-    key = f"timeline_picture_{shown[0]}_{shown[1]}_{by_drag}"
-    event = st.plotly_chart(
-        lane_picture.figure(lanes, blocks, traffic, shown, origin, streams=streams, by_drag=by_drag),
-        key=key,
-        width="stretch",
-        on_select="rerun",
-        selection_mode=("points", "box"),
-        config={"displaylogo": False, "displayModeBar": False},
-    )
-    _selected(event, blocks, lanes, key, whole, origin)
-
-
-def _traffic(shown: Time) -> pd.DataFrame:
+def _traffic(shown: Time, folds: tuple[Time, ...]) -> pd.DataFrame:
     """What moved when: where single accesses say so. Until the records were gone through, evenly over each launch."""
     part = state.selected()
     asked = st.session_state["reading"], st.session_state["initiated"]
@@ -188,39 +164,14 @@ def _traffic(shown: Time) -> pd.DataFrame:
     if state.arguments().scheduler is None and state.ask_whole(Trace.summary)["records"]:
         # Also to zoom by: once the records were gone through, other parts of the time take no time.
         found = background.answer(
-            part.question(Trace.lines_by_moment, _BINS, *shown)
+            part.question(Trace.lines_by_moment, _BINS, *shown, folds=folds)
             if by_line
-            else part.question(Trace.traffic_by_moment, _BINS, *asked, *shown),
+            else part.question(Trace.traffic_by_moment, _BINS, *asked, *shown, folds=folds),
             wait=_GOING,
         )
         if found is not None:
             return found
-    return state.ask(Trace.traffic_over_time, _BINS, *asked, *shown)
-
-
-def _selected(event: Any, blocks: pd.DataFrame, lanes: pd.DataFrame, key: str, whole: Time, origin: int) -> None:
-    """A part that was dragged over is looked at; a clicked block is described, or looked at if it is of many."""
-    boxes, points = event.selection.box, event.selection.points
-    chosen = repr((boxes, points))
-    if not (boxes or points) or st.session_state.get("timeline_selected") == (key, chosen):
-        return
-    st.session_state["timeline_selected"] = (key, chosen)
-    if boxes:
-        low, high = sorted(boxes[0]["x"])
-        time = round(low) + origin, round(high) + origin
-    else:
-        number = next((point["point_index"] for point in points if point["curve_number"] == 0), None)
-        if number is None or number >= len(blocks):
-            return
-        block = blocks.iloc[number]
-        if block["id"] > 0:
-            st.session_state["event"] = f"{lanes.loc[block['lane'], 'what']}:{block['id']}"
-            return
-        time = int(block["start"]), int(block["end"])
-        margin = (time[1] - time[0]) // 20
-        time = time[0] - margin, time[1] + margin
-    time_range.look_at(time, whole)
-    st.rerun()
+    return state.ask(Trace.traffic_over_time, _BINS, *asked, *shown, folds=folds)
 
 
 # --- one of them ---
@@ -250,7 +201,7 @@ def _chosen(whole: Time) -> None:
         if what in activity.OF_THREADS:
             facts.append(("Thread", str(row["thread"])))
         else:
-            facts.append(("Stream", stream_name(int(row["stream"])).removeprefix("stream ")))
+            facts.append(("Stream", streams.column(found)[0]))
         if len(state.trace().processes) > 1:
             facts.append(("Process", str(row["process"])))
         with st.container(horizontal=True):
@@ -282,10 +233,10 @@ def _chosen(whole: Time) -> None:
                 )
 
 
-def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
+def _table(lanes: pd.DataFrame, shown: Time, apart: bool) -> None:
     """What is in the time that is looked at, to choose from by keyboard."""
     st.subheader("In this time")
-    table = state.ask(Trace.activity_within, *shown, LIMIT, streams, tuple(lanes.index.tolist()))
+    table = state.ask(Trace.activity_within, *shown, LIMIT, apart, tuple(lanes.index.tolist()))
     if table.empty:
         st.caption("Nothing.")
         return
@@ -295,11 +246,10 @@ def _table(lanes: pd.DataFrame, shown: Time, streams: bool) -> None:
     listed = table.assign(
         began=table["start"] - origin,
         thing=table["what"].map(ONE),
-        name=[lane_picture.short(what, name) for what, name in zip(table["what"], table["name"], strict=True)],
-        stream=[stream_name(int(handle)) for handle in table["stream"]],
+        name=[short(what, name) for what, name in zip(table["what"], table["name"], strict=True)],
+        stream=streams.column(table),
     )
-    key = f"timeline_within_{shown[0]}_{shown[1]}_{streams}"
-    row = tables.grid(listed, WITHIN, key, height=300, hidden=["what", "id"])
+    row = tables.grid(listed, WITHIN, f"timeline_within_{apart}", height=300, hidden=["what", "id"])
     if row is None:
         return
     clicked = f"{row['what']}:{row['id']}"

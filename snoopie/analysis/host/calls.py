@@ -110,14 +110,15 @@ def by_error(errors: pd.DataFrame, label: Callable[[int], str], keys: Sequence[s
     return _labelled(table.sort_values(order, ascending=[False, *[True] * (len(order) - 1)], ignore_index=True), label)
 
 
-def single(calls: pd.DataFrame, call: str, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+def single(
+    calls: pd.DataFrame, call: str, label: Callable[[int], str], order: Order, limit: int, origin: int
+) -> pd.DataFrame:
     """The first calls of that name, in that order: event process thread gpu (label) kernel direction began (ns after
-    the earliest of all) host_ns (time in the call) bytes returned (a code)."""
+    ``origin``) host_ns (time in the call) bytes returned (a code)."""
     if order not in ORDERS:
         raise UsageError(f"calls cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
-    earliest = calls["start"].min() if len(calls) else 0
     table = calls[(calls["call"] == call).to_numpy()].reset_index(names="event").rename(columns={"code": "returned"})
-    table = table.assign(began=table["start"] - earliest, host_ns=_spent(table))
+    table = table.assign(began=table["start"] - origin, host_ns=_spent(table))
     table = table.sort_values([order, "event"], ascending=[order == "start", True], ignore_index=True).head(limit)
     columns = "event process thread gpu kernel direction began host_ns bytes returned"
     return _labelled(table[columns.split()], label)

@@ -68,13 +68,13 @@ def directed(copies: pd.DataFrame, reading: Reading, *keys: str) -> pd.DataFrame
     return merge([summarise(into, every), summarise(out, every)], every)
 
 
-def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int) -> pd.DataFrame:
+def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limit: int, origin: int) -> pd.DataFrame:
     """The first copies in that order: copy process from to issuer (labels) kind call bytes stream thread began
-    (ns after the earliest of all) host_ns (time in the call)."""
+    (ns after ``origin``) host_ns (time in the call)."""
     if order not in ORDERS:
         raise UsageError(f"copies cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     table = counted(copies).assign(copy=copies.index).rename(columns=_ENDS)
-    table["began"] = table["start"] - (table["start"].min() if len(table) else 0)
+    table["began"] = table["start"] - origin
     table = table.sort_values([order, "copy"], ascending=[order == "start", True], ignore_index=True).head(limit)
     for end in ("from", "to", "issuer"):
         table[end] = pd.Series([label(place) for place in table[end]], dtype="str")

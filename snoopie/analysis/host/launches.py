@@ -29,8 +29,10 @@ def single(
     label: Callable[[int], str],
     order: Order,
     limit: int,
+    origin: int,
 ) -> pd.DataFrame:
-    """The first launches in that order: _COLUMNS, see `Trace.single_launches`. ``when`` is the `timeline.timeline`."""
+    """The first launches in that order: _COLUMNS, see `Trace.single_launches`. ``when`` is the `timeline.timeline`, and
+    they began so long after ``origin``."""
     if order not in ORDERS:
         raise UsageError(f"launches cannot be ordered by {order!r}", f"use one of {', '.join(ORDERS)}")
     sums = _of_launches(launches, traffic)
@@ -44,7 +46,7 @@ def single(
         rank=ranks.reindex(table["process"].to_numpy()).to_numpy(),
         grid=_shapes(table, "grid"),
         block=_shapes(table, "block"),
-        began=(begun - (begun.min() if len(begun) else 0))[first],
+        began=(begun - origin)[first],
         ran=ran[first],
         **{name: sums[name].to_numpy()[first] for name in _SUMS},
     )

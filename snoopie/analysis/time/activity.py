@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.analysis.time.folding import Folding, long_gaps
 from snoopie.analysis.time.timeline import moments
 from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST
@@ -22,8 +23,9 @@ from snoopie.trace.tables import Ints
 KERNEL, LAUNCH, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
     *("kernel", "launch", "copy", "copy call", "collective", "range", "call"),
 )
-# Of threads of the host.
+# Of threads of the host, and what GPUs do.
 OF_THREADS = (RANGE, CALL)
+OF_GPUS = (KERNEL, LAUNCH, COPY, COPY_CALL)
 MOST_BLOCKS = 100_000
 # The tables that their ids are of.
 TABLES = ("launches", "copies", "collectives", "ranges", "calls")
@@ -41,6 +43,8 @@ _LONGEST = 1 << 61
 _LANE = ["what", "place", "process", "line"]
 
 Label = Callable[[int], str]
+# All of the time is there.
+OPEN = Folding(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +130,23 @@ def within(events: pd.DataFrame, first: int, last: int) -> pd.DataFrame:
     return shown
 
 
-def blocks(events: pd.DataFrame, first: int, last: int, most: int) -> pd.DataFrame:
-    """lane start end count busy (ns) id (0 where it is of several): what there is to draw of the time from ``first``
-    until ``last``, at most about 2 × ``most`` blocks a lane.
+def blocks(events: pd.DataFrame, first: int, last: int, most: int, folding: Folding = OPEN) -> pd.DataFrame:
+    """lane start end count busy (ns) id (0 where it is of several) longest (an id): what there is to draw of the time
+    from ``first`` until ``last``, at most about 2 × ``most`` blocks a lane.
 
     What is shorter than 1/most of the time is drawn together with all that is so short and begins in the same part.
-    ``start`` and ``end`` are cut at the ends of the time; ``busy`` counts what runs at once only once.
+    ``start`` and ``end`` are cut at the ends of the time; ``busy`` counts what runs at once only once. All this without
+    the time that is folded: what lies in a fold is left out.
     """
     if not 1 <= most <= MOST_BLOCKS:
         raise UsageError(f"a lane cannot be drawn in {most} blocks", f"use 1 to {MOST_BLOCKS}")
     shown = within(events, first, last)
+    start, end = np.maximum(shown["start"].to_numpy(), first), np.minimum(shown["end"].to_numpy(), last)
+    if folding:
+        seen = ~folding.hidden(start, end)
+        shown, start, end = shown[seen], folding.folded(start[seen]), folding.folded(end[seen])
+        first, last = folding.folded(np.array([first, last])).tolist()
     lane = shown["lane"].to_numpy()
-    start = np.maximum(shown["start"].to_numpy(), first)
-    end = np.minimum(shown["end"].to_numpy(), last)
     width = _widths(lane, end - start, max(-(-(last - first) // most), 1), most)
     short = end - start < width[lane]
     # A group is a long one by itself, or the short ones of a cell, which come before its long ones.
@@ -148,15 +156,19 @@ def blocks(events: pd.DataFrame, first: int, last: int, most: int) -> pd.DataFra
     begins[1:] = ~short[order][1:] | (np.diff(lane[order]) != 0) | (np.diff(cell[order]) != 0)
     group = np.cumsum(begins) - 1
     table = pd.DataFrame({"group": group, "start": start[order], "end": end[order]})
-    until = table.groupby("group")["end"].cummax().groupby(table["group"]).shift(fill_value=first)
-    table["busy"] = (table["end"] - np.maximum(table["start"], until)).clip(lower=0)
+    before = table.groupby("group")["end"].cummax().groupby(table["group"]).shift(fill_value=first)
+    table["busy"] = (table["end"] - np.maximum(table["start"], before)).clip(lower=0)
     sums = table.groupby("group").agg(
         start=("start", "min"), end=("end", "max"), count=("end", "size"), busy=("busy", "sum")
     )
-    heads = order[begins]
-    ids = np.where(sums["count"].to_numpy() == 1, shown["id"].to_numpy()[heads], 0)
-    result = sums.reset_index(drop=True).assign(id=ids)
-    result.insert(0, "lane", lane[heads])
+    ids = shown["id"].to_numpy()[order]
+    longest = ids[(table["end"] - table["start"]).groupby(table["group"]).idxmax().to_numpy()]
+    result = sums.reset_index(drop=True)
+    result = result.assign(id=np.where(result["count"] == 1, longest, 0), longest=longest)
+    result.insert(0, "lane", lane[order[begins]])
+    if folding:
+        begin, until = folding.starts(result["start"].to_numpy()), folding.ends(result["end"].to_numpy())
+        result = result.assign(start=begin, end=np.maximum(begin, until))
     return result.sort_values(["lane", "start", "end"], ignore_index=True)
 
 
@@ -174,6 +186,105 @@ def longest(events: pd.DataFrame, first: int, last: int, limit: int) -> pd.DataF
     shown = within(events, first, last)
     filled = np.minimum(shown["end"], last) - np.maximum(shown["start"], first)
     return shown.iloc[np.lexsort([shown["start"], -filled])[:limit]].reset_index(drop=True)
+
+
+def gaps_of(ran: Activity, first: int, last: int) -> list[tuple[int, int]]:
+    """What `folding.long_gaps` folds of a time: when no GPU did anything, as far as its times are known; of what has
+    none, when nothing at all happened."""
+    on_gpus = ran.lanes.index[ran.lanes["what"].isin(OF_GPUS)]
+    of_gpus = ran.events["lane"].isin(on_gpus)
+    shown = within(ran.events[of_gpus] if of_gpus.any() else ran.events, first, last)
+    return long_gaps(shown["start"].to_numpy(), shown["end"].to_numpy(), first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What each of the events of an `Activity` is called: the place of its name among ``known``."""
+
+    codes: Ints
+    known: pd.Index[str]
+
+    def having(self, text: str) -> NDArray[np.bool_]:
+        """Which events have this text in their name, whatever its case."""
+        wanted = text.casefold()
+        names = np.array([wanted in name.casefold() for name in self.known], np.bool_)
+        found: NDArray[np.bool_] = names[self.codes] if len(self.known) else np.zeros(0, np.bool_)
+        return found
+
+
+def names(ran: Activity, tables: dict[str, pd.DataFrame], label: Label) -> Names:
+    """As `described` has them, of all events at once."""
+    what = ran.lanes["what"].to_numpy()[ran.events["lane"].to_numpy()]
+    codes, known = np.zeros(len(what), np.int64), list[str]()
+    for kind in dict.fromkeys(what):
+        rows = np.flatnonzero(what == kind)
+        table = tables[_TABLE_OF[kind]]
+        own, distinct = _names(kind, table.loc[ran.events["id"].to_numpy()[rows]], label)
+        codes[rows] = own + len(known)
+        known += distinct
+    return Names(codes, pd.Index(known, dtype="str"))
+
+
+def _names(kind: str, table: pd.DataFrame, label: Label) -> tuple[Ints, list[str]]:
+    if kind in (COPY, COPY_CALL):
+        codes, pairs = pd.factorize(pd.MultiIndex.from_frame(table[["source", "destination"]]))
+        return codes.astype(np.int64), [f"{label(source)} → {label(destination)}" for source, destination in pairs]
+    column = {KERNEL: "kernel", LAUNCH: "kernel", COLLECTIVE: "operation", RANGE: "name", CALL: "call"}[kind]
+    codes, distinct = pd.factorize(table[column])
+    return codes.astype(np.int64), [str(name) for name in distinct]
+
+
+def sums(
+    ran: Activity, called: Names, first: int, last: int, tables: dict[str, pd.DataFrame], moved: pd.Series[int]
+) -> pd.DataFrame:
+    """what name count total (ns, within the time) bytes (of all of each; -1 unknown): what touches a part of time, the
+    longest first. ``tables`` and ``moved`` as in `described`."""
+    touched = within(ran.events, first, last)
+    inside = np.minimum(touched["end"], last) - np.maximum(touched["start"], first)
+    what = ran.lanes["what"].to_numpy()[touched["lane"].to_numpy()]
+    table = pd.DataFrame({"what": what, "code": called.codes[touched.index.to_numpy()], "total": inside})
+    sizes = np.empty(len(table), np.int64)
+    for kind in dict.fromkeys(what):
+        rows = np.flatnonzero(what == kind)
+        sizes[rows] = _sizes(kind, tables, moved).loc[touched["id"].iloc[rows]]
+    table = table.assign(bytes=sizes, unknown=sizes < 0)
+    groups = table.groupby(["what", "code"], sort=False)
+    result = groups.agg(
+        count=("total", "size"), total=("total", "sum"), bytes=("bytes", "sum"), unknown=("unknown", "any")
+    ).reset_index()
+    result["bytes"] = result["bytes"].where(~result["unknown"], -1)
+    result.insert(1, "name", pd.Series(called.known[result["code"].to_numpy()], dtype="str"))
+    order = ["what", "name", "count", "total", "bytes"]
+    return result.sort_values(["total", "count", "name"], ascending=[False, False, True], ignore_index=True)[order]
+
+
+def _sizes(what: str, tables: dict[str, pd.DataFrame], moved: pd.Series[int]) -> pd.Series[int]:
+    """id → bytes, -1 where none are known."""
+    if what in (KERNEL, LAUNCH):
+        return moved
+    table = tables[_TABLE_OF[what]]
+    known: pd.Series[int] = table["bytes"] if "bytes" in table else pd.Series(-1, table.index)
+    return known
+
+
+def busy(ran: Activity, first: int, last: int) -> pd.DataFrame:
+    """place busy (ns): how long at least one thing of each place ran in a part of time."""
+    touched = within(ran.events, first, last)
+    place = ran.lanes["place"].to_numpy()[touched["lane"].to_numpy()]
+    start, end = np.maximum(touched["start"].to_numpy(), first), np.minimum(touched["end"].to_numpy(), last)
+    order = np.lexsort([start, place])
+    table = pd.DataFrame({"place": place[order], "start": start[order], "end": end[order]})
+    until = table.groupby("place")["end"].cummax().groupby(table["place"]).shift(fill_value=first)
+    table["busy"] = (table["end"] - np.maximum(table["start"], until)).clip(lower=0)
+    return table.groupby("place", sort=False)["busy"].sum().reset_index()
+
+
+def found(events: pd.DataFrame, number: int, after: int) -> tuple[pd.DataFrame, int]:
+    """The ``number``-th of some events by their start, and its number; 0: the first that ends after a moment."""
+    ordered = events.sort_values(["start", "lane", "id"], ignore_index=True)
+    later = np.flatnonzero(np.maximum(ordered["end"], ordered["start"] + 1) > after)
+    at = min(number, len(ordered)) - 1 if number else int(later[0]) if len(later) else 0
+    return ordered.iloc[[at]].reset_index(drop=True), at + 1
 
 
 def described(

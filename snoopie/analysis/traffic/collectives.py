@@ -58,18 +58,17 @@ def by_collective(traffic: pd.DataFrame, launches: pd.DataFrame, collectives: pd
 
 
 def behind(
-    collectives: pd.DataFrame, signature: Sequence[str], label: Callable[[int], str], limit: int
+    collectives: pd.DataFrame, signature: Sequence[str], label: Callable[[int], str], limit: int, origin: int
 ) -> pd.DataFrame:
     """The earliest calls in the row of `by_collective` with this signature: collective process issuer (label)
     operation reduction type count bytes (both -1 where not known) peer communicator rank ranks stream thread began (ns
-    after the earliest call of all) host_ns (time in the call) group."""
+    after ``origin``) host_ns (time in the call) group."""
     units, unit_of = _called(collectives)
     wanted = {unit for unit, calls in units.items() if calls.signature() == tuple(signature)}
-    first = collectives["start"].min() if len(collectives) else 0
     table = collectives[[unit in wanted for unit in unit_of]].sort_values("start", kind="stable").head(limit)
     table = table.reset_index()
     table["host_ns"] = (table["end"] - table["start"]).clip(lower=0)
-    table["began"] = table["start"] - first
+    table["began"] = table["start"] - origin
     table["issuer"] = pd.Series([label(place) for place in table["issuer"]], dtype="str")
     columns = (
         "collective process issuer operation reduction type count bytes peer communicator rank ranks stream thread"

@@ -30,10 +30,16 @@ _KEYS = ["communicator", "number"]
 
 
 def by_sequence(
-    collectives: pd.DataFrame, launches: pd.DataFrame, when: pd.DataFrame, traffic: pd.DataFrame, sites: pd.DataFrame
+    collectives: pd.DataFrame,
+    launches: pd.DataFrame,
+    when: pd.DataFrame,
+    traffic: pd.DataFrame,
+    sites: pd.DataFrame,
+    origin: int,
 ) -> pd.DataFrame:
-    """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after the
-    earliest) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown) bus_bandwidth, in order.
+    """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after
+    ``origin``) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown) bus_bandwidth, in
+    order.
 
     ``skew``: from the first rank's arrival to the last's, ``took``: from then on to the last end, both on the GPUs
     where every rank's times there are known, else of the calls. ``bytes`` are measured where no other call shared a
@@ -53,7 +59,7 @@ def by_sequence(
     )
     rows = [_row(own) for _, own in calls.groupby(_KEYS, sort=False)]
     table = pd.DataFrame(rows, columns=[*_KEYS, *_COLUMNS])
-    table["began"] -= table["began"].min() if len(table) else 0
+    table["began"] -= origin
     return table.sort_values("began", kind="stable", ignore_index=True)
 
 

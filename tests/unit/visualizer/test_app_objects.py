@@ -243,7 +243,7 @@ def test_who_allocated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert not app.exception
     said_of_it = texts(app).replace("\\", "")
     assert "Object 2: halo" in said_of_it
-    assert "By cuMemAlloc_v2 in thread 4711 of process 4711, 2 ms after the program began; " in said_of_it
+    assert "By cuMemAlloc_v2 in thread 4711 of process 4711, 2 ms after the start; " in said_of_it
     assert "freed by thread 4712 3 ms later" in said_of_it
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.support import ring, waiting
 from tests.support.encoder import TraceBuilder
-from tests.support.pages import ROOT, said, view
+from tests.support.pages import ROOT, said, sent, view
 from visualizer.components import file_tree, listing
 from visualizer.look import theme
 
@@ -23,13 +21,6 @@ def sources(ring_path: Path) -> Path:
     """The ring's trace with its sources beside it."""
     ring.write_sources(ring_path.parent)
     return ring_path
-
-
-def sent(app: AppTest, component: str) -> dict[str, Any]:
-    """What a component was given."""
-    (element,) = [one for one in app.get("bidi_component") if one.proto.component_name == f"snoopie_{component}"]
-    content: dict[str, Any] = json.loads(element.proto.json)
-    return content
 
 
 def text(lines: list[list[str]]) -> list[str]:

@@ -83,11 +83,11 @@ def test_blocks(trace: snoopie.Trace) -> None:
     ]
     # Two parts of 2000: what is shorter and begins in the same one is one block.
     assert drawn(trace.activity_blocks(AT, AT + 4000, 2, streams=False)) == [
-        [0, 0, 2500, 3, 2500, 0, ""],
+        [0, 0, 2500, 3, 2500, 0, "put(int*)"],
         [1, 100, 200, 1, 100, 1, "AllReduce"],
         [2, 700, 700, 1, 0, 4, "put(int*)"],
         [3, 3000, 4000, 1, 1000, 1, "host → GPU 1"],
-        [4, 0, 900, 2, 600, 0, ""],
+        [4, 0, 900, 2, 600, 0, "cuLaunchKernel"],
     ]
     # Cut at the ends of the time; what ends where it begins is not in it.
     assert drawn(trace.activity_blocks(AT + 1000, AT + 1600, 10, lanes=[0, 1])) == [
@@ -113,6 +113,66 @@ def test_what_fills_a_part_of_time(trace: snoopie.Trace) -> None:
         ["collective", 1, 4711, 100, 1024],
         ["launch", 4, 4711, 0, 0],
     ]
+
+
+def test_blocks_without_the_folds(trace: snoopie.Trace) -> None:
+    """From 1600 on until 3900, nothing but what is folded: kernels go on behind it, the copy begins there."""
+    folds = [(AT + 1600, AT + 3900)]
+    drawn = trace.activity_blocks(AT, AT + 4000, 1700, lanes=[0, 1, 3, 5], folds=folds)
+    drawn[["start", "end"]] -= AT
+    assert drawn[["lane", "start", "end", "count", "busy", "id"]].to_numpy().tolist() == [
+        [0, 0, 1000, 1, 1000, 1],
+        [0, 1500, 1600, 1, 100, 2],
+        [1, 500, 1600, 1, 1100, 3],
+        [3, 700, 700, 1, 0, 4],
+        [5, 0, 300, 1, 300, 1],
+        [5, 600, 900, 1, 300, 2],
+    ]
+    # What lies within a fold is left out.
+    assert trace.activity_blocks(AT, AT + 4000, 10, lanes=[5], folds=[(AT - 1, AT + 1000)]).empty
+
+
+def test_gaps_of_what_gpus_do(trace: snoopie.Trace) -> None:
+    """Kernels end at 2500, the copy begins at 3000; the calls do not count."""
+    assert trace.activity_gaps(AT, AT + 4000) == [(AT + 2500 + 29, AT + 3000 - 29)]
+    assert trace.activity_gaps(AT, AT + 2000) == []
+
+
+def test_sums_of_a_part_of_time(trace: snoopie.Trace) -> None:
+    table = trace.activity_sums(AT + 900, AT + 3500)
+    assert table.to_numpy(dtype=object).tolist() == [
+        ["kernel", "put(int*)", 3, 100 + 1000 + 1100, 3 * 128],
+        ["copy call", "host → GPU 1", 1, 500, 1001],
+    ]
+    only = trace.activity_sums(AT, AT + 1000, lanes=[5, 2])
+    assert only[["name", "count", "total"]].to_numpy(dtype=object).tolist() == [
+        ["cuLaunchKernel", 2, 600],
+        ["AllReduce", 1, 100],
+    ]
+    # What runs at once counts once.
+    busy = trace.activity_busy(AT + 900, AT + 3500, lanes=[0, 1, 4])
+    assert busy.to_numpy(dtype=object).tolist() == [["GPU 0", 1600], ["GPU 1", 500]]
+
+
+def test_a_search_by_name(trace: snoopie.Trace) -> None:
+    def found(*question: object) -> list[tuple[str, int, int, int]]:
+        rows = trace.activity_search("PUT", *question)  # type: ignore[arg-type]
+        return [(row.what, row.id, row.number, row.total) for row in rows.itertuples()]
+
+    assert found() == [("kernel", 1, 1, 4)]
+    assert [found(number)[0][:2] for number in (1, 2, 3, 4)] == [
+        ("kernel", 1),
+        ("kernel", 3),
+        ("launch", 4),
+        ("kernel", 2),
+    ]
+    # The first that ends after a moment; after the last, the first of all.
+    assert found(0, AT + 2200) == [("kernel", 2, 4, 4)]
+    assert found(0, AT + 9000) == [("kernel", 1, 1, 4)]
+    assert trace.activity_search("nothing").empty
+    assert trace.activity_search("").empty
+    some = trace.activity_blocks(AT, AT + 4000, 2000, text="Reduce")
+    assert some["name"].tolist() == ["AllReduce"]
 
 
 def test_one_of_them(trace: snoopie.Trace) -> None:
@@ -179,4 +239,4 @@ def test_blocks_hold_all_events_of_the_time(
 def test_many_that_run_at_once_are_one_block_at_last() -> None:
     longest = 1 << 62
     events = pd.DataFrame({"lane": 0, "id": range(1, 101), "start": 0, "end": longest})
-    assert activity.blocks(events, 0, longest, 10).to_numpy().tolist() == [[0, 0, longest, 100, longest, 0]]
+    assert activity.blocks(events, 0, longest, 10).to_numpy().tolist() == [[0, 0, longest, 100, longest, 0, 1]]

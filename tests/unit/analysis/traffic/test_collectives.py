@@ -105,12 +105,12 @@ def test_calls_behind_a_row(trace: snoopie.Trace) -> None:
         "rank", "ranks", "stream", "thread", "began", "host_ns", "group",
     ]  # fmt: skip
     assert table.loc[0].tolist() == [
-        7, 0, "GPU 0", "Send", "", "float32", 5, 20, 1, COMMUNICATOR_B, 0, 4, 0, 4711, 600_000, 3000, 4,
+        7, 0, "GPU 0", "Send", "", "float32", 5, 20, 1, COMMUNICATOR_B, 0, 4, 0, 4711, 699_000, 3000, 4,
     ]  # fmt: skip
     assert trace.calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A, 3)["collective"].tolist() == [1, 2, 3]
     assert trace.select(issuers=1).calls_behind("AllReduce", "sum", "float32", COMMUNICATOR_A)["began"].tolist() == [
-        0,
-        200_000,
+        199_000,
+        399_000,
     ]
     for nothing in (("Send", "", "float32", COMMUNICATOR_B), ("", "", "", "")):
         assert trace.calls_behind(*nothing).empty

@@ -42,8 +42,8 @@ def test_each_call_once(tmp_path: Path) -> None:
         [1, "AllReduce", 4096, 2, 2],
     ]
     assert table[["began", "skew", "last_rank", "took"]].to_numpy().tolist() == [
-        [0, 30 * US, 1, 70 * US],
-        [990 * US, 10 * US, 0, 100 * US],
+        [700 * US, 30 * US, 1, 70 * US],
+        [1690 * US, 10 * US, 0, 100 * US],
     ]
     # The function that ran, not the kernel that it was compiled for.
     assert table[["algorithm", "protocol", "channels"]].to_numpy().tolist() == 2 * [["Tree", "Simple", 2]]
