@@ -190,10 +190,14 @@ _CODE = {
 _OBJECTS = {
     "object": Column("Object", Kind.NUMBER, "One allocation of memory."),
     "objects": Column("Objects", Kind.COUNT, "Allocations of memory."),
+    "array": Column("Array", Kind.NUMBER, "The first of the allocations that are the same array of the program."),
     "tensor": Column("Tensor", Kind.NUMBER, "One tensor of PyTorch."),
     "name": Column("Name", Kind.NAME, "Its name."),
     "kind": Column("Kind", Kind.WORD, "What sort of allocation or copy it is."),
     "size": Column("Size", Kind.BYTES, "Its size."),
+    "allocations": Column(
+        "Copies of it", Kind.COUNT, "Allocations that are one array: of each rank or GPU, as each process sees them."
+    ),
     "allocated_by": Column("Allocated by", Kind.PATH, "The line of the program that allocated it."),
     "copied_in": Column("Copied in", Kind.BYTES, "Bytes that the host's copies wrote to it."),
     "copied_out": Column("Copied out", Kind.BYTES, "Bytes that the host's copies read from it."),
