@@ -171,6 +171,7 @@ _CODE = {
     "folder": Column("Folder", Kind.FLAG, "Whether it is a folder of files."),
     "depth": Column("Depth", Kind.NUMBER, "How many folders, or calls, it is deep."),
     "code": Column("Code", Kind.CODE, "The text of the source line."),
+    "code_b": Column("Code in B", Kind.CODE, "The text of the source line in the second trace."),
     "module": Column("Module", Kind.NAME, "The program or library that contains the code."),
     "site": Column("Site", Kind.NUMBER, "One memory instruction of the compiled code."),
     "sites": Column("Sites", Kind.COUNT, "Memory instructions of the compiled code."),

@@ -123,7 +123,24 @@ def test_every_table(
     app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", by=by, initiated=initiated)
     assert not app.exception
     assert not app.info
-    assert len(app.get("component_instance")) == 1
+    # Objects have no times.
+    assert len(app.get("component_instance")) == 1 + (by != "Objects")
+
+
+def test_source_side_by_side(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
+    query = {"by": "Lines", "compare_file": ring.SHIFT_H}
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", **query)
+    assert not app.exception
+    (drawn,) = [element.proto.body for element in app.get("html") if "side-by-side" in element.proto.body]
+    # Without the text in the traces or beside them, the line that moved something stands alone.
+    assert drawn.count("<tr>") == 2
+    assert "+8 KiB" in drawn
+    assert 'title="A 8 KiB, B 16 KiB"' in drawn
+    folder = ring.write_sources(ring_path.parent / "sources")
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", f"--source={folder}", **query)
+    (drawn,) = [element.proto.body for element in app.get("html") if "side-by-side" in element.proto.body]
+    assert drawn.count("    return from[64 * i];</td>") == 2
+    assert drawn.count("+8 KiB") == 1
 
 
 def test_efficiencies_are_not_compared(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
