@@ -44,19 +44,19 @@ _MEMORY = "Filters of owners divide it; kernels, operations and issuers do not."
 
 def show() -> None:
     st.header("Compare")
-    name = other.keep()
+    paths = other.keep()
     if refused := other.refused():
         st.warning(
             theme.plain(f"The link names {refused}, which has not been opened here. Open it yourself to compare."),
             icon=":material/link_off:",
         )
-    if not name:
+    if not paths:
         st.write("What changed between the open trace, A, and another one, B.")
         _choose()
         return
-    _chosen(name)
+    _chosen(paths[0])
     try:
-        other.read(name)
+        other.read(paths)
     except snoopie.TruncatedError as error:
         _explain(error)
         st.button("Read the intact part of B", key="other_read_truncated", on_click=other.accept_truncated)

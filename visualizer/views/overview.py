@@ -16,7 +16,7 @@ from snoopie.words import columns, names, units
 from visualizer import pages
 from visualizer.controls import choices, time_range
 from visualizer.look import theme
-from visualizer.parts import findings, places, remarks, stacks, tables
+from visualizer.parts import findings, glossary, places, remarks, stacks, tables
 from visualizer.pictures import lanes as lane_picture
 from visualizer.pictures import network
 from visualizer.session import background, state
@@ -93,6 +93,7 @@ def _graph(pairs: pd.DataFrame) -> None:
     )
     for sentence in places.explain(pairs["owner"]):
         st.caption(sentence)
+    glossary.offer()
 
 
 def _lines(lines: pd.DataFrame) -> None:
