@@ -139,7 +139,10 @@ class Comparison:
         sides = [trace.native_by(by) if value == "native_time" else trace.least_times(by) for trace in self._both]
         a, b = (table[table[value] > 0].astype({value: "int64"}) for table in sides)
         if by != "line":
-            return _side_by_side.side_by_side(a, b, ["kernel"] if by == "kernel" else ["from", "to"], value)
+            keys = ["kernel"] if by == "kernel" else ["from", "to"]
+            # Names may be categories, which the tables of the app cannot read.
+            named = (table.astype(dict.fromkeys(keys, "str")) for table in (a, b))
+            return _side_by_side.side_by_side(*named, keys, value)
         lines_a, lines_b = (table[["file", "line", "at"]] for table in self._lines)
         lines_b = lines_b.assign(own=self._own_lines[1]["file"])
         a = a.merge(lines_a.drop_duplicates(), on=["file", "line"])

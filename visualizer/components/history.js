@@ -2,6 +2,8 @@
 //
 // Streamlit pushes an address for each thing that the app writes into it. Of all that is written between two actions of
 // a person only the first is a step; what the app adds to the address of a page, it adds to the step that opened it.
+//
+// Who goes on while the page of a step is still being drawn has left it: what the app then says of it is late.
 
 const ACTIONS = ["pointerdown", "keydown"];
 const PATIENCE = 5000; // ms
@@ -14,7 +16,8 @@ export default function ({ setTriggerValue }) {
   if (patched) return;
   patched = true;
   let stepped = true; // what comes first completes the address with which the page was opened
-  const acted = () => { stepped = false; };
+  let returned = false; // by Back or Forward, and nothing was done since
+  const acted = () => { stepped = returned = false; };
   ACTIONS.forEach((action) => window.addEventListener(action, acted, { capture: true }));
   // A click within a table is seen by its frame alone, which then says what was chosen; as it does when it is drawn.
   window.addEventListener("message", ({ data }) => {
@@ -23,7 +26,10 @@ export default function ({ setTriggerValue }) {
   const push = history.pushState.bind(history);
   history.pushState = (state, title, address) => {
     const page = new URL(address ?? location.href, location.href).pathname;
-    if (stepped && page === location.pathname) {
+    if (returned && page !== location.pathname) {
+      // Late. Streamlit takes the page for the one to be shown, and has to be told again.
+      when(page, () => window.dispatchEvent(new PopStateEvent("popstate", { state: history.state })));
+    } else if (stepped && page === location.pathname) {
       history.replaceState(state, title, address);
     } else {
       push(state, title, address);
@@ -31,14 +37,16 @@ export default function ({ setTriggerValue }) {
     }
   };
   window.addEventListener("popstate", () => {
-    stepped = true;
-    tell(location.pathname, location.search, PATIENCE);
+    stepped = returned = true;
+    // Streamlit changes the page; what is told before that, the page before would be told.
+    const { pathname, search } = location;
+    when(pathname, () => location.pathname === pathname && location.search === search && told(search));
   }, { capture: true });
 }
 
-// Streamlit changes the page; what is told before that, the page before would be told.
-function tell(page, search, patience) {
+// Does something once this page is the one that Streamlit shows.
+function when(page, act, patience = PATIENCE) {
   const shown = document.querySelector("[data-testid=stSidebarNavLink][aria-current=page]");
-  if (!shown || shown.pathname === page || patience <= 0) told(search);
-  else setTimeout(tell, STEP, page, search, patience - STEP);
+  if (!shown || shown.pathname === page || patience <= 0) act();
+  else setTimeout(when, STEP, page, act, patience - STEP);
 }

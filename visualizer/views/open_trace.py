@@ -17,8 +17,9 @@ _SAMPLES = {
     "halo-4gpu": "a stencil with NVSHMEM on four GPUs",
     "jacobi-2gpu": "a solver on two GPUs",
     "jacobi-4gpu": "the same solver on four GPUs",
-    "ring-4gpu": "stores, loads and atomics around a ring, with findings",
+    "ring-4gpu": "a ring of four GPUs, with findings",
 }
+_FIRST = "ring-4gpu"
 _MOST = 8
 _FOLDER = "open_folder"
 
@@ -48,7 +49,8 @@ def show() -> None:
     with right:
         _recent()
         st.subheader("Look at a sample")
-        for sample in state.samples():
+        # That with something to find in front.
+        for sample in sorted(state.samples(), key=lambda sample: sample.stem != _FIRST):
             about = _SAMPLES.get(sample.stem, "")
             _offer([str(sample)], "sample", ":material/play_circle:", sample.stem + (f": {about}" if about else ""))
     st.divider()

@@ -111,6 +111,8 @@ def test_least_times_are_compared_where_nothing_ran_natively(changed: snoopie.Co
     """GPUs 0 to 3 get twice as much of ring_get, at the same links."""
     assert not changed.has_native
     kernels, lines = changed.times(), changed.times("line")
+    # Also where both have the same kernels.
+    assert snoopie.compare(changed.a, changed.a).times().dtypes["kernel"] == kernels.dtypes["kernel"] == "str"
     assert kernels.set_index("kernel")["ratio"][ring.GET] == pytest.approx(2, rel=0.02)
     assert rows(lines, "file", "line")[ring.SHIFT_H, 4][:2] == rows(kernels, "kernel")[ring.GET][:2]
     assert lines.set_index("line")["line_b"].to_dict() == {4: 4, 3: 3, 6: 6, 18: 18, 19: 19}
