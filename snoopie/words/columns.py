@@ -415,6 +415,11 @@ _FINDINGS = {
     "severity": Column("Severity", Kind.WORD, "How much it matters."),
     "title": Column("Finding", Kind.NAME, "What was found."),
     "numbers": Column("Numbers", Kind.NAME, "The numbers that make it a finding."),
+    "saved": Column(
+        "Could save",
+        Kind.DURATION,
+        "The most that the remedy could save: what the links need at least for what it spares.",
+    ),
     "threshold": Column("Threshold", Kind.NAME, "The limit from which on it is a finding."),
     "remedy": Column("What to do", Kind.NAME, "What to do about it."),
     "basis": Column("Basis", Kind.WORD, "What the numbers are based on."),

@@ -9,6 +9,7 @@ import streamlit as st
 
 from snoopie import Trace
 from snoopie.analysis import losses
+from snoopie.analysis.findings.finding import ranked
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.analysis.time import activity
 from snoopie.analysis.traffic import links
@@ -250,7 +251,7 @@ def _listed(parts: list[pd.DataFrame]) -> None:
     found = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     if found.empty:
         st.success(NO_FINDING, icon=":material/check_circle:")
-    findings.show(found.sort_values("share", ascending=False, kind="stable"), "all")
+    findings.show(ranked(found), "all")
 
 
 # --- tables ---
