@@ -15,11 +15,11 @@ from visualizer.session import folders, opened, recents, state, uploads
 _SAMPLES = {
     "allreduce-4gpu": "PyTorch with NCCL on four GPUs",
     "halo-4gpu": "a stencil with NVSHMEM on four GPUs",
-    "jacobi-2gpu": "a solver on two GPUs",
+    "jacobi-2gpu": "a solver on two GPUs, all recorded",
     "jacobi-4gpu": "the same solver on four GPUs",
-    "ring-4gpu": "a ring of four GPUs, with findings",
+    "ring-4gpu": "stores, loads and reductions around a ring",
 }
-_FIRST = "ring-4gpu"
+_FIRST = "jacobi-2gpu"
 _MOST = 8
 _FOLDER = "open_folder"
 
@@ -49,7 +49,7 @@ def show() -> None:
     with right:
         _recent()
         st.subheader("Look at a sample")
-        # That with something to find in front.
+        # That with most to see in front.
         for sample in sorted(state.samples(), key=lambda sample: sample.stem != _FIRST):
             about = _SAMPLES.get(sample.stem, "")
             _offer([str(sample)], "sample", ":material/play_circle:", sample.stem + (f": {about}" if about else ""))
