@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Collection, Hashable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -90,10 +90,66 @@ class Comparison:
         keys, carried = ["file", "at"], ["line", "kernel"]
         a, b = self._lines
         table = _side_by_side.side_by_side(a, b, keys, value, carried=carried)
-        there = b.drop_duplicates(keys).set_index(keys)["line"]
-        found = there.reindex(pd.MultiIndex.from_frame(table[keys])).fillna(0).to_numpy().astype("int64")
-        table.insert(list(table.columns).index("kernel") + 1, "line_b", found)
-        return table.drop(columns="at")
+        return _with_lines_of_b(table, b, "kernel")
+
+    def file_lines(self, file: str, value: str = "bytes", text: str | None = None) -> pd.DataFrame:
+        """line code line_b code_b, a b change only, of a value of `Trace.by_line`: a file of A (or one of B alone) and
+        what it became, in their order; line or line_b is 0 where the other has none.
+
+        All lines where the traces hold their text; else those with traffic. ``text`` is that of a file whose text
+        neither holds: it is shown where the lines of both are the same.
+        """
+        other = next((b for b, a in self._same_files.items() if a == file), file)
+        own, its = (
+            table[(table["file"] == name) & (table["line"] > 0)].groupby("line")[value].sum()
+            for table, name in zip(self._own_lines, (file, other), strict=True)
+        )
+        same = self._same_lines(file, other)
+        texts_ = [self.a.source(file), self.b.source(other)]
+        if texts_ == [None, None] and all(line == there for line, there in same.items()):
+            texts_ = [text, text]
+            same |= {line: line for line in range(1, 1 + len(texts.split(text or "")))}
+        codes = [[] if one is None else texts.split(one) for one in texts_]
+        numbers = [
+            sorted({*range(1, len(code) + 1), *table.index.tolist()})
+            for code, table in zip(codes, (own, its), strict=True)
+        ]
+        found = pd.DataFrame(same_lines.aligned(*numbers, same), columns=["line", "line_b"], dtype="int64")
+        for name, line, code, amount, table in (
+            ("code", "line", codes[0], "a", own),
+            ("code_b", "line_b", codes[1], "b", its),
+        ):
+            known = [code[at - 1] if 0 < at <= len(code) else "" for at in found[line].tolist()]
+            found[name] = pd.Series(known, found.index, dtype="str")
+            found[amount] = table.reindex(found[line]).fillna(0).astype("int64").to_numpy()
+        found["change"] = found["b"] - found["a"]
+        only = found["line_b"].eq(0).map({True: "A", False: ""}).where(found["line"] > 0, "B")
+        return found[["line", "code", "line_b", "code_b", "a", "b", "change"]].assign(only=only.astype("str"))
+
+    @property
+    def has_native(self) -> bool:
+        """True if both traces have a clean recording, and so native times"""
+        return self.a.clean is not None and self.b.clean is not None
+
+    def times(self, by: Literal["kernel", "line", "pair"] = "kernel") -> pd.DataFrame:
+        """kernel (line: file line line_b; pair: from to), a b change ratio only (ns): the native times of launches that
+        moved something, where both traces have them (`has_native`), else how long the links need at least for what
+        moved, which is exact however slow instrumentation was. Of a pair always the latter."""
+        value = "native_time" if self.has_native and by != "pair" else "least_time"
+        sides = [trace.native_by(by) if value == "native_time" else trace.least_times(by) for trace in self._both]
+        a, b = (table[table[value] > 0].astype({value: "int64"}) for table in sides)
+        if by != "line":
+            keys = ["kernel"] if by == "kernel" else ["from", "to"]
+            # Names may be categories, which the tables of the app cannot read.
+            named = (table.astype(dict.fromkeys(keys, "str")) for table in (a, b))
+            return _side_by_side.side_by_side(*named, keys, value)
+        lines_a, lines_b = (table[["file", "line", "at"]] for table in self._lines)
+        lines_b = lines_b.assign(own=self._own_lines[1]["file"])
+        a = a.merge(lines_a.drop_duplicates(), on=["file", "line"])
+        b = b.rename(columns={"file": "own"}).merge(lines_b.drop_duplicates(), on=["own", "line"])
+        kept = ["file", "at", "line", value]
+        table = _side_by_side.side_by_side(a[kept], b[kept], ["file", "at"], value, carried=["line"])
+        return _with_lines_of_b(table, b, "line")
 
     def by_object(self, value: str = "bytes") -> pd.DataFrame:
         """name source (line) owner (label) kind, a b change ratio only, of a value of `Trace.by_object`, of the
@@ -278,6 +334,15 @@ def _by_name(table: pd.DataFrame) -> pd.DataFrame:
     # Object 0 is what belongs to none.
     table = table.assign(objects=(table["object"] > 0).astype("int64"))
     return table.groupby(_OBJECT, sort=False)[_OF_OBJECTS].sum().reset_index()
+
+
+def _with_lines_of_b(table: pd.DataFrame, b: pd.DataFrame, after: str) -> pd.DataFrame:
+    """A comparison by file and ``at``, which goes, with the number of the line in B, or 0, behind a column."""
+    keys = ["file", "at"]
+    there = b.drop_duplicates(keys).set_index(keys)["line"]
+    found = there.reindex(pd.MultiIndex.from_frame(table[keys])).fillna(0).to_numpy().astype("int64")
+    table.insert(list(table.columns).index(after) + 1, "line_b", found)
+    return table.drop(columns="at")
 
 
 def _row_name(key: str, row: dict[Hashable, Any]) -> str:

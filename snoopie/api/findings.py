@@ -16,8 +16,10 @@ class FindingMethods(ObjectMethods, TextMethods):
     """What rules find."""
 
     def findings(self, basis: Basis | None = None) -> pd.DataFrame:
-        """rule severity (high, medium, low) title file line kernel site issuer owner object process bytes share numbers
-        threshold remedy estimated basis view query code: what to look at, the largest share first. docs/findings.md.
+        """rule severity (high, medium, low) title file line kernel site issuer owner object process bytes share saved
+        (ns) numbers threshold remedy estimated basis view query code: what to look at, that first which could save most
+        time: at most ``saved``, which the links need at least for what the remedy spares them; NaN where that is not
+        known. docs/findings.md.
 
         ``code`` is the text of the line, where the trace holds it. ``numbers`` is a dict, name → value. ``bytes`` are
         involved, which are ``share`` of what the rule looks at; severity follows from that. ``file`` … ``process`` are

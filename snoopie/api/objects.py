@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis import selection
+from snoopie.analysis.objects import alike, heat, pitch, reuse, tensors
 from snoopie.analysis.objects import by_object as _by_object
-from snoopie.analysis.objects import heat, reuse, tensors
 from snoopie.analysis.objects.reuse import Touched as Reused
-from snoopie.analysis.source import variables
+from snoopie.analysis.source import stacks, variables
 from snoopie.api.arguments import Positive
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
@@ -26,19 +26,30 @@ from snoopie.importers import torch_memory
 class ObjectMethods(StackMethods):
     """Traffic by object."""
 
-    def by_object(self) -> pd.DataFrame:
+    def by_object(self, *, merged: bool = False) -> pd.DataFrame:
         """object owner (label) kind name source size (bytes) call stack allocated freed (host ns), values, exact,
         copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object.
 
         ``name`` is the variable that receives the allocation, as far as the source's line shows one; ``source`` the
         `stack_label` of who allocated it.
 
+        ``merged``: objects that are one array of the program, because all ranks made them at the same place, or one
+        process for each GPU, are one row: that of the busiest, with ``allocations``, how many there are, and named by
+        who made it where no variable is known. What other GPUs touched most comes first.
+
         ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
         then divided in proportion to the records, as wire_bytes always are among such objects.
         """
         table = self._divided
         copied = _by_object.copied(self._tables, self.copies)
-        return Rows(self._named(_by_object.by_object(table, copied, self.objects, self.label)))
+        every = self._named(_by_object.by_object(table, copied, self.objects, self.label))
+        return Rows(alike.merged(every, self.arrays()) if merged else every)
+
+    def arrays(self) -> pd.DataFrame:
+        """object → array (the first object of the same array of the program), name: its variable, or who allocated
+        it. The n-th object that a process makes at a place is the n-th of all ranks and GPUs.
+        """
+        return self._arrays
 
     def object_offsets(
         self, object: int, bins: Positive = 256, start: int = 0, stop: int | None = None
@@ -55,7 +66,7 @@ class ObjectMethods(StackMethods):
 
     def object_heat(
         self,
-        object: int,
+        object: int | Collection[int],
         bins: Positive = 512,
         start: int = 0,
         stop: int | None = None,
@@ -68,8 +79,8 @@ class ObjectMethods(StackMethods):
         bytes. int64; issuers that did not touch the object have no row.
 
         What a lane moved is spread over the bytes that it touched, so parts add up, and an element's bytes / ``width``
-        is how often it was touched. The first call goes through all records, further ones, of whatever object, through
-        their sums. UsageError as `object_offsets`.
+        is how often it was touched. Several objects, the copies of one array, are added up. The first call goes through
+        all records, further ones, of whatever object, through their sums. UsageError as `object_offsets`.
         """
         limits = heat.checked_range(self._object_size(object), start, stop)
         part = heat.cells((0, 1), limits, (1, bins), width)
@@ -78,7 +89,7 @@ class ObjectMethods(StackMethods):
 
     def object_rows(
         self,
-        object: int,
+        object: int | Collection[int],
         length: int,
         start: int = 0,
         stop: int | None = None,
@@ -107,13 +118,21 @@ class ObjectMethods(StackMethods):
         return heat.in_rows(self._touches(object, issuer, operations), first, last, length, part)
 
     def object_reuse(
-        self, object: int, issuer: int | str | None = None, operations: Collection[str] = ()
+        self, object: int | Collection[int], issuer: int | str | None = None, operations: Collection[str] = ()
     ) -> pd.DataFrame:
         """at_least at_most (times) bytes: how often recorded accesses touched how many bytes of an object, by
         powers of two; those of each issuer for itself.
         """
         self._object_size(object)
         return heat.how_often(self._touches(object, issuer, operations))
+
+    def row_length(self, object: int | Collection[int]) -> int:
+        """Bytes of a row of the matrix that an object, or the copies of one, may hold, guessed from what recorded
+        accesses touched: columns and tiles lie a row apart, whole rows begin at its multiples. 0 where nothing tells.
+        """
+        size = self._object_size(object)
+        pieces = self._touches(object, None, ()).pieces
+        return pitch.guess(pieces.starts, pieces.ends, size)
 
     def reuse(self, by: Literal["object", "site"] = "object") -> pd.DataFrame:
         """object [site] accesses bytes distinct (bytes) reuse: how often the same bytes were moved to the same issuer,
@@ -158,10 +177,15 @@ class ObjectMethods(StackMethods):
         """object → its own name in the program, else the variable in the innermost line of its stack that has one."""
         own = self.objects
         made = own["stack"].to_numpy()
-        codes = {stack: self.stack(stack)["code"] for stack in np.unique(made[made > 0]).tolist()}
-        received = {stack: variables.named(code for code in lines if code) for stack, lines in codes.items()}
+        # A library's variables say nothing to who wrote the program.
+        codes = {stack: stacks.own_code(self.stack(stack)) for stack in np.unique(made[made > 0]).tolist()}
+        received = {stack: variables.named(lines) for stack, lines in codes.items()}
         named = [name or received.get(stack, "") for name, stack in zip(own["name"], made.tolist(), strict=True)]
         return pd.Series(named, index=own.index, dtype="str")
+
+    @cached_property
+    def _arrays(self) -> pd.DataFrame:
+        return alike.arrays(self.objects, self._object_names, self.stack_label(self.objects["stack"]))
 
     @cached_property
     def _touched(self) -> pd.DataFrame:
@@ -179,13 +203,24 @@ class ObjectMethods(StackMethods):
     def _reused(self) -> Reused:
         return reuse.merged(self._of_records(reuse.touched))
 
-    def _object_size(self, object: int) -> int:
-        if object not in self.objects.index:
-            raise UsageError(f"there is no object {object}", "take one of trace.objects")
-        return int(self.objects["bytes"].loc[object])
+    def _object_size(self, object: int | Collection[int]) -> int:
+        """The size of an object, or of the largest of several."""
+        chosen = _several(object)
+        for one in chosen:
+            if one not in self.objects.index:
+                raise UsageError(f"there is no object {one}", "take one of trace.objects")
+        if not chosen:
+            raise UsageError("no object is named", "take some of trace.objects")
+        return int(self.objects["bytes"].loc[chosen].max())
 
-    def _touches(self, object: int, issuer: int | str | None, operations: Collection[str]) -> Reused:
-        """How often each byte of an object was touched, by its offset."""
+    def _touches(self, object: int | Collection[int], issuer: int | str | None, operations: Collection[str]) -> Reused:
+        """How often each byte of an object, or of several, was touched, by its offset."""
         place = selection.place_of(self._tables, issuer) if isinstance(issuer, str) else issuer
-        whole = heat.of_object(self._reused, object, int(self.objects["address"].loc[object]))
+        chosen = _several(object)
+        begin = self.objects["address"].loc[chosen].tolist()
+        whole = heat.of_objects(self._reused, dict(zip(chosen, begin, strict=True)))
         return heat.chosen(whole, self.sites["operation"], place, operations)
+
+
+def _several(object: int | Collection[int]) -> list[int]:
+    return list(object) if isinstance(object, Collection) else [object]

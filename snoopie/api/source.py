@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from snoopie.analysis.objects import alike
 from snoopie.analysis.objects import by_object as _by_object
 from snoopie.analysis.source import lines as _lines
 from snoopie.analysis.source import tree
@@ -75,16 +76,18 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
         self._warn_of(file)
         return _counts.by_kernel(_lines.of_line(self._sums(*_LINE, "kernel", "launch"), file, line))
 
-    def line_objects(self, file: str, line: int) -> pd.DataFrame:
+    def line_objects(self, file: str, line: int, *, merged: bool = False) -> pd.DataFrame:
         """The rows of `by_object` of one line, without copies: the allocations that it touched. Object 0 is memory of
-        no known object, or of objects that neither counts nor records tell apart.
+        no known object, or of objects that neither counts nor records tell apart. ``merged``: as there.
 
         Goes through the records, once a trace, where counts alone do not tell all.
         """
         self._warn_of(file)
         counts = _lines.of_line(self._sums(*_LINE, "launch", "site", "owner", "object"), file, line)
         recorded = self._touched if (counts["object"] == 0).any() else _by_object.merged([])
-        return self._named(_by_object.by_object_alone(_by_object.divided(counts, recorded), self.objects, self.label))
+        divided = _by_object.divided(counts, recorded)
+        every = self._named(_by_object.by_object_alone(divided, self.objects, self.label))
+        return alike.merged(every, self.arrays()) if merged else every
 
     def line_stacks(self, file: str, line: int) -> pd.DataFrame:
         """stack source kernel launches (with traffic) measured (of these), values: the calls that launched the kernels

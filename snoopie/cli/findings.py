@@ -68,6 +68,7 @@ def _print(finding: dict[Any, Any]) -> None:
         ("where", _where(finding)),
         *([("code", finding["code"])] if finding["code"] else []),
         ("numbers", "; ".join(said(finding["numbers"]))),
+        *([("saves", f"at most {units.duration(finding['saved'])} on the links")] if finding["saved"] > 0 else []),
         ("threshold", finding["threshold"]),
         ("remedy", finding["remedy"]),
     ]

@@ -171,6 +171,7 @@ _CODE = {
     "folder": Column("Folder", Kind.FLAG, "Whether it is a folder of files."),
     "depth": Column("Depth", Kind.NUMBER, "How many folders, or calls, it is deep."),
     "code": Column("Code", Kind.CODE, "The text of the source line."),
+    "code_b": Column("Code in B", Kind.CODE, "The text of the source line in the second trace."),
     "module": Column("Module", Kind.NAME, "The program or library that contains the code."),
     "site": Column("Site", Kind.NUMBER, "One memory instruction of the compiled code."),
     "sites": Column("Sites", Kind.COUNT, "Memory instructions of the compiled code."),
@@ -190,10 +191,14 @@ _CODE = {
 _OBJECTS = {
     "object": Column("Object", Kind.NUMBER, "One allocation of memory."),
     "objects": Column("Objects", Kind.COUNT, "Allocations of memory."),
+    "array": Column("Array", Kind.NUMBER, "The first of the allocations that are the same array of the program."),
     "tensor": Column("Tensor", Kind.NUMBER, "One tensor of PyTorch."),
     "name": Column("Name", Kind.NAME, "Its name."),
     "kind": Column("Kind", Kind.WORD, "What sort of allocation or copy it is."),
     "size": Column("Size", Kind.BYTES, "Its size."),
+    "allocations": Column(
+        "Copies of it", Kind.COUNT, "Allocations that are one array: of each rank or GPU, as each process sees them."
+    ),
     "allocated_by": Column("Allocated by", Kind.PATH, "The line of the program that allocated it."),
     "copied_in": Column("Copied in", Kind.BYTES, "Bytes that the host's copies wrote to it."),
     "copied_out": Column("Copied out", Kind.BYTES, "Bytes that the host's copies read from it."),
@@ -412,6 +417,11 @@ _FINDINGS = {
     "severity": Column("Severity", Kind.WORD, "How much it matters."),
     "title": Column("Finding", Kind.NAME, "What was found."),
     "numbers": Column("Numbers", Kind.NAME, "The numbers that make it a finding."),
+    "saved": Column(
+        "Could save",
+        Kind.DURATION,
+        "The most that the remedy could save: what the links need at least for what it spares.",
+    ),
     "threshold": Column("Threshold", Kind.NAME, "The limit from which on it is a finding."),
     "remedy": Column("What to do", Kind.NAME, "What to do about it."),
     "basis": Column("Basis", Kind.WORD, "What the numbers are based on."),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import running_app, settled
@@ -58,6 +59,39 @@ def test_a_click_on_a_page_outlasts_what_the_page_before_tells(app: str, open_pa
     heading(page, "Kernels")
     settled(page)
     heading(page, "Kernels")
+# Resolves once the browser is back, and so many ms later forth again.
+_BACK_AND_FORTH = """
+later => new Promise((done) => {
+  const came = (act) => window.addEventListener("popstate", act, { once: true });
+  came(() => setTimeout(() => { came(done); history.forward(); }, later));
+  history.back();
+})
+"""
+
+
+@pytest.mark.parametrize("later", [0, 1500])
+def test_who_goes_on_before_a_page_is_drawn_gets_there(app: str, open_page: OpenPage, later: int) -> None:
+    """Forward at once after Back, and while what Back asked for is on its way."""
+    page = open_page(app)
+    heading(page, "Overview")
+    settled(page)
+    begun = page.evaluate("history.length")
+    choose(page, "Operations", "load")
+    in_address(page, "operations=load")
+    page.evaluate(_BACK_AND_FORTH, later)
+    expect(page.get_by_test_id("stMetric").filter(has_text="Accesses")).to_contain_text("64")
+    settled(page)
+    in_address(page, "operations=load")
+    go_to(page, "Kernels")
+    in_address(page, "/kernels?operations=load")
+    page.wait_for_function(f"history.length === {begun + 2}")
+    page.evaluate(_BACK_AND_FORTH, later)
+    in_address(page, "/kernels?operations=load")
+    heading(page, "Kernels")
+    settled(page)
+    heading(page, "Kernels")
+    in_address(page, "/kernels?operations=load")
+    page.wait_for_function(f"history.length === {begun + 2}")
 
 
 def test_a_reload_shows_what_was_opened_in_the_page(tmp_path: Path, open_page: OpenPage) -> None:

@@ -18,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Folder of the checkout → where a wheel has it.
 PLACES = {"snoopie": "snoopie", "visualizer": "snoopie/_app/visualizer"}
 RELATIVE_LINK = re.compile(r"\]\((?!https?://)[^)]*\)")
+# Samples that an installed app offers, with their sources.
+SAMPLES = ("common.cuh", "halo-4gpu", "jacobi-2gpu.zst", "jacobi-4gpu.zst", "jacobi.cu", "ring-4gpu.zst", "ring.cu")
+# A wheel that has them is still small.
+LARGEST = 3 << 20
 # What `snoopie build` builds the collector from, and where it lies in the package.
 COLLECTOR, INSTALLED = ROOT / "nvbit_tool", Path("snoopie/_collector")
 
@@ -28,6 +32,10 @@ def expected() -> Iterator[str]:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield f"{place}/{path.relative_to(ROOT / folder)}"
+    for name in SAMPLES:
+        sample = ROOT / "sample_traces" / name
+        for path in [sample] if sample.is_file() else sample.iterdir():
+            yield f"snoopie/_app/{path.relative_to(ROOT)}"
     for path in (
         COLLECTOR / "Makefile",
         COLLECTOR / "requirements",
@@ -59,6 +67,8 @@ def check(wheel: Path) -> str:
         description = archive.read(about["METADATA"]).decode() if "METADATA" in about else ""
     files = set(expected())
     wrong = [f"lacks {name}" for name in sorted(files - names)] + [f"has {name}" for name in sorted(names - files)]
+    if wheel.stat().st_size > LARGEST:
+        wrong.append(f"has {wheel.stat().st_size:,} bytes, and at most {LARGEST:,} are meant")
     if beside != shared():
         wrong.append("has other man pages or completion than the command line")
     wrong += [f"lacks {name}" for name in ("METADATA", "licenses/LICENSE") if name not in about]

@@ -9,6 +9,7 @@ import streamlit as st
 
 from snoopie.analysis.findings import RULES
 from snoopie.analysis.findings.numbers import said
+from snoopie.words import units
 from visualizer import pages
 from visualizer.look import theme
 
@@ -20,11 +21,11 @@ _MOST = 20
 
 
 def show(found: pd.DataFrame, key: str) -> None:
-    """The cards, largest share first."""
+    """The cards, that first which could save most time."""
     for number, finding in enumerate(found.head(_MOST).to_dict("records")):
         _card(finding, f"{key}_{number}")
     if len(found) > _MOST:
-        st.caption(f"{len(found) - _MOST} more, with smaller shares: snoopie findings lists all.")
+        st.caption(f"{len(found) - _MOST} more, which could save less: snoopie findings lists all.")
 
 
 def _card(finding: dict[Any, Any], key: str) -> None:
@@ -32,6 +33,8 @@ def _card(finding: dict[Any, Any], key: str) -> None:
     about = "≈ " if finding["estimated"] else ""
     severity = finding["severity"]
     numbers = said(finding["numbers"], rule.thresholds)
+    if finding["saved"] > 0:
+        numbers = [f"could save up to {units.duration(finding['saved'])} on the links", *numbers]
     with st.container(border=True, key=f"finding_{key}", gap=None):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             with st.container(width="stretch"):

@@ -115,25 +115,25 @@ class Axis:
 def keep(object: int) -> None:
     """Takes all choices from the address, also where they are not shown; of another object it shows everything."""
     if st.session_state.get("object_of_choices", object) != object:
-        address.reset(*_PARTS, "object_issuer", "object_operation")
+        address.reset(*_PARTS, "object_row", "object_copy", "object_issuer", "object_operation")
     st.session_state["object_of_choices"] = object
     address.keep_one("object_mode", list(MODES))
     address.keep_one("object_shown", list(SHOWN))
     address.keep_number("object_width", WIDTHS, _WIDTH)
 
 
-def ahead(object: int, size: int) -> None:
+def ahead(copies: tuple[int, ...], size: int) -> None:
     """Has made what its first picture needs."""
     trace, stop = state.whole(), min(size, _MOST)
-    background.ahead(trace.question(Trace.object_heat, object, 1))
-    background.ahead(trace.question(Trace.object_heat, object, _ACROSS, 0, stop, width=_WIDTH, operations=()))
+    background.ahead(trace.question(Trace.object_heat, copies, 1))
+    background.ahead(trace.question(Trace.object_heat, copies, _ACROSS, 0, stop, width=_WIDTH, operations=()))
 
 
-def show(object: int, size: int) -> None:
-    """The controls and the picture of an object of so many bytes."""
+def show(copies: tuple[int, ...], size: int) -> None:
+    """The controls and the picture of an object, or of the copies of an array, of so many bytes."""
     size = min(size, _MOST)
     part = state.selected()
-    whole = background.answer(part.question(Trace.object_heat, object, 1))
+    whole = background.answer(part.question(Trace.object_heat, copies, 1))
     if whole is None:
         return
     issuers = list(whole.index)
@@ -150,11 +150,15 @@ def show(object: int, size: int) -> None:
     operations = [ALL, *state.ask(Trace.by_operation)["operation"]]
     address.keep_one("object_issuer", [ALL, *issuers])
     address.keep_one("object_operation", operations)
-    with st.container(horizontal=True, gap="large"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         operation = _select("Only operation", operations, "object_operation")
         issuer = _select("Only issuer", [ALL, *issuers], "object_issuer")
         if mode == "rows":
-            address.keep_number("object_row", range(1, _MOST // width + 1), min(_ROW, -(-size // width)))
+            guessed = background.answer(part.question(Trace.row_length, copies))
+            if guessed is None:
+                return
+            likely = guessed // width if guessed and guessed % width == 0 else min(_ROW, -(-size // width))
+            address.keep_number("object_row", range(1, _MOST // width + 1), likely)
             row = width * int(
                 st.number_input(
                     "Elements in a row",
@@ -165,18 +169,20 @@ def show(object: int, size: int) -> None:
                     help="The row length of the matrix: a wrong one shows slanted lines.",
                 )
             )
+            if guessed == row:
+                st.caption("Guessed from the bytes that were touched.")
     chosen = () if operation == ALL else (operation,)
     _range(Axis("object_from", "object_to", size, width), "byte", of_picture=mode == "bytes")
     start, stop = st.session_state["object_from"], st.session_state["object_to"]
     if mode == "bytes":
         heat = background.answer(
-            part.question(Trace.object_heat, object, _ACROSS, start, stop, width=width, operations=chosen)
+            part.question(Trace.object_heat, copies, _ACROSS, start, stop, width=width, operations=chosen)
         )
         if heat is None:
             return
         if issuer != ALL:
             heat = heat.loc[heat.index == issuer]
-        _draw_bytes(object, heat, shown, width, size)
+        _draw_bytes(copies, heat, shown, width, size)
         return
     down = Axis("object_top", "object_bottom", -(-(stop - start) // row))
     across = Axis("object_left", "object_right", min(row, stop - start), width)
@@ -185,7 +191,7 @@ def show(object: int, size: int) -> None:
     table = background.answer(
         part.question(
             Trace.object_rows,
-            object,
+            copies,
             row,
             start,
             stop,
@@ -199,7 +205,7 @@ def show(object: int, size: int) -> None:
     )
     if table is None:
         return
-    _draw_rows(object, table, shown, down, across)
+    _draw_rows(copies, table, shown, down, across)
 
 
 # --- controls ---
@@ -240,7 +246,7 @@ def _range(axis: Axis, name: str, *, of_picture: bool) -> None:
 # --- pictures ---
 
 
-def _draw_bytes(object: int, heat: pd.DataFrame, shown: Shown, width: int, size: int) -> None:
+def _draw_bytes(copies: tuple[int, ...], heat: pd.DataFrame, shown: Shown, width: int, size: int) -> None:
     axis = Axis("object_from", "object_to", size, width)
     step = _step(heat.columns, axis.range)
     z = _amounts(heat, shown, np.minimum(step, axis.range[1] - heat.columns.to_numpy()))
@@ -259,10 +265,10 @@ def _draw_bytes(object: int, heat: pd.DataFrame, shown: Shown, width: int, size:
         "height": 150 + 44 * len(heat),
     }
     chosen = {"selectdirection": "h"}
-    _draw(object, trace, layout | chosen, shown, z, lambda x, _: axis.set(*_whole(x, step)))
+    _draw(copies, trace, layout | chosen, shown, z, lambda x, _: axis.set(*_whole(x, step)))
 
 
-def _draw_rows(object: int, table: pd.DataFrame, shown: Shown, down: Axis, across: Axis) -> None:
+def _draw_rows(copies: tuple[int, ...], table: pd.DataFrame, shown: Shown, down: Axis, across: Axis) -> None:
     step, lines = _step(table.columns, across.range), _step(table.index, down.range)
     wide = np.minimum(step, across.range[1] - table.columns.to_numpy())
     high = np.minimum(lines, down.range[1] - table.index.to_numpy())
@@ -294,7 +300,7 @@ def _draw_rows(object: int, table: pd.DataFrame, shown: Shown, down: Axis, acros
         across.set(*_whole(x, step))
         down.set(*_whole(y, lines))
 
-    _draw(object, trace, layout, shown, z, zoom)
+    _draw(copies, trace, layout, shown, z, zoom)
 
 
 _MEANING: dict[Shown, str] = {
@@ -351,7 +357,7 @@ def _axis(title: str, limits: tuple[int, int], step: int) -> dict[str, Any]:
 
 
 def _draw(
-    object: int,
+    copies: tuple[int, ...],
     trace: dict[str, Any],
     layout: dict[str, Any],
     shown: Shown,
@@ -396,7 +402,7 @@ def _draw(
     }
     layout = layout | picture.BY_BOX | {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}}
     ranges = "_".join(str(st.session_state.get(key, "")) for key in KEYS)
-    key = f"object_heat_{object}_{ranges}"
+    key = f"object_heat_{'_'.join(map(str, copies))}_{ranges}"
 
     def choose() -> None:
         boxes = st.session_state[key]["selection"]["box"]

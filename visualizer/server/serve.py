@@ -46,7 +46,8 @@ def main() -> None:
             yield {}
 
     # As `streamlit run` would leave it: the app reads it, and its settings lie beside it.
-    sys.argv = [str(APP), *words]
+    # Who has the token, on this machine, is its user: the app may show what they opened before, and their folders.
+    sys.argv = [str(APP), *(["--own"] if token is not None and hosts else []), *words]
     middleware = [
         Middleware(Guard, token=token, hosts=hosts),
         # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves.

@@ -15,6 +15,8 @@ import streamlit as st
 Value = TypeVar("Value")
 
 _WRITTEN = "address_written"
+# All that was ever kept.
+_KEPT = "address_kept"
 
 
 def keep(
@@ -30,6 +32,7 @@ def keep(
     ``valid`` (any more) gives way to the default.
     """
     written: dict[str, list[str]] = st.session_state.setdefault(_WRITTEN, {})
+    st.session_state.setdefault(_KEPT, set()).add(key)
     given = st.query_params.get_all(key)
     value: Value | None = st.session_state.get(key)
     if given and given != written.get(key):
@@ -76,11 +79,12 @@ def keep_some(key: str, options: Sequence[str]) -> list[str]:
 
 
 def arrive(search: str) -> None:
-    """A person went back or forth to an address ("?…"): what it does not say is as it was at first."""
-    given = parse_qs(search.removeprefix("?"), keep_blank_values=True)
-    written = st.session_state.get(_WRITTEN, {})
-    reread(*(key for key in list(written) if written[key] != given.get(key)))
-    st.query_params.from_dict(given)
+    """A person went back or forth to an address ("?…"): what it does not say is as it was at first.
+
+    All is read anew: what the browser tells of a choice may be of the page that was just left.
+    """
+    reread(*st.session_state.get(_KEPT, ()))
+    st.query_params.from_dict(parse_qs(search.removeprefix("?"), keep_blank_values=True))
 
 
 def forget(*keys: str) -> None:

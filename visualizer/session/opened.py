@@ -51,11 +51,6 @@ def paths(name: str) -> tuple[str, ...]:
     return opened
 
 
-def has(path: str) -> bool:
-    """Whether any session of this server has opened this trace, by itself."""
-    return (path,) in _known().values()
-
-
 def latest() -> list[tuple[str, ...]]:
     """All that the session opened, the latest first."""
     return list(reversed(_own().values()))

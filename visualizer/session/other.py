@@ -1,21 +1,22 @@
 """The trace that the open one is compared with: which it is, and what the two say of one another.
 
-Its name stands in the address. An address opens nothing by itself: it may only name what the command line named, or
-what somebody opened in a page of this server.
+Its name stands in the address. An address opens nothing by itself: it may only name what the command line named, or,
+by the name that `opened` gave it and that cannot be guessed, what somebody opened in a page of this server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from glob import escape
+from os.path import exists
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
 import snoopie
-from visualizer.session import address, opened, state
+from visualizer.session import address, opened, recents, state
 from visualizer.session.filters import FILTERS, Filters
 from visualizer.session.question import Scope, full_name
 
@@ -24,7 +25,6 @@ _Answer = TypeVar("_Answer")
 
 # What is the same in both traces because it has the same name. A process, a time, the number of a launch is not.
 _BY_NAME = frozenset({"kernels", "operations", "issuers", "owners", "ranges"})
-_ASKED = "others_asked"
 _REFUSED = "other_refused"
 _TRUNCATED = "other_truncated"
 # The key in the address.
@@ -32,20 +32,31 @@ KEY = "with"
 
 
 def known() -> list[str]:
-    """What may be compared with: named on the command line, or opened in a page."""
-    before = [paths[0] for paths in opened.latest() if len(paths) == 1]
-    return list(dict.fromkeys([*state.arguments().compare, *before]))
+    """What may be compared with: named on the command line, or opened in a page, also of the user's app before."""
+    before = [*opened.latest(), *(recents.latest() if state.arguments().own else [])]
+    there = [paths[0] for paths in before if len(paths) == 1 and exists(paths[0])]
+    return list(dict.fromkeys([*state.arguments().compare, *there]))
 
 
-def keep() -> str:
-    """The name of the other trace, "" where none is chosen; by default the first that the command line names."""
+def keep() -> tuple[str, ...]:
+    """The paths of the other trace, () where none is chosen; by default the first that the command line names."""
+    command = state.arguments().compare
     given = st.query_params.get_all(KEY)
-    allowed = ["", *known(), *state.paths(), *st.session_state.get(_ASKED, ())]
-    # After a reload. An address that somebody sends opens nothing that nobody here has asked for.
-    allowed += [path for path in given[-1:] if opened.has(path)]
-    if given and given[-1] not in allowed:
+    if given and given[-1] and not _paths(given[-1]):
         st.session_state[_REFUSED] = given[-1]
-    return address.keep_one(KEY, allowed, next(iter(state.arguments().compare), ""))
+    chosen = address.keep(
+        KEY,
+        next(iter(command), ""),
+        lambda words: words[-1],
+        lambda name: [name],
+        lambda name: not name or bool(_paths(name)),
+    )
+    return _paths(chosen) if chosen else ()
+
+
+def _paths(name: str) -> tuple[str, ...]:
+    """What a name in an address stands for; () for what nobody here asked for."""
+    return (name,) if name in (*state.arguments().compare, *state.paths()) else opened.paths(name)
 
 
 def refused() -> str | None:
@@ -56,8 +67,7 @@ def refused() -> str | None:
 
 def choose(name: str) -> None:
     """Compares with another trace, by the name that a person gave; "" for none."""
-    st.session_state[_ASKED] = [*st.session_state.get(_ASKED, ()), name]
-    st.session_state[KEY] = name
+    st.session_state[KEY] = name if name in ("", *state.arguments().compare) else opened.remember([name])
     st.session_state.pop(_REFUSED, None)
     st.session_state.pop(_TRUNCATED, None)
 
@@ -67,11 +77,10 @@ def accept_truncated() -> None:
     st.session_state[_TRUNCATED] = True
 
 
-def read(name: str) -> None:
+def read(paths: Sequence[str]) -> None:
     """Reads the other trace, for `ask`. Raises the errors of `snoopie.load`."""
     allow = state.arguments().allow_truncated or bool(st.session_state.get(_TRUNCATED))
-    st.session_state["other"] = (state.read_other([name], allow), allow)
-    opened.remember([name])
+    st.session_state["other"] = (state.read_other(paths, allow), allow)
 
 
 def applied() -> Filters:

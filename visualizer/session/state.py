@@ -20,7 +20,7 @@ import streamlit as st
 import snoopie
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.session import address, opened, runs
+from visualizer.session import address, opened, recents, runs, uploads
 from visualizer.session.filters import FILTERS, Filters
 from visualizer.session.question import Identity, Question, Scope, full_name
 
@@ -40,7 +40,7 @@ SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 class Arguments:
     """The command line: traces as the user wrote them, folders with sources, where sources lie now ("BUILT=HERE"), the
     Dask scheduler (or its file), traces to compare with, the run to look at ("" for all, None where none is named),
-    whether the makers of all are trusted."""
+    whether the makers of all are trusted, whether the app is for one user alone, who has its token."""
 
     traces: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
@@ -50,6 +50,7 @@ class Arguments:
     compare: tuple[str, ...] = ()
     run: str | None = None
     trust: bool = False
+    own: bool = False
 
 
 def arguments() -> Arguments:
@@ -63,6 +64,7 @@ def arguments() -> Arguments:
     parser.add_argument("--run")
     parser.add_argument("--all-runs", action="store_const", const=runs.ALL, dest="run")
     parser.add_argument("--trust", action="store_true")
+    parser.add_argument("--own", action="store_true")
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
     try:
@@ -72,7 +74,7 @@ def arguments() -> Arguments:
     scheduler = known.scheduler or known.scheduler_file
     sources, maps, others = tuple(known.source), tuple(known.source_map), tuple(known.compare)
     return Arguments(
-        tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.run, known.trust
+        tuple(known.traces), sources, maps, known.allow_truncated, scheduler, others, known.run, known.trust, known.own
     )
 
 
@@ -142,6 +144,8 @@ def is_open() -> bool:
         return False
     st.session_state["identity"] = identity
     st.session_state["allow"] = allow
+    if arguments().own and not any(uploads.has(path) or Path(path).is_relative_to(SAMPLES) for path in paths()):
+        recents.keep(paths())
     return True
 
 

@@ -35,6 +35,11 @@ def keep(files: Sequence[Upload]) -> list[str]:
     return paths
 
 
+def has(path: str) -> bool:
+    """Whether a file is one that a browser sent, which is gone when the server ends."""
+    return Path(path).is_relative_to(_folder().name)
+
+
 def _write(to: BinaryIO, file: Upload) -> None:
     with to:
         to.write(file.getbuffer())

@@ -15,8 +15,8 @@ from snoopie.words import columns
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import VALUES
 from visualizer.look import theme
-from visualizer.parts import changes, remarks, tables
-from visualizer.session import address, other, state
+from visualizer.parts import changes, remarks, side_by_side, tables
+from visualizer.session import address, other, source_files, state
 
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
 _TABLES: Mapping[str, tuple[Callable[[Comparison, str], pd.DataFrame], list[str]]] = {
@@ -31,6 +31,12 @@ _MATCHED = {
     "Objects": "Objects match by variable, allocating line, owner and kind; all that match are one row.",
     "Pairs": "GPUs match by number.",
 }
+# What times there are of, and the columns that name a row.
+_TIMES = {
+    "Kernels": ("kernel", ["kernel"]),
+    "Lines": ("line", ["file", "line", "line_b"]),
+    "Pairs": ("pair", ["from", "to"]),
+}
 # The amounts on top.
 _METRICS = ("bytes", "wire_bytes", "wire_efficiency", "accesses", "launches", "copy_bytes", "peak_memory", "leaks")
 _MEMORY = "Filters of owners divide it; kernels, operations and issuers do not."
@@ -38,19 +44,19 @@ _MEMORY = "Filters of owners divide it; kernels, operations and issuers do not."
 
 def show() -> None:
     st.header("Compare")
-    name = other.keep()
+    paths = other.keep()
     if refused := other.refused():
         st.warning(
             theme.plain(f"The link names {refused}, which has not been opened here. Open it yourself to compare."),
             icon=":material/link_off:",
         )
-    if not name:
+    if not paths:
         st.write("What changed between the open trace, A, and another one, B.")
         _choose()
         return
-    _chosen(name)
+    _chosen(paths[0])
     try:
-        other.read(name)
+        other.read(paths)
     except snoopie.TruncatedError as error:
         _explain(error)
         st.button("Read the intact part of B", key="other_read_truncated", on_click=other.accept_truncated)
@@ -200,3 +206,41 @@ def _table(by: str, shown: choices.Shown) -> None:
     if not table["change"].any():
         st.info(f"No difference in {name} by {by.lower()}: {len(table):,} compared.", icon=":material/check:")
     changes.grid(table, keys, value, f"compare_{by}_{value}_{'_'.join(keys)}")
+    if by in _TIMES:
+        _times(by)
+    if by == "Lines":
+        _source(table, value)
+
+
+def _times(by: str) -> None:
+    """How long what moved took, where both traces know, else how long it takes at least."""
+    of, keys = _TIMES[by]
+    table = other.ask(Comparison.times, of)
+    native = other.ask(_native) and of != "pair"
+    st.markdown("**Times**")
+    st.caption(
+        "Native times of launches that moved something, from the clean recordings of both."
+        if native
+        else "How long the links need at least for what moved: exact however slow instrumentation was."
+    )
+    if table.empty:
+        remarks.nothing("The rate of the links is not known.", "Without it there are no least times.")
+        return
+    changes.grid(table, keys, "native_time" if native else "least_time", f"compare_times_{by}")
+
+
+def _native(comparison: Comparison) -> bool:
+    return comparison.has_native
+
+
+def _source(table: pd.DataFrame, value: str) -> None:
+    """The file whose lines changed most, or another, side by side."""
+    files = [file for file in dict.fromkeys(table["file"]) if file]
+    if not files:
+        return
+    st.markdown("**Source side by side**")
+    address.keep_one("compare_file", files)
+    file = st.selectbox("File", files, key="compare_file", help="What changed most first.")
+    found = source_files.find(file)
+    text = None if found is None else "\n".join(found.lines)
+    side_by_side.show(other.ask(Comparison.file_lines, file, value, text), value)

@@ -30,7 +30,7 @@ COLUMNS = [
 ]
 LINE_COLUMNS = ["file", "line", "bytes", "accesses", "wire_efficiency"]
 LAUNCH_COLUMNS = ["launch", "issuer", "began", "ran", "bytes", "accesses", "wire_efficiency", "grid", "block"]
-OBJECT_COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by"]
+OBJECT_COLUMNS = ["object", "name", "allocations", "bytes", "accesses", "size", "owner", "kind", "allocated_by"]
 DETAILS = {
     "matrix": "Who reached whom",
     "time": "Over time",
@@ -152,7 +152,7 @@ def _lines(part: snoopie.Trace, kernel: str) -> None:
 
 def _objects(kernel: str) -> None:
     own = replace(state.filters(), kernels=(kernel,))
-    table = background.answer(state.scope(own).question(Trace.by_object))
+    table = background.answer(state.scope(own).question(Trace.by_object, merged=True))
     if table is None:
         return
     known = table[table["object"] > 0].head(LIMIT)

@@ -19,7 +19,10 @@ from visualizer.session import address, background, state
 
 LIMIT = 1000
 BY = {"allocation": "Allocations", "tensor": "PyTorch tensors"}
-COLUMNS = ["object", "name", "bytes", "accesses", "size", "owner", "kind", "allocated_by", "copied_in", "copied_out"]
+COLUMNS = [
+    "object", "name", "allocations", "bytes", "accesses", "size", "owner", "kind", "allocated_by", "copied_in",
+    "copied_out",
+]  # fmt: skip
 TENSOR_COLUMNS = ["tensor", "gpu_label", "file", "line", "function", "size", "bytes", "accesses", "copied_in"]
 # Bars of so few rows are text with a width: a picture of Plotly takes the browser 0.1 s.
 _BAR = colours.of_gpus(1)[0]
@@ -39,7 +42,8 @@ def show() -> None:
     if by == "tensor":
         _tensors()
         return
-    table = background.answer(state.selected().question(Trace.by_object))
+    # What other GPUs touched comes first: copies of the host are no remote accesses.
+    table = background.answer(state.selected().question(Trace.by_object, merged=True))
     if table is None:
         return
     known = table[table["object"] > 0]
@@ -47,14 +51,12 @@ def show() -> None:
         remarks.nothing("No object was reached from outside its GPU.", _why_no_object())
         return
     _about(table)
-    # What other GPUs touched comes first: copies of the host are no remote accesses.
-    known = known.sort_values("bytes", ascending=False, kind="stable")
     shown = known.head(LIMIT)
     if len(known) > LIMIT:
-        st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object()` has them all.")
+        st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object(merged=True)` has them all.")
     clicked = tables.grid(shown.rename(columns={"source": "allocated_by"}), COLUMNS, "objects_table", height=320)
     object = _chosen(known, shown, None if clicked is None else int(clicked["object"]))
-    _object(object, _row(known, object), _row(state.trace().objects.reset_index(), object))
+    _object(object, known)
 
 
 def ahead() -> None:
@@ -62,28 +64,34 @@ def ahead() -> None:
     if not state.has_trace() or not background.is_large():
         return
     trace = state.whole()
-    table = background.ahead(trace.question(Trace.by_object))
+    table = background.ahead(trace.question(Trace.by_object, merged=True))
     background.ahead(trace.question(Trace.reuse))
     known = table[table["object"] > 0] if table is not None else pd.DataFrame()
     if known.empty:
         return
-    object = _first(known)
-    object_heat.ahead(object, int(state.trace().objects["bytes"].loc[object]))
-    background.ahead(trace.question(Trace.object_reuse, object))
+    copies = _copies(int(known["object"].iloc[0]))
+    object_heat.ahead(copies, int(state.trace().objects["bytes"].loc[list(copies)].max()))
+    background.ahead(trace.question(Trace.object_reuse, copies))
     background.ahead(trace.question(Trace.reuse, "site"))
 
 
-def _first(known: pd.DataFrame) -> int:
-    """The object that is shown before one was chosen: that with the most bytes."""
-    return int(known["object"].iloc[int(known["bytes"].to_numpy().argmax())])
+def _copies(object: int) -> tuple[int, ...]:
+    """All objects that are the same array of the program."""
+    array = state.ask_whole(Trace.arrays)["array"]
+    return tuple(array.index[array == array.loc[object]].tolist())
 
 
 def _chosen(known: pd.DataFrame, shown: pd.DataFrame, clicked: int | None) -> int:
     """The object chosen by a click, by the chooser (which also works by keyboard) or by the address."""
     every, place = state.trace().objects, state.trace().label
     tables.click("object", clicked)
-    object = address.keep_number("object", every.index, _first(known))
+    object = address.keep_number("object", every.index, int(known["object"].iloc[0]))
     options = shown["object"].tolist()
+    if object not in options:
+        # That of its array, where a link named another copy.
+        same = set(_copies(object))
+        object = next((option for option in options if option in same), object)
+        st.session_state["object"] = object
     options = options if object in options else [object, *options]
     labels = {
         number: " · ".join(filter(None, [str(number), name, owner, units.bytes(moved)]))
@@ -117,26 +125,64 @@ def _row(table: pd.DataFrame, object: int) -> dict[str, Any]:
     return {str(name): column.tolist()[0] for name, column in rows.items()} if len(rows) else {}
 
 
-def _object(object: int, row: dict[str, Any], own: dict[str, Any]) -> None:
-    name = row.get("name", own["name"])
-    st.subheader(theme.plain(f"Object {object}" + (f": {name}" if name else "")))
+def _object(object: int, known: pd.DataFrame) -> None:
+    every = _copies(object)
+    row = _row(known, object)
+    title = row.get("name") or state.ask_whole(Trace.arrays)["name"].loc[object]
+    count = f", {len(every)} copies" if len(every) > 1 else ""
+    st.subheader(theme.plain(f"Object {object}" + (f": {title}" if title else "") + count))
     object_heat.keep(object)
+    copies, row = _of_copies(object, every, row)
+    own = _row(state.trace().objects.reset_index(), copies[0] if len(copies) == 1 else object)
     moved, accesses = row.get("bytes", 0), row.get("accesses", 0)
+    sizes = state.trace().objects["bytes"].loc[list(copies)]
     with st.container(horizontal=True):
         about = remarks.about()
-        st.metric("Size", units.bytes(own["bytes"]), border=True, width="content")
-        st.metric("Owner", theme.plain(state.trace().label(own["owner"])), border=True, width="content")
+        each = " each" if len(copies) > 1 else ""
+        st.metric("Size", units.bytes(int(sizes.max())) + each, border=True, width="content")
+        st.metric(
+            "Owner", theme.plain(row.get("owner") or state.trace().label(own["owner"])), border=True, width="content"
+        )
         st.metric("Bytes moved", about + units.bytes(moved), border=True, width="content")
         st.metric("Accesses", about + units.count(accesses), border=True, width="content")
     st.markdown("**Who touched which part**")
     reuse = background.answer(state.selected().question(Trace.reuse))
     if reuse is not None:
-        reused = _row(reuse, object)
-        _recorded(accesses, reused.get("accesses", 0))
-        object_heat.show(object, own["bytes"])
-        if reused:
-            _reuse(object, reused["bytes"], reused["distinct"])
+        reused = reuse.loc[reuse["object"].isin(copies), ["accesses", "bytes", "distinct"]].sum().to_dict()
+        _recorded(accesses, int(reused["accesses"]))
+        object_heat.show(copies, int(sizes.max()))
+        if reused["bytes"]:
+            _reuse(copies, int(reused["bytes"]), int(reused["distinct"]))
     _allocation(own)
+
+
+def _of_copies(object: int, every: tuple[int, ...], row: dict[str, Any]) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """Which of the copies of an array are shown, all together or one, and what is known of them."""
+    if len(every) == 1:
+        return every, row
+    table = background.answer(state.selected().question(Trace.by_object))
+    if table is None:
+        return every, row
+    touched = table.loc[table["object"].isin(every), "object"].tolist()
+    address.keep_number("object_copy", (0, *touched), 0)
+    objects, place = state.trace().objects, state.trace().label
+    ranks = state.trace().processes["rank"]
+
+    def label(number: int) -> str:
+        if not number:
+            return "All, added up"
+        rank = int(ranks.loc[objects["process"].loc[number]])
+        seen = f", as rank {rank} sees it" if rank >= 0 else ""
+        return f"Object {number} · {place(int(objects['owner'].loc[number]))}{seen}"
+
+    one = st.selectbox(
+        "Copy",
+        [0, *touched],
+        key="object_copy",
+        format_func=label,
+        help="Allocations that are one array: made at the same place of the program by each rank, or for each GPU.",
+    )
+    return ((one,), _row(table, one)) if one else (every, row)
 
 
 def _recorded(accesses: int, recorded: int) -> None:
@@ -149,7 +195,7 @@ def _recorded(accesses: int, recorded: int) -> None:
         st.caption(f"All {accesses:,} accesses were recorded and are shown.")
 
 
-def _reuse(object: int, moved: int, distinct: int) -> None:
+def _reuse(copies: tuple[int, ...], moved: int, distinct: int) -> None:
     st.markdown("**How often the same bytes were moved**")
     sentence = f"{units.bytes(moved)} moved for {units.bytes(distinct)} of distinct bytes"
     if moved > distinct:
@@ -159,7 +205,7 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
         )
     else:
         st.markdown(f"{sentence}: no byte went twice to or from the same GPU.")
-    often = background.answer(state.selected().question(Trace.object_reuse, object))
+    often = background.answer(state.selected().question(Trace.object_reuse, copies))
     if often is None:
         return
     if len(often) > 1:
@@ -167,11 +213,13 @@ def _reuse(object: int, moved: int, distinct: int) -> None:
     sites = background.answer(state.selected().question(Trace.reuse, "site"))
     if sites is None:
         return
-    sites = sites[sites["object"] == object]
+    sites = sites[sites["object"].isin(copies)]
+    sites = sites.groupby("site", sort=False)[["accesses", "bytes", "distinct"]].sum().reset_index()
+    sites["reuse"] = sites["bytes"] / sites["distinct"].where(sites["distinct"] > 0)
     facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation"]]
     sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
     st.markdown("**By which instructions**")
-    tables.grid(sites, SITE_COLUMNS, f"object_sites_{object}", height=240)
+    tables.grid(sites, SITE_COLUMNS, f"object_sites_{copies}", height=240)
     lines = sites[sites["file"].fillna("") != ""].drop_duplicates(["file", "line"]).head(3)
     for file, line in lines[["file", "line"]].itertuples(index=False):
         stacks.source_line(file, int(line))

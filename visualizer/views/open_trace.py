@@ -1,16 +1,27 @@
-"""Without a trace: the samples to choose from, and a field for a path."""
+"""Without a trace: what can be opened, by its path, from a folder, from the browser, again, or as a sample."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from visualizer.look import theme
-from visualizer.session import opened, state, uploads
+from visualizer.parts import glossary
+from visualizer.session import folders, opened, recents, state, uploads
 
-_TERMS = Path(__file__).resolve().parents[1] / "look" / "terms.svg"
-_MOST = 5
+# What each sample is, for who does not know it.
+_SAMPLES = {
+    "allreduce-4gpu": "PyTorch with NCCL on four GPUs",
+    "halo-4gpu": "a stencil with NVSHMEM on four GPUs",
+    "jacobi-2gpu": "a solver on two GPUs, all recorded",
+    "jacobi-4gpu": "the same solver on four GPUs",
+    "ring-4gpu": "stores, loads and reductions around a ring",
+}
+_FIRST = "jacobi-2gpu"
+_MOST = 8
+_FOLDER = "open_folder"
 
 
 def show() -> None:
@@ -26,6 +37,8 @@ def show() -> None:
             if st.form_submit_button("Open") and path.strip():
                 state.open_paths([path.strip()])
                 st.rerun()
+        if state.arguments().own:
+            _browse()
         with st.form("open_upload", border=False):
             files = st.file_uploader(
                 "Or traces of this machine, all of one run", type="zst", accept_multiple_files=True, key="upload"
@@ -33,43 +46,71 @@ def show() -> None:
             if st.form_submit_button("Open these") and files:
                 state.open_paths(uploads.keep(files))
                 st.rerun()
-        _recent()
     with right:
-        samples = state.samples()
-        st.subheader("Or look at a sample")
-        for sample in samples:
-            st.button(
-                theme.plain(sample.stem),
-                key=f"sample_{sample.stem}",
-                icon=":material/play_circle:",
-                on_click=state.open_paths,
-                args=([str(sample)],),
-                width="stretch",
-            )
-        if not samples:
-            st.caption("The samples come with the repository, in the folder sample_traces.")
+        _recent()
+        st.subheader("Look at a sample")
+        # That with most to see in front.
+        for sample in sorted(state.samples(), key=lambda sample: sample.stem != _FIRST):
+            about = _SAMPLES.get(sample.stem, "")
+            _offer([str(sample)], "sample", ":material/play_circle:", sample.stem + (f": {about}" if about else ""))
     st.divider()
-    st.image(str(_TERMS), width=640)
-    st.caption(
-        "The issuer executes the instruction; the owner has the memory. A store sends bytes, a load fetches them."
-    )
+    glossary.show()
     st.write("To record a trace of your own program:")
     st.code("snoopie run -- ./app", language="shell")
 
 
 def _recent() -> None:
-    """What was opened here before, the latest first."""
-    recent = opened.latest()[:_MOST]
+    """What was opened before: in this session, and by the same user; the latest first."""
+    before = [*opened.latest(), *(recents.latest() if state.arguments().own else [])]
+    recent = list(dict.fromkeys(before))[:_MOST]
     if recent:
         st.subheader("Opened before")
     for paths in recent:
-        label = Path(paths[0]).name + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
-        st.button(
-            theme.plain(label),
-            key=f"recent_{paths}",
-            icon=":material/history:",
-            on_click=state.open_paths,
-            args=(list(paths),),
-            width="stretch",
-            help=theme.plain(paths[0]),
-        )
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        _offer(paths, "recent", ":material/history:", Path(paths[0]).name + more, paths[0])
+
+
+def _browse() -> None:
+    """The folders where the app was started and where its traces lie, and what is in them."""
+    roots = folders.roots()
+    here = st.session_state.get(_FOLDER, roots[0])
+    if not folders.allowed(here):
+        here = roots[0]
+    st.caption(theme.plain(f"Or from {here}"))
+    found = folders.listing(here)
+    with st.container(height=260, gap=None):
+        above = [root for root in roots if root != here] if here in roots else [here.parent]
+        for folder in above:
+            _step(folder, str(folder) if here in roots else "..", ":material/arrow_upward:")
+        for folder in found.folders:
+            _step(folder, f"{folder.name}/", ":material/folder:")
+        if len(found.traces) > 1:
+            label = f"All {len(found.traces)} traces of this folder, as one run"
+            _offer([str(here)], "folder", ":material/folder_zip:", label, flat=True)
+        for trace in found.traces:
+            _offer([str(trace)], "folder", ":material/description:", trace.name, flat=True)
+        if not found.traces:
+            st.caption("No trace (\\*.zst) lies here.")
+    if found.more:
+        st.caption(f"{found.more:,} more are not shown: type their path.")
+
+
+def _step(folder: Path, label: str, icon: str) -> None:
+    def go() -> None:
+        st.session_state[_FOLDER] = folder
+
+    st.button(theme.plain(label), key=f"into_{folder}", icon=icon, on_click=go, type="tertiary")
+
+
+def _offer(paths: Sequence[str], kind: str, icon: str, label: str, about: str = "", *, flat: bool = False) -> None:
+    """A button that opens some traces."""
+    st.button(
+        theme.plain(label),
+        key=f"{kind}_{Path(paths[0]).stem if kind == 'sample' else tuple(paths)}",
+        icon=icon,
+        on_click=state.open_paths,
+        args=(list(paths),),
+        type="tertiary" if flat else "secondary",
+        width="content" if flat else "stretch",
+        help=theme.plain(about) if about else None,
+    )

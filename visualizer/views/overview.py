@@ -9,6 +9,7 @@ import streamlit as st
 
 from snoopie import Trace
 from snoopie.analysis import losses
+from snoopie.analysis.findings.finding import ranked
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.analysis.time import activity
 from snoopie.analysis.traffic import links
@@ -16,7 +17,7 @@ from snoopie.words import columns, names, units
 from visualizer import pages
 from visualizer.controls import choices, time_range
 from visualizer.look import theme
-from visualizer.parts import findings, places, remarks, stacks, tables
+from visualizer.parts import findings, glossary, places, remarks, stacks, tables
 from visualizer.pictures import lanes as lane_picture
 from visualizer.pictures import network
 from visualizer.session import background, state
@@ -93,6 +94,7 @@ def _graph(pairs: pd.DataFrame) -> None:
     )
     for sentence in places.explain(pairs["owner"]):
         st.caption(sentence)
+    glossary.offer()
 
 
 def _lines(lines: pd.DataFrame) -> None:
@@ -249,7 +251,7 @@ def _listed(parts: list[pd.DataFrame]) -> None:
     found = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     if found.empty:
         st.success(NO_FINDING, icon=":material/check_circle:")
-    findings.show(found.sort_values("share", ascending=False, kind="stable"), "all")
+    findings.show(ranked(found), "all")
 
 
 # --- tables ---

@@ -22,7 +22,17 @@ NO_FILE = "(no source line)"
 # Lines in the chooser; the listing has the others.
 CHOICES = 1000
 SITE_COLUMNS = ["offset", "sass", "operation", "width", "bytes", "accesses", "wire_efficiency"]
-OBJECT_COLUMNS = ["name", "allocated_by", "owner", "kind", "size", "bytes", "accesses", "wire_efficiency"]
+OBJECT_COLUMNS = [
+    "name",
+    "allocations",
+    "allocated_by",
+    "owner",
+    "kind",
+    "size",
+    "bytes",
+    "accesses",
+    "wire_efficiency",
+]
 STACK_COLUMNS = ["stack", "launched_by", "kernel", "launches", "bytes", "accesses"]
 FRAME_COLUMNS = ["function", "file", "line", "code"]
 KERNEL_COLUMNS = ["kernel", "launches", "bytes", "accesses", "wire_efficiency"]
@@ -234,7 +244,7 @@ def _waits(file: str, line: int) -> None:
 
 
 def _objects(file: str, line: int) -> None:
-    table = background.answer(state.selected().question(Trace.line_objects, file, line))
+    table = background.answer(state.selected().question(Trace.line_objects, file, line, merged=True))
     if table is None:
         return
     if (table["object"] == 0).all():

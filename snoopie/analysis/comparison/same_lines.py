@@ -32,6 +32,24 @@ def by_code(a: pd.DataFrame, b: pd.DataFrame) -> dict[int, int]:
     return {lines_b[to]: lines_a[of] for of, to in pairs}
 
 
+def aligned(a: Sequence[int], b: Sequence[int], same: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Lines of A and of B, each in its order, side by side: 0 where the other has none. ``same``: line of B → of A."""
+    rows: list[tuple[int, int]] = []
+    paired, at = set(same.values()) & set(a), 0
+    for other in b:
+        line = same.get(other, 0)
+        if line not in paired:
+            rows.append((0, other))
+            continue
+        # What A has alone before it.
+        while a[at] != line:
+            rows.append((a[at], 0))
+            at += 1
+        rows.append((line, other))
+        at += 1
+    return rows + [(line, 0) for line in a[at:]]
+
+
 def _code(sites: pd.DataFrame) -> Mapping[int, Hashable]:
     ordered = sites[["line", "function", "offset", "opcode"]].drop_duplicates().sort_values(["function", "offset"])
     return {

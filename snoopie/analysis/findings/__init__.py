@@ -16,6 +16,7 @@ from snoopie.analysis.findings import (
     misplaced,
     one_sided,
     reread,
+    saving,
     scattered,
     staged,
     unequal,
@@ -42,4 +43,4 @@ def findings(facts: Facts, bases: Sequence[Basis], *, estimated: bool, whole: bo
     """`finding.table` of what the rules of some bases find in a trace, or, if that is not ``whole``, in a view."""
     rules = [rule for rule in RULES if rule.basis in bases and (whole or not rule.compares)]
     found = [(rule, finding) for rule in rules for finding in rule.find(facts)]
-    return table(found, estimated)
+    return table(found, saving.times(facts, [finding for _, finding in found]), estimated)

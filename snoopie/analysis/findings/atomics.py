@@ -45,7 +45,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             }
             if recorded:
                 numbers |= {"distinct bytes": row["distinct"], "share of accesses recorded": row["recorded"]}
-            yield on_line(row, says, numbers, row["wire_bytes"], row["share"])
+            spared = row["wire_bytes"] * (1 - 1 / each)
+            yield on_line(row, says, numbers, row["wire_bytes"], row["share"], spared)
 
 
 RULE = Rule(

@@ -33,7 +33,8 @@ class Evidence:
 class Finding:
     """One thing to look at. The names of ``numbers`` are keys of `numbers.UNITS`.
 
-    ``bytes`` are involved, which are ``share`` of what the rule looks at.
+    ``bytes`` are involved, which are ``share`` of what the rule looks at. The remedy spares the links at most
+    ``spared`` of them; 0 where they do not cross the links.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Finding:
     bytes: int
     share: float
     evidence: Evidence
+    spared: int = 0
     file: str = ""
     line: int = 0
     kernel: str = ""
@@ -75,16 +77,17 @@ class Rule:
         return "; ".join(map(str, self.thresholds))
 
 
-_COLUMNS = "rule severity title file line kernel site issuer owner object process bytes share numbers threshold"
+_COLUMNS = "rule severity title file line kernel site issuer owner object process bytes share saved numbers threshold"
 COLUMNS = [*_COLUMNS.split(), "remedy", "estimated", "basis", "view", "query", "code"]
 
 
-def table(found: Iterable[tuple[Rule, Finding]], estimated: bool) -> pd.DataFrame:
-    """One row a finding, with COLUMNS, the largest share first."""
+def table(found: Iterable[tuple[Rule, Finding]], saved: Iterable[float], estimated: bool) -> pd.DataFrame:
+    """One row a finding, with COLUMNS, that first which could save most time (``saved``: ns, NaN not known)."""
     rows = [
         {
             "rule": rule.name,
             **{name: getattr(finding, name) for name in COLUMNS[1:13]},
+            "saved": time,
             "numbers": dict(finding.numbers),
             "threshold": rule.threshold,
             "remedy": rule.remedy,
@@ -94,7 +97,12 @@ def table(found: Iterable[tuple[Rule, Finding]], estimated: bool) -> pd.DataFram
             "query": dict(finding.evidence.query),
             "code": "",  # the rules know no text
         }
-        for rule, finding in found
+        for (rule, finding), time in zip(found, saved, strict=True)
     ]
-    result = pd.DataFrame(rows, columns=COLUMNS)
-    return result.sort_values(["share", "bytes"], ascending=False, kind="stable", ignore_index=True)
+    result = pd.DataFrame(rows, columns=COLUMNS).astype({"saved": "float64"})
+    return ranked(result)
+
+
+def ranked(found: pd.DataFrame) -> pd.DataFrame:
+    """Findings of `table`, or of several, in its order."""
+    return found.sort_values(["saved", "share", "bytes"], ascending=False, kind="stable", ignore_index=True)

@@ -33,6 +33,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                     LEAST_OWNERS.number: len(taking_part),
                 },
                 bytes=int(bytes),
+                # What is beyond the mean.
+                spared=int(bytes) - total // len(taking_part),
                 share=bytes / total,
                 evidence=Evidence("communication", {"value": "wire_bytes"}),
                 owner=label,

@@ -10,7 +10,9 @@ from snoopie.analysis.findings.finding import Evidence, Finding
 from snoopie.words.names import short_name
 
 
-def on_line(row: Mapping[str, Any], says: str, numbers: Mapping[str, float], bytes: int, share: float) -> Finding:
+def on_line(
+    row: Mapping[str, Any], says: str, numbers: Mapping[str, float], bytes: int, share: float, spared: float
+) -> Finding:
     """A finding on a row of `Facts.large_lines`; ``says`` goes on after the line's name."""
     known = row["line"] > 0
     evidence = (
@@ -24,6 +26,7 @@ def on_line(row: Mapping[str, Any], says: str, numbers: Mapping[str, float], byt
         bytes=bytes,
         share=share,
         evidence=evidence,
+        spared=int(spared),
         file=row["file"],
         line=int(row["line"]),
         kernel=row["kernel"],

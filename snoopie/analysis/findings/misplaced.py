@@ -47,6 +47,7 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 LEAST_SHARE.number: share,
             },
             bytes=bytes,
+            spared=bytes,
             share=share,
             evidence=Evidence("objects", {"object": str(number)}),
             issuer=readers,

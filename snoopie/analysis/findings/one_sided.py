@@ -41,6 +41,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 LEAST_CROSSED_SHARE.number: there / total,
             },
             bytes=there,
+            # The other half can go back at the same time.
+            spared=(there - back) // 2,
             share=there / total,
             evidence=Evidence("communication", {"reading": "flow", "initiated": "both"}),
             issuer=first,

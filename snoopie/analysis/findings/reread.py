@@ -30,7 +30,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 LEAST_SHARE.number: row["share"],
                 "share of accesses recorded": row["recorded"],
             }
-            yield on_line(row, says, numbers, row["wire_bytes"], row["share"])
+            spared = row["wire_bytes"] * (1 - 1 / row["units_again"])
+            yield on_line(row, says, numbers, row["wire_bytes"], row["share"], spared)
 
 
 RULE = Rule(

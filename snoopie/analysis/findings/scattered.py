@@ -34,7 +34,8 @@ def _find(facts: Facts, operation: str) -> Iterator[Finding]:
                 LEAST_SHARE.number: row["share"],
                 "accesses": row["accesses"],
             }
-            yield on_line(row, says, numbers, row["wire_bytes"], row["share"])
+            spared = row["wire_bytes"] - row["bytes"]
+            yield on_line(row, says, numbers, row["wire_bytes"], row["share"], spared)
 
 
 STORES = Rule(

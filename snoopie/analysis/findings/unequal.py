@@ -38,6 +38,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
                 "bytes of the others, on average": others,
             },
             bytes=bytes,
+            # What is beyond the mean of all.
+            spared=bytes - total // len(moved),
             share=bytes / total,
             evidence=Evidence("communication", {"initiated": "both"}),
             issuer="" if by_process else name,

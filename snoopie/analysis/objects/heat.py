@@ -6,13 +6,13 @@ whole, however it is cut. Pieces (`analysis.coverage`) are here relative to the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from snoopie.analysis.objects import reuse
+from snoopie.analysis.objects import coverage, reuse
 from snoopie.analysis.objects.coverage import Pieces
 from snoopie.analysis.objects.reuse import Touched
 from snoopie.errors import UsageError
@@ -45,8 +45,20 @@ def cells(lines: tuple[int, int], bytes: tuple[int, int], most: tuple[int, int],
     return Cells(lines, bytes, (down, width * max(-(-elements // most[1]), 1)))
 
 
-def of_object(touched: Touched, object: int, address: int) -> Touched:
-    """What was touched of one object, by the offset in it."""
+def of_objects(touched: Touched, addresses: Mapping[int, int]) -> Touched:
+    """What was touched of some objects, by the offset in each. ``addresses``: where each begins."""
+    parts = [_of_object(touched, object, address) for object, address in addresses.items()]
+    if len(parts) == 1:
+        return parts[0]
+    groups = pd.concat([part.groups for part in parts], ignore_index=True)
+    before = np.cumsum([0, *(len(part.groups) for part in parts)])
+    pieces = [
+        part.pieces._replace(groups=part.pieces.groups + first) for part, first in zip(parts, before[:-1], strict=True)
+    ]
+    return Touched(groups, coverage.joined(pieces))
+
+
+def _of_object(touched: Touched, object: int, address: int) -> Touched:
     first, last = np.searchsorted(touched.groups["object"].to_numpy(), [object, object + 1])
     some = slice(*np.searchsorted(touched.pieces.groups, [first, last]))
     own, starts, ends, times = (column[some] for column in touched.pieces)

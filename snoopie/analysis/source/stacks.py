@@ -112,6 +112,11 @@ def is_library(file: str) -> bool:
     return _LIBRARIES.search(file) is not None
 
 
+def own_code(stack: pd.DataFrame) -> list[str]:
+    """The source lines of the frames of a stack (see `stack`) that are of no library, innermost first."""
+    return [code for file, code in zip(stack["file"], stack["code"], strict=True) if code and not is_library(str(file))]
+
+
 def is_runtime(places: pd.DataFrame, kernels: Iterable[str] = ()) -> NDArray[np.bool_]:
     """Of each row of `places` whether it is a function of the CUDA runtime, the driver or NCCL, or one that the
     compiler made to launch one of the ``kernels``, whose name it has. No function of Python is."""

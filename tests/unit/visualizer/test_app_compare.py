@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ def charts(app: AppTest) -> list[list[list[float | None]]]:
     return [json.loads(chart.proto.spec)["data"][0]["z"] for chart in app.get("plotly_chart")]
 
 
+def in_address(app: AppTest) -> str:
+    """What the address calls B."""
+    given = app.query_params["with"]
+    return given if isinstance(given, str) else given[-1]
+
+
 def open_as_b(app: AppTest, path: Path) -> None:
     app.text_input(key="other_path").set_value(str(path))
     next(button for button in app.button if button.label == "Compare").click().run()
@@ -49,7 +56,9 @@ def test_opened_by_its_path(monkeypatch: pytest.MonkeyPatch, ring_path: Path, la
     }
     assert deltas(app)["Bytes"] == "+9 KiB"
     assert deltas(app)["Wire efficiency"] == "-15.4 %"
-    assert app.query_params["with"] in (str(later_path), [str(later_path)])
+    # By a name that nobody can guess.
+    name = in_address(app)
+    assert re.fullmatch("[0-9a-f]{16}", name)
     # Another one.
     app.button(key="other_another").click().run()
     assert not app.metric
@@ -97,6 +106,21 @@ def test_an_address_opens_nothing(monkeypatch: pytest.MonkeyPatch, ring_path: Pa
     assert metrics(app)["Accesses"] == "296"
 
 
+def test_a_path_that_another_session_opened_is_nobody_elses(
+    monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path
+) -> None:
+    first = view(monkeypatch, "compare", ring_path)
+    open_as_b(first, later_path)
+    name = in_address(first)
+    other = view(monkeypatch, "compare", ring_path, **{"with": str(later_path)})
+    assert "which has not been opened here" in said(other)
+    assert not other.metric
+    assert f"other_known_{later_path}" not in {button.key for button in other.button}
+    # Who was sent the address, or reloads the page, has its name.
+    again = view(monkeypatch, "compare", ring_path, **{"with": name})
+    assert metrics(again)["Accesses"] == "296"
+
+
 def test_a_wrong_path_leaves_the_form(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
     app = view(monkeypatch, "compare", ring_path)
     open_as_b(app, Path("/nowhere.zst"))
@@ -123,7 +147,24 @@ def test_every_table(
     app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", by=by, initiated=initiated)
     assert not app.exception
     assert not app.info
-    assert len(app.get("component_instance")) == 1
+    # Objects have no times.
+    assert len(app.get("component_instance")) == 1 + (by != "Objects")
+
+
+def test_source_side_by_side(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:
+    query = {"by": "Lines", "compare_file": ring.SHIFT_H}
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", **query)
+    assert not app.exception
+    (drawn,) = [element.proto.body for element in app.get("html") if "side-by-side" in element.proto.body]
+    # Without the text in the traces or beside them, the line that moved something stands alone.
+    assert drawn.count("<tr>") == 2
+    assert "+8 KiB" in drawn
+    assert 'title="A 8 KiB, B 16 KiB"' in drawn
+    folder = ring.write_sources(ring_path.parent / "sources")
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}", f"--source={folder}", **query)
+    (drawn,) = [element.proto.body for element in app.get("html") if "side-by-side" in element.proto.body]
+    assert drawn.count("    return from[64 * i];</td>") == 2
+    assert drawn.count("+8 KiB") == 1
 
 
 def test_efficiencies_are_not_compared(monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path) -> None:

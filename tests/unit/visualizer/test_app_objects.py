@@ -147,7 +147,7 @@ def test_rows(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
 
 
 def test_all_stays_all_where_rows_get_shorter(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
-    app = view(monkeypatch, "objects", ring_path, object="2", object_mode="rows")
+    app = view(monkeypatch, "objects", ring_path, object="2", object_mode="rows", object_row="1024")
     assert app.number_input(key="object_bottom").value == 512
     app.number_input(key="object_row").set_value(256).run()
     assert [app.number_input(key=f"object_{end}").value for end in ("bottom", "right")] == [2048, 1024]

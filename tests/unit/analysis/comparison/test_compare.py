@@ -12,7 +12,7 @@ import snoopie
 from snoopie.analysis.comparison import side_by_side
 from snoopie.analysis.comparison.limits import METRICS, Limit
 from snoopie.errors import NotATraceError, SnoopieError, UsageError
-from tests.support import compared, mixed, ring
+from tests.support import compared, mixed, native, ring
 from tests.support.encoder import TraceBuilder
 
 
@@ -105,6 +105,33 @@ def test_lines_are_matched_where_the_source_lay_elsewhere(changed: snoopie.Compa
     }
     assert table["kernel"].tolist()[:2] == [ring.GET, compared.SCALE]
     assert changed.files()["b"].tolist() == ["/build/7/ring/include/shift.h", "/build/7/ring/src/ring.cu"]
+
+
+def test_least_times_are_compared_where_nothing_ran_natively(changed: snoopie.Comparison) -> None:
+    """GPUs 0 to 3 get twice as much of ring_get, at the same links."""
+    assert not changed.has_native
+    kernels, lines = changed.times(), changed.times("line")
+    # Also where both have the same kernels.
+    assert snoopie.compare(changed.a, changed.a).times().dtypes["kernel"] == kernels.dtypes["kernel"] == "str"
+    assert kernels.set_index("kernel")["ratio"][ring.GET] == pytest.approx(2, rel=0.02)
+    assert rows(lines, "file", "line")[ring.SHIFT_H, 4][:2] == rows(kernels, "kernel")[ring.GET][:2]
+    assert lines.set_index("line")["line_b"].to_dict() == {4: 4, 3: 3, 6: 6, 18: 18, 19: 19}
+    assert rows(changed.times("pair"), "from", "to")["GPU 0", "GPU 2"][0] > 0
+
+
+def test_native_times_are_compared_where_both_have_them(tmp_path: Path) -> None:
+    """Put moves something and takes 1 ms by itself, gemm moves nothing."""
+    sides = []
+    for name, number in (("a", 4), ("b", 6)):
+        folder = tmp_path / name
+        folder.mkdir()
+        work = [native.Launch("put", moves=True), native.Launch("gemm")] * number
+        native.write_exact(folder, [native.Rank([work])], run=name)
+        native.write_clean(folder, [native.Rank([work])], run=name)
+        sides.append(folder)
+    both = snoopie.compare(*sides)
+    assert both.has_native
+    assert rows(both.times(), "kernel") == {"put(int*)": (4_000_000, 6_000_000, 2_000_000, "")}
 
 
 def test_objects_are_added_up_by_name_line_and_owner(changed: snoopie.Comparison, tmp_path: Path) -> None:

@@ -409,6 +409,27 @@ def test_every_rule_was_shown() -> None:
     assert all(f'"{rule.name}"' in text for rule in RULES)
 
 
+def test_what_could_save_most_time_comes_first(found: Found) -> None:
+    """Line 9 moves more, of which less can be spared."""
+    app = App()
+    app.both_ways("store", 2 * SECTORS, lanes=SECTORS // 2, line=8)
+    app.both_ways("store", 3 * SECTORS, lanes=10 * SECTORS, line=9)
+    rows = found(app)
+    assert [row["line"] for row in rows] == [8, 9]
+    # Each GPU sends half: spared bytes over 18 links of 25 GB/s.
+    spared = [2 * MIB - 2 * SECTORS, 3 * MIB - 40 * SECTORS]
+    assert [row["saved"] for row in rows] == pytest.approx([1e9 * bytes / 2 / 450e9 for bytes in spared])
+
+
+def test_where_the_rate_of_the_links_is_not_known_nothing_is_said_of_time(found: Found) -> None:
+    app = App()
+    for gpu in app.trace.header["gpus"]:
+        gpu["nvlinks"] = -1
+    app.both_ways("store", SECTORS, lanes=SECTORS)
+    (row,) = found(app)
+    assert math.isnan(row["saved"])
+
+
 # the command
 
 
@@ -423,6 +444,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         f"  where      {FILE}:7; k7(int*); GPU 0, GPU 1 → GPU 0, GPU 1; 1 MiB; 100 % of what scattered-stores looks at",
         "  numbers    wire efficiency 12.5 %; bytes 128 KiB; wire bytes 1 MiB; share of all wire bytes 100 %; "
         "accesses 1 K",
+        # 896 KiB of two GPUs, each of which sends and receives half, at 450 GB/s.
+        "  saves      at most 1 µs on the links",
         "  threshold  wire efficiency below 50 %; wire bytes at least 1 MiB; share of all wire bytes at least 1 %",
         f"  remedy     {RULES[0].remedy}",
     ]

@@ -19,6 +19,9 @@ Every rule is silent below a minimum amount, so tiny traffic is never a finding.
 amounts are estimates, as everywhere. Numbers from single accesses cover only the recorded ones, and say so. A finding
 is a place to look: whether it costs time depends on what else the program does meanwhile.
 
+Findings are ranked by the time that could be saved at most: what the links need at least for the wire bytes that the
+remedy spares them. Where that is not known, they come last, by share.
+
 The severity follows from the share of what the rule looks at: {severities}.
 Wire bytes are those of every wire unit touched (32 bytes read, 16 written), lanes are active threads.
 """
