@@ -30,6 +30,7 @@ class Cells:
     """
 
     places: list[str]
+    gpus: list[bool]  # of places
     kernels: list[str]
     lines: list[tuple[str, int]]
     table: pd.DataFrame
@@ -60,6 +61,7 @@ def cells(trace: Trace, limits: Limits) -> Cells:
     table = table.groupby(list(_KEYS), sort=False)[list(AMOUNTS)].sum().reset_index()
     return Cells(
         [str(place) for place in places],
+        places.isin(trace.gpus["label"]).tolist(),
         [str(kernel) for kernel in kernels],
         [(str(file), int(line)) for file, line in lines],
         table,

@@ -51,6 +51,7 @@ def payload(
         "colours": {"heat": colours.of_amounts(), "marks": colours.of_gpus(10), "neutral": colours.NEUTRAL},
         "operations": OPERATIONS,
         "places": [cut(place) for place in made.places],
+        "gpus": made.gpus,
         "kernels": [[cut(name), cut(short_name(cut(name)), _SHORT)] for name in made.kernels],
         "lines": [[numbers[file], line] for file, line in made.lines],
         "cells": made.columns(),

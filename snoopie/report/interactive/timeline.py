@@ -24,13 +24,15 @@ _SHOWN = (
     *(activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL),
     *(activity.COLLECTIVE, activity.RANGE),
 )
-# Idle time is folded where it is longer than this part of all time in which something happens; so often at most, and
-# only where this leaves less than that share of the whole.
-_IDLE, _FOLDS, _WORTH = 0.05, 24, 0.5
+# The longest idle gaps are folded, until at most half of what is drawn is idle; so many at most, and only where that
+# leaves less than this share of the whole time.
+_FOLDS, _WORTH = 24, 0.5
 # In so many blocks idle time is looked for where not all events are there by themselves.
 _LOOK = 2000
 _SHORT = 60
 _FEWEST_BINS, _MOST_BINS = 60, 1200
+# What moves data by itself.
+_MOVES = (activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL)
 _CALLED = {
     activity.KERNEL: "kernels",
     activity.LAUNCH: "launch calls",
@@ -61,7 +63,7 @@ def timeline(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
         trace.activity_within(first, last, quota, streams, [lane]).assign(lane=place)
         for place, (lane, quota) in enumerate(zip(numbers, quotas, strict=True))
     ]
-    events = pd.concat(single, ignore_index=True)
+    events = _with_unknown(trace, pd.concat(single, ignore_index=True))
     crowded = lanes.index[lanes["events"] > quotas].tolist()
     roughly = trace.activity_blocks(first, last, _LOOK, streams, crowded) if crowded else events.head(0)
     parts = _busy(_happenings(events, roughly))
@@ -84,7 +86,7 @@ def _lanes(trace: Trace, streams: bool) -> pd.DataFrame:
 
 
 def _described(lanes: pd.DataFrame, quotas: list[int], streams: bool) -> list[dict[str, Any]]:
-    """Of each lane: place, what it shows, events, and how many of them are there by themselves."""
+    """place what events single (how many are there by themselves) moves (whether they move data): of each lane."""
     own = lanes.groupby(["what", "place"])
     # Streams are long numbers: those of a place are counted.
     several, number = (own["line"].transform("size") > 1).tolist(), own.cumcount().tolist()
@@ -94,6 +96,7 @@ def _described(lanes: pd.DataFrame, quotas: list[int], streams: bool) -> list[di
             "what": _CALLED[what] + (f", {_line(what)} {number[at]}" if streams and several[at] else ""),
             "events": events,
             "single": quotas[at],
+            "moves": what in _MOVES,
         }
         for at, (place, what, events) in enumerate(
             zip(lanes["place"].tolist(), lanes["what"].tolist(), lanes["events"].tolist(), strict=True)
@@ -129,13 +132,21 @@ def _busy(events: pd.DataFrame) -> list[_Period]:
     # What lasts no time still needs room to be seen.
     until = np.maximum.accumulate(np.maximum(ordered["end"].to_numpy(), start + 1))
     gaps = np.maximum(start[1:] - until[:-1], 0)
-    whole = int(until[-1] - start[0])
-    long = np.flatnonzero(gaps > _IDLE * (whole - gaps.sum()))
-    long = np.sort(long[np.argsort(-gaps[long], kind="stable")[:_FOLDS]])
-    if whole - gaps[long].sum() > _WORTH * whole:
-        long = long[:0]
-    firsts, lasts = start[[0, *(long + 1)]], until[[*long, len(until) - 1]]
+    whole, idle = int(until[-1] - start[0]), int(gaps.sum())
+    longest = np.argsort(-gaps, kind="stable")
+    needed = int(np.searchsorted(np.cumsum(gaps[longest]), 2 * idle - whole)) + 1 if 2 * idle > whole else 0
+    folded = np.sort(longest[: min(needed, _FOLDS)])
+    if whole - gaps[folded].sum() > _WORTH * whole:
+        folded = folded[:0]
+    firsts, lasts = start[[0, *(folded + 1)]], until[[*folded, len(until) - 1]]
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def _with_unknown(trace: Trace, events: pd.DataFrame) -> pd.DataFrame:
+    """Bytes are -1 where another tool did not record the size of a copy."""
+    imported = events["process"].map(trace.processes["imported_from"] != "").astype("bool")
+    unknown = imported & events["what"].isin([activity.COPY, activity.COPY_CALL]) & (events["bytes"] == 0)
+    return events.assign(bytes=events["bytes"].mask(unknown, -1))
 
 
 def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:
@@ -218,6 +229,8 @@ def _about(trace: Trace, lanes: pd.DataFrame) -> list[str]:
     if (trace.processes["imported_from"] == "").any():
         sentences.append("Times are those of the instrumented run: kernels are slower than without Snoopie.")
     sentences += trace.about_moments()
+    if unknown := trace.lacks(Lack.COPY_SIZES):
+        sentences.append(f"What copies moved is {unknown}.")
     if trace.estimated:
         sentences.append("Only some launches were measured: traffic over time is theirs alone, and not scaled.")
     return [cut(sentence, 400) for sentence in sentences]

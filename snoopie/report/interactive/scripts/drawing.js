@@ -32,22 +32,25 @@ function drawTimeline(view) {
   const left = leftRoom(width);
   const x = (virtual) => left + ((virtual - view.from) / (view.until - view.from)) * (width - left);
   const room = { pen, ink, left, width, height, x };
-  drawLaneNames(view, room);
+  const seen = view.traffic.filter(({ from, until }) => until >= view.from && from <= view.until);
+  const highest = seen.reduce((most, own) => Math.max(most, own.rate), 0);
+  drawLaneNames(view, highest, room);
   pen.save();
   pen.beginPath();
   pen.rect(left, 0, width - left, height);
   pen.clip();
   drawFoldsAndTicks(view, room);
-  drawTraffic(view, room);
+  drawTraffic({ seen, highest }, room);
   drawBlocks(view, room);
   drawEvents(view, room);
   drawMark(view, room);
   pen.restore();
 }
 
-function drawLaneNames({ lanes }, { pen, ink, left, width }) {
+function drawLaneNames({ lanes }, highest, { pen, ink, left, width }) {
   pen.fillStyle = ink.quiet;
-  pen.fillText("Traffic", 4, TRAFFIC_ROOM / 2);
+  pen.fillText("Traffic", 4, TRAFFIC_ROOM / 2 - 8);
+  if (highest) pen.fillText(`up to ${rate(highest)}`, 4, TRAFFIC_ROOM / 2 + 8);
   lanes.forEach((lane, number) => {
     const y = TOP_ROOM + number * LANE_ROOM;
     if (number % 2 === 0) {
@@ -106,9 +109,7 @@ function drawFoldsAndTicks(view, { pen, ink, left, width, height, x }) {
 }
 
 // Bytes a second, of what the filter of pairs leaves.
-function drawTraffic({ traffic }, { pen, ink, left, width, x }) {
-  const seen = traffic.filter(({ from, until }) => x(until) >= left && x(from) <= width);
-  const highest = seen.reduce((most, own) => Math.max(most, own.rate), 0);
+function drawTraffic({ seen, highest }, { pen, ink, x }) {
   if (!highest) return;
   pen.fillStyle = ink.flow;
   // Of several in one pixel the highest.
@@ -116,9 +117,6 @@ function drawTraffic({ traffic }, { pen, ink, left, width, x }) {
     const high = Math.max((own / highest) * (TRAFFIC_ROOM - 20), 1);
     pen.fillRect(x(from), TRAFFIC_ROOM - high, Math.max(x(until) - x(from), 1), high);
   }
-  pen.fillStyle = ink.quiet;
-  pen.textAlign = "left";
-  pen.fillText(`up to ${ABOUT}${rate(highest)}`, left + 4, 9);
 }
 
 // How busy a lane was, of which not all is there by itself.

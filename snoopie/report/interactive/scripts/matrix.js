@@ -47,14 +47,18 @@ function caption() {
 function matrixTable(size) {
   const sums = new Map(byPair(["pair"]));
   if (!sums.size) return remark(anyFilter() ? "The filters leave nothing." : "No kernel reached memory outside its GPU.");
-  const places = DATA.places.map((_, place) => place);
-  if ([...sums.keys()].some((pair) => endsOf(pair).includes(DATA.places.length))) places.push(DATA.places.length);
+  // All GPUs, and what else has traffic; the last one stands for all others.
+  const every = [...DATA.places.keys(), DATA.places.length];
+  const [firsts, seconds] = [0, 1].map((end) => {
+    const there = new Set([...sums.keys()].map((pair) => endsOf(pair)[end]));
+    return every.filter((place) => DATA.gpus[place] || there.has(place));
+  });
   const height = (own) => (state.value === "efficiency" ? Math.min(own.wire_bytes ? own.bytes / own.wire_bytes : 0, 1) : own[state.value]);
   const largest = state.value === "efficiency" ? 1 : Math.max(1, ...[...sums.values()].map(height));
-  const roomy = places.length <= ROOMY;
+  const roomy = seconds.length <= ROOMY;
   const [rowName, columnName] = state.reading === "issued" ? ["Issuer", "Owner"] : ["From", "To"];
-  const head = make("tr", {}, make("th", { scope: "col" }, `${rowName} ↓ ${columnName} →`), ...places.map((place) => make("th", { scope: "col" }, placeName(place))));
-  const rows = places.map((first) => make("tr", {}, make("th", { scope: "row" }, placeName(first)), ...places.map((second) => cell(first, second))));
+  const head = make("tr", {}, make("th", { scope: "col" }, `${rowName} ↓ ${columnName} →`), ...seconds.map((place) => make("th", { scope: "col" }, placeName(place))));
+  const rows = firsts.map((first) => make("tr", {}, make("th", { scope: "row" }, placeName(first)), ...seconds.map((second) => cell(first, second))));
 
   function cell(first, second) {
     const own = sums.get(first * PLACES + second);

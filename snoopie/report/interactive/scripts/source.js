@@ -76,5 +76,7 @@ function instructionTable(line) {
     ...["bytes", "efficiency", "accesses"].map((value) => make("td", { class: "number" }, amount(sums(row), value)))));
   const more = rows.length > body.length ? `The ${body.length} with most bytes of ${exact(rows.length)} of this line. ` : "";
   const filtered = chosenPair() || state.kernel >= 0 ? "Filters of pairs and kernels do not apply to instructions. " : "";
-  return framed("Instructions", ["Instruction", "Function", "Offset", "Bytes", "Wire efficiency", "Accesses"], body, more + filtered + kept, ["text", "text", "number", "number", "number", "number"]);
+  const table = framed("Instructions", ["Instruction", "Function", "Offset", "Bytes", "Wire efficiency", "Accesses"], body, more + filtered + kept, ["text", "text", "number", "number", "number", "number"]);
+  table.classList.add("tall");
+  return table;
 }

@@ -22,7 +22,9 @@ function amounts(caption, heading, rows, most, more = "") {
   });
   const left = rows.length - shown.length;
   const foot = left > 0 ? `The ${exact(shown.length)} with most bytes of ${exact(rows.length)}. ${more}` : more;
-  return framed(caption, [heading, "Bytes", "Wire bytes", "Wire efficiency", "Accesses"], body, foot);
+  const table = framed(caption, [heading, "Bytes", "Wire bytes", "Wire efficiency", "Accesses"], body, foot);
+  table.classList.add("tall");
+  return table;
 }
 
 // `looks` of columns: text or number; by default all but the first are numbers.
@@ -63,8 +65,9 @@ const FEW_WORDS = 40;
 
 function cards(numbers) {
   const made = numbers.map(([name, value, meaning]) => {
-    const few = meaning.length <= FEW_WORDS;
-    return make("div", { title: few ? null : meaning }, make("dt", {}, name), make("dd", {}, value), few && meaning ? make("dd", { class: "meaning" }, meaning) : "");
+    const [number, about = ""] = value.split(/ (?=\()/);
+    const few = about || (meaning.length <= FEW_WORDS ? meaning : "");
+    return make("div", { title: few === meaning ? null : meaning }, make("dt", {}, name), make("dd", {}, number), few ? make("dd", { class: "meaning" }, few) : "");
   });
   return make("dl", {}, ...made);
 }

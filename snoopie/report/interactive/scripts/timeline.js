@@ -153,7 +153,7 @@ function drawTimelineView(root) {
     canvas.classList.toggle("over", row >= 0);
     tip.hidden = row < 0;
     if (row < 0) return;
-    tip.textContent = `${view.events.names[view.events.name[row]][0]} · ${duration(WHEN.events.length[row])} · ${moved(WHEN.events.bytes[row])}`;
+    tip.textContent = `${view.events.names[view.events.name[row]][0]} · ${duration(WHEN.events.length[row])} · ${moved(row)}`;
     const box = canvas.getBoundingClientRect();
     tip.style.left = `${Math.min(event.clientX - box.left + 12, Math.max(box.width - 320, 0))}px`;
     tip.style.top = `${event.clientY - box.top + 18}px`;
@@ -164,7 +164,12 @@ function drawTimelineView(root) {
   if (look.chosen >= 0) pick(look.chosen);
 }
 
-const moved = (amount) => (amount < 0 ? "bytes unknown" : bytes(amount));
+// What a launch or copy moved; of a call of NCCL the size of its buffer, which its kernel moves.
+function moved(row) {
+  const own = WHEN.events.bytes[row];
+  if (WHEN.lanes[WHEN.events.lane[row]].moves) return own < 0 ? "unknown" : bytes(own);
+  return own < 0 ? NOTHING : `a buffer of ${bytes(own)}`;
+}
 
 // Times of what is to be drawn, as virtual time.
 function prepared() {
@@ -235,7 +240,7 @@ function trafficOverTime(axis) {
 function aboutEvent(view, row) {
   const [name, , kernel] = view.events.names[view.events.name[row]];
   const lane = WHEN.lanes[view.events.lane[row]];
-  const facts = [lane.place, lane.what, `began at ${moment(WHEN.events.start[row] + WHEN.begin)}`, `ran ${duration(WHEN.events.length[row])}`, moved(WHEN.events.bytes[row]), `number ${WHEN.events.id[row]}`];
+  const facts = [lane.place, lane.what, `began at ${moment(WHEN.events.start[row] + WHEN.begin)}`, `ran ${duration(WHEN.events.length[row])}`, `bytes: ${moved(row)}`, `number ${WHEN.events.id[row]}`];
   return make("p", {}, make("b", {}, name), ` · ${facts.join(" · ")} `,
     kernel >= 0 ? make("button", { type: "button", click: () => choose({ kernel }) }, "Only this kernel") : "");
 }
@@ -245,14 +250,15 @@ function inSight(view, pick) {
   const { from, until, lane, name, names, count: number } = view.events;
   const seen = [];
   for (let row = 0; row < number; row++) if (from[row] < view.until && until[row] >= view.from) seen.push(row);
-  const sum = seen.reduce((all, row) => all + Math.max(WHEN.events.bytes[row], 0), 0);
-  const unknown = seen.some((row) => WHEN.events.bytes[row] < 0) ? ", and more of which the bytes are unknown" : "";
+  const moving = seen.filter((row) => WHEN.lanes[lane[row]].moves);
+  const sum = moving.reduce((all, row) => all + Math.max(WHEN.events.bytes[row], 0), 0);
+  const unknown = moving.some((row) => WHEN.events.bytes[row] < 0) ? " as far as it is known" : "";
   const rows = seen.sort((one, other) => WHEN.events.length[other] - WHEN.events.length[one]).slice(0, IN_SIGHT).map((row) => make("tr", {},
     make("td", { class: "text" }, make("button", { type: "button", class: "name", click: () => pick(row) }, names[name[row]][1])),
     make("td", { class: "text" }, WHEN.lanes[lane[row]].place),
     make("td", { class: "text" }, WHEN.lanes[lane[row]].what),
-    ...[moment(WHEN.events.start[row] + WHEN.begin), duration(WHEN.events.length[row]), WHEN.events.bytes[row] < 0 ? "unknown" : bytes(WHEN.events.bytes[row])].map((text) => make("td", { class: "number" }, text))));
-  const caption = `In sight: ${exact(seen.length)} with ${bytes(sum)}${unknown}. The longest:`;
+    ...[moment(WHEN.events.start[row] + WHEN.begin), duration(WHEN.events.length[row]), moved(row)].map((text) => make("td", { class: "number" }, text))));
+  const caption = `In sight: ${exact(moving.length)} launches and copies, which moved ${bytes(sum)}${unknown}. The longest of all:`;
   return framed(caption, ["Name", "Place", "What", "Began at", "Ran", "Bytes"], rows, "", ["text", "text", "text", "number", "number", "number"]);
 }
 
@@ -262,7 +268,7 @@ function aboutTimeline() {
   const sentences = [...WHEN.about];
   if (single < there) sentences.unshift(`The ${exact(single)} longest launches, copies and calls of ${exact(there)} are there by themselves; grey blocks show how busy a lane was with all of them.`);
   if (WHEN.all_lanes > WHEN.lanes.length) sentences.unshift(`The first ${WHEN.lanes.length} of ${exact(WHEN.all_lanes)} lanes.`);
-  if (WHEN.parts.length > 1) sentences.push("Time in which nothing happened is folded: a grey stripe stands for each such gap.");
+  if (WHEN.parts.length > 1) sentences.push("Time in which no GPU did anything is folded: a grey stripe stands for each such gap.");
   if (state.kernel >= 0 || state.line >= 0) sentences.push("Filters of kernels and lines do not apply to the traffic over time.");
   if (chosenPair() && state.reading === "flow") sentences.push("The filter of pairs applies to the traffic over time only as it was issued.");
   return sentences.map(remark);
