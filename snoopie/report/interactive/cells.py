@@ -1,6 +1,6 @@
 """The traffic by kernel, line, operation and pair at once: what the page adds up again for each filter.
 
-What is too much for a file is drawn together, never dropped: sums of the page are those of the trace.
+What is too much for a file is added up, never dropped: sums of the page are those of the trace.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from snoopie.trace.schema import OPERATIONS
 
 AMOUNTS = ("bytes", "wire_bytes", "accesses")
 _KEYS = ("kernel", "line", "operation", "issuer", "owner")
+_MARGINS = {"kernel": ["kernel"], "line": ["line"], "pair": ["operation", "issuer", "owner"]}
 
 
 @dataclass(frozen=True)
 class Cells:
     """``table``: kernel line operation issuer owner, as numbers of the lists (one more is all others), and AMOUNTS.
 
-    ``left``: how many of each the trace has beyond those lists; ``drawn_together``: of how many rows of the trace the
-    table says neither kernel nor line.
+    ``left``: how many of each the trace has beyond those lists; ``together``: of how many rows of the trace the table
+    says neither kernel nor line. Where there are such, ``margins`` has the whole sums by kernel, by line and by pair.
     """
 
     places: list[str]
@@ -35,11 +36,8 @@ class Cells:
     lines: list[tuple[str, int]]
     table: pd.DataFrame
     left: dict[str, int]
-    drawn_together: int
-
-    def columns(self) -> dict[str, list[int]]:
-        """The table for JSON."""
-        return {name: self.table[name].tolist() for name in (*_KEYS, *AMOUNTS)}
+    together: int
+    margins: dict[str, pd.DataFrame]
 
 
 def cells(trace: Trace, limits: Limits) -> Cells:
@@ -57,21 +55,31 @@ def cells(trace: Trace, limits: Limits) -> Cells:
     )
     # Most bytes first: what comes late is little.
     rest = np.arange(len(table)) >= limits.cells
+    margins = {name: _sums(table, keys) for name, keys in _MARGINS.items()} if rest.any() else {}
     table.loc[rest, ["kernel", "line"]] = [len(kernels), len(lines)]
-    table = table.groupby(list(_KEYS), sort=False)[list(AMOUNTS)].sum().reset_index()
     return Cells(
         [str(place) for place in places],
         places.isin(trace.gpus["label"]).tolist(),
         [str(kernel) for kernel in kernels],
         [(str(file), int(line)) for file, line in lines],
-        table,
+        _sums(table, _KEYS),
         {
             "places": len(set(moved["issuer"]) | set(moved["owner"])) - int(places.isin(_ends(moved)).sum()),
             "kernels": moved["kernel"].nunique() - len(kernels),
             "lines": len(moved[["file", "line"]].drop_duplicates()) - len(lines),
         },
         int(rest.sum()),
+        margins,
     )
+
+
+def columns(table: pd.DataFrame) -> dict[str, list[int]]:
+    """A table for JSON."""
+    return {str(name): table[name].tolist() for name in table.columns}
+
+
+def _sums(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    return table.groupby(list(keys), sort=False)[list(AMOUNTS)].sum().reset_index()
 
 
 def _places(trace: Trace, moved: pd.DataFrame, most: int) -> pd.Index[Any]:

@@ -16,7 +16,7 @@ class Limits:
     kernels: int = 1000
     lines: int = 4000
     # Sums by kernel, line, operation and pair.
-    cells: int = 40_000
+    cells: int = 120_000
     instructions: int = 8000
     files: int = 400
     # Of source text, all files together.

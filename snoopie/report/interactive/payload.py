@@ -12,7 +12,7 @@ from typing import Any
 from snoopie.api.trace import Trace
 from snoopie.figures import colours
 from snoopie.report.interactive import listings, timeline
-from snoopie.report.interactive.cells import Cells, cells
+from snoopie.report.interactive.cells import Cells, cells, columns
 from snoopie.report.interactive.limits import Limits
 from snoopie.report.parts import MOST_ROWS, Folders, Part, Section, cut
 from snoopie.report.sections import about, communication, findings
@@ -54,9 +54,10 @@ def payload(
         "gpus": made.gpus,
         "kernels": [[cut(name), cut(short_name(cut(name)), _SHORT)] for name in made.kernels],
         "lines": [[numbers[file], line] for file, line in made.lines],
-        "cells": made.columns(),
+        "cells": columns(made.table),
+        "margins": {name: columns(table) for name, table in made.margins.items()},
         "left": made.left,
-        "drawn_together": made.drawn_together,
+        "together": made.together,
         "files": files,
         "instructions": instructions,
         "timeline": when,

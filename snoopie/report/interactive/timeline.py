@@ -30,6 +30,7 @@ _FOLDS, _WORTH = 24, 0.5
 # In so many blocks idle time is looked for where not all events are there by themselves.
 _LOOK = 2000
 _SHORT = 60
+_NO_KERNEL = -2
 _FEWEST_BINS, _MOST_BINS = 60, 1200
 # What moves data by itself.
 _MOVES = (activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL)
@@ -150,7 +151,8 @@ def _with_unknown(trace: Trace, events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:
-    """In columns, by lane and start; ``names`` are [name, short name, number of the kernel or -1]."""
+    """In columns, by lane and start; ``names`` are [name, short name, number of the kernel]: -1 for one without
+    traffic, -2 for what is none."""
     events = events.sort_values(["lane", "start"], kind="stable")
     kernels = {name: number for number, name in enumerate(cells.kernels)}
     of_kernel = events["what"].isin([activity.KERNEL, activity.LAUNCH])
@@ -162,7 +164,7 @@ def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:
         "bytes": events["bytes"].tolist(),
         "id": events["id"].tolist(),
         "name": codes.tolist(),
-        "names": [_name(name, kernels.get(name, -1) if kernel else -1, kernel) for name, kernel in names],
+        "names": [_name(name, kernels.get(name, -1) if kernel else _NO_KERNEL, kernel) for name, kernel in names],
     }
 
 

@@ -134,10 +134,14 @@ def test_sums_are_those_of_the_trace_however_few_are_kept(trace: snoopie.Trace, 
         own = trace.by_pair()
         assert named == dict(zip(zip(own["issuer"], own["owner"], strict=True), own["bytes"], strict=True))
         assert made.left == {"places": 0, "kernels": 0, "lines": 0}
+        assert made.margins == {}
     else:
         assert len(made.places) == 2
+        assert made.margins["kernel"].set_index("kernel")["bytes"][0] == kernel["bytes"]
+        assert made.margins["line"].set_index("line")["bytes"][0] == line["bytes"]
+        assert made.margins["pair"][list(AMOUNTS)].sum().to_dict() == {name: whole[name] for name in AMOUNTS}
         assert made.left["lines"] == len(trace.by_line()) - 1
-        assert made.drawn_together == len(trace.by("kernel", "file", "line", "operation", "issuer", "owner")) - 1
+        assert made.together == len(trace.by("kernel", "file", "line", "operation", "issuer", "owner")) - 1
 
 
 def test_a_view_is_shown_as_such(trace: snoopie.Trace) -> None:

@@ -8,7 +8,7 @@ function drawBar() {
   );
   document.getElementById("views").replaceChildren(...links);
   const filters = [
-    filter("Pair", byPair(["pair"]), (pair) => pairName(...endsOf(pair)), chosenPair() ? state.first * PLACES + state.second : -1, (pair) => {
+    filter("Pair", byPair(["pair"]), (pair) => pairName(...endsOf(pair)), chosenPair() ? pairOf(state.first, state.second) : -1, (pair) => {
       const [first, second] = pair < 0 ? [-1, -1] : endsOf(pair);
       choose({ first, second });
     }),
@@ -26,6 +26,6 @@ function filter(label, sums, name, chosen, chose) {
   const list = chooser(label, options, chosen, (key) => chose(Number(key)));
   list.dataset.focus = label;
   if (chosen >= 0) list.classList.add("active");
-  const more = sums.length > shown.length ? make("small", {}, `${shown.length} with most bytes of ${exact(sums.length)}`) : null;
-  return make("label", {}, make("span", {}, label), list, more);
+  const more = sums.length > shown.length ? `: the ${shown.length} with most bytes of ${exact(sums.length)}` : "";
+  return make("label", {}, make("span", {}, label + more), list);
 }

@@ -58,7 +58,7 @@ function listing(name, rows, traffic, chosen, chose) {
     });
     row.style.top = `${place * ROW}px`;
     const gutter = [["bytes", sums?.bytes], ["efficiency", null]].map(([value, raw]) => {
-      const box = make("span", { class: "cell", title: raw ? exact(raw) : null }, sums ? amount(sums, value).replace(/ \(.*/, "") : "");
+      const box = make("span", { class: "cell", title: raw ? exact(raw) : null }, sums ? shortAmount(sums, value) : "");
       if (raw) box.style.setProperty("--share", `${(100 * raw) / largest}%`);
       return box;
     });

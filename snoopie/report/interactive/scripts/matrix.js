@@ -40,7 +40,7 @@ function caption() {
     ? "Rows: the issuer, which executed the accesses. Columns: the owner of the memory."
     : "Rows: where data came from. Columns: where it went. An atomic counts once each way.";
   const left = DATA.left.places > 0 ? ` The ${DATA.places.length} places with most traffic of ${exact(DATA.places.length + DATA.left.places)}.` : "";
-  const together = DATA.drawn_together > 0 ? ` Of ${exact(DATA.drawn_together)} small sums only the pair is kept: their kernels and lines are among the others.` : "";
+  const together = DATA.together > 0 ? ` Of the ${exact(DATA.together)} smallest sums by kernel, line and pair this page knows only the pair: what is filtered is at least (≥) what it says.` : "";
   return `${reading} A click chooses a pair, and another one all.${left}${together}`;
 }
 
@@ -61,10 +61,10 @@ function matrixTable(size) {
   const rows = firsts.map((first) => make("tr", {}, make("th", { scope: "row" }, placeName(first)), ...seconds.map((second) => cell(first, second))));
 
   function cell(first, second) {
-    const own = sums.get(first * PLACES + second);
+    const own = sums.get(pairOf(first, second));
     if (!own) return make("td", { class: "empty" });
     const chosen = first === state.first && second === state.second;
-    const text = amount(own, state.value);
+    const text = shortAmount(own, state.value);
     const button = make("button", {
       type: "button",
       title: `${pairName(first, second)}: ${exact(own.bytes)} bytes, ${exact(own.accesses)} accesses`,

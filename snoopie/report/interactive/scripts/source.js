@@ -48,9 +48,8 @@ function listed(file, line, lines) {
 }
 
 function aboutLine(line) {
-  const only = (key) => sumsBy((row, first, second) => (CELLS.line[row] === line ? key(row, first, second) : -1), ["line"]).filter(([own]) => own >= 0);
-  const kernels = only((row) => CELLS.kernel[row]).map(([kernel, sums]) => [kernelName(kernel), sums, kernelLink(kernel)]);
-  const pairs = only((row, first, second) => first * PLACES + second).map(([pair, sums]) => {
+  const kernels = ofLine(line, KERNELS, (row, use) => use(CELLS.kernel[row])).map(([kernel, sums]) => [kernelName(kernel), sums, kernelLink(kernel)]);
+  const pairs = ofLine(line, PLACES * PLACES, (row, use) => eachPair(CELLS, row, use)).map(([pair, sums]) => {
     const [first, second] = endsOf(pair);
     const chosen = first === state.first && second === state.second;
     return [pairName(first, second), sums, { chosen, choose: () => choose(chosen ? { first: -1, second: -1 } : { first, second }) }];
@@ -67,13 +66,13 @@ function instructionTable(line) {
   const rows = [];
   for (let row = 0; row < own.line.length; row++) if (own.line[row] === line) rows.push(row);
   const sums = (row) => ({ bytes: own.bytes[row], wire_bytes: own.wire_bytes[row], accesses: own.accesses[row] });
-  const kept = own.line.length < own.all ? `This file holds the ${exact(own.line.length)} instructions with most bytes of ${exact(own.all)}.` : "";
+  const kept = own.line.length < own.all ? `This page holds the ${exact(own.line.length)} instructions with most bytes of ${exact(own.all)}.` : "";
   if (!rows.length) return kept ? remark(kept) : "";
   const body = rows.slice(0, MOST_INSTRUCTIONS).map((row) => make("tr", {},
     make("td", { class: "text" }, make("code", {}, own.code[row])),
     make("td", { class: "text" }, own.function[row]),
     make("td", { class: "number" }, own.offset[row]),
-    ...["bytes", "efficiency", "accesses"].map((value) => make("td", { class: "number" }, amount(sums(row), value)))));
+    ...["bytes", "efficiency", "accesses"].map((value) => make("td", { class: "number" }, shortAmount(sums(row), value)))));
   const more = rows.length > body.length ? `The ${body.length} with most bytes of ${exact(rows.length)} of this line. ` : "";
   const filtered = chosenPair() || state.kernel >= 0 ? "Filters of pairs and kernels do not apply to instructions. " : "";
   const table = framed("Instructions", ["Instruction", "Function", "Offset", "Bytes", "Wire efficiency", "Accesses"], body, more + filtered + kept, ["text", "text", "number", "number", "number", "number"]);

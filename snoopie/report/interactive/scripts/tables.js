@@ -16,7 +16,7 @@ function amounts(caption, heading, rows, most, more = "") {
       make("td", { class: "text" }, name),
       moved,
       make("td", { class: "number", title: exact(sums.wire_bytes) }, amount(sums, "wire_bytes")),
-      make("td", { class: "number" }, amount(sums, "efficiency")),
+      make("td", { class: "number", title: amount(sums, "efficiency") }, shortAmount(sums, "efficiency")),
       make("td", { class: "number", title: exact(sums.accesses) }, amount(sums, "accesses")),
     );
   });

@@ -201,15 +201,15 @@ function prepared() {
   return view;
 }
 
-// A colour for each of the kernels that ran longest, or for each place.
+// A colour for each kernel, of those that ran longest different ones, or for each place. What is no kernel is grey.
 function colours({ lane, name, names }) {
   const marks = DATA.colours.marks;
   const ran = new Map();
   name.forEach((own, row) => {
-    if (names[own][2] >= 0) ran.set(own, (ran.get(own) ?? 0) + WHEN.events.length[row]);
+    if (names[own][2] >= -1) ran.set(own, (ran.get(own) ?? 0) + WHEN.events.length[row]);
   });
-  const longest = [...ran].sort(([, one], [, other]) => other - one).slice(0, marks.length - 1);
-  const ofName = new Map(longest.map(([own], place) => [own, marks[place]]));
+  const longest = [...ran].sort(([, one], [, other]) => other - one);
+  const ofName = new Map(longest.map(([own], place) => [own, marks[place % marks.length]]));
   const places = [...new Set(WHEN.lanes.map((own) => own.place))];
   return (row) => (look.by === "kernel" ? ofName.get(name[row]) ?? DATA.colours.neutral : marks[places.indexOf(WHEN.lanes[lane[row]].place) % marks.length]);
 }
@@ -221,7 +221,9 @@ function keeps({ lane, name, names }) {
   const pair = chosenPair() ? pairName(state.first, state.second) : "";
   return (row) => {
     const [whole, , kernel] = names[name[row]];
-    return left.has(`${kernel} ${WHEN.lanes[lane[row]].place}`) || (whole === pair && state.kernel < 0 && state.line < 0);
+    if (state.kernel >= 0 && kernel !== state.kernel) return false;
+    if (!chosenPair() && state.line < 0) return true;
+    return left.has(`${kernel} ${WHEN.lanes[lane[row]].place}`) || (whole === pair && state.line < 0);
   };
 }
 
@@ -258,7 +260,8 @@ function inSight(view, pick) {
     make("td", { class: "text" }, WHEN.lanes[lane[row]].place),
     make("td", { class: "text" }, WHEN.lanes[lane[row]].what),
     ...[moment(WHEN.events.start[row] + WHEN.begin), duration(WHEN.events.length[row]), moved(row)].map((text) => make("td", { class: "number" }, text))));
-  const caption = `In sight: ${exact(moving.length)} launches and copies, which moved ${bytes(sum)}${unknown}. The longest of all:`;
+  const alone = WHEN.blocks.lane.length ? " there by themselves" : "";
+  const caption = `In sight: ${exact(moving.length)} launches and copies${alone}, which moved ${bytes(sum)}${unknown}. The longest of all:`;
   return framed(caption, ["Name", "Place", "What", "Began at", "Ran", "Bytes"], rows, "", ["text", "text", "text", "number", "number", "number"]);
 }
 
