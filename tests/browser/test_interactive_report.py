@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 import snoopie
 from snoopie.report.interactive import page as report
+from snoopie.report.interactive.limits import Limits
 from snoopie.words import units
 from tests.browser.conftest import PATIENCE, picture
 from tests.browser.steps import SAMPLES
-from tests.browser.test_accessibility import AXE, RUN
-from tests.support import hostile_report, ring
+from tests.support import axe, hostile_report, ring
 
 VIEWS = ("Overview", "Source", "Matrix", "Timeline")
 # What is in sight of the timeline, as the table below it says.
@@ -117,6 +117,23 @@ def test_a_cell_filters_lines_and_kernels(sample: Path, open_file: Open) -> None
     page.go_back()
     expect(page.get_by_role("combobox", name="Pair")).to_have_value("-1")
     assert len(rows(page, "Lines")) == 2
+
+
+def test_what_is_not_known_in_full_is_the_least(
+    tmp_path: Path, open_file: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of eight sums by line and pair two are kept: what nothing filters is whole all the same."""
+    monkeypatch.setattr(report, "Limits", lambda: Limits(cells=2))
+    (tmp_path / "t.html").write_text(report.render(snoopie.load(SAMPLES / "halo-4gpu")), encoding="utf-8")
+    page = open_file(tmp_path / "t.html")
+    go_to(page, "Matrix")
+    assert [row[:2] for row in rows(page, "Lines")] == [["halo.cu:25", "1.2 MiB"], ["halo.cu:30", "1.2 MiB"]]
+    assert page.locator(".matrix button").all_inner_texts() == ["320 KiB"] * 8
+    page.get_by_role("table", name="Kernels").get_by_role("button", name="push").click()
+    assert [row[:2] for row in rows(page, "Lines")] == [["halo.cu:30", "≥ 640 KiB"]]
+    expect(
+        page.get_by_text("Of the 6 smallest sums by kernel, line and pair this page knows only the pair")
+    ).to_be_visible()
 
 
 def test_where_data_flowed(sample: Path, tmp_path: Path, open_file: Open) -> None:
@@ -233,8 +250,7 @@ def test_no_violation_and_nothing_too_wide(
         if view == "Timeline":
             page.get_by_text(IN_SIGHT).wait_for()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        page.evaluate(AXE)
-        if violations := page.evaluate(RUN, []):
+        if violations := axe.violations(page):
             found[view] = violations
         picture(page, f"interactive_{view.lower()}_{scheme}_{width}")
     assert found == {}

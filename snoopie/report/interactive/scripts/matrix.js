@@ -23,6 +23,7 @@ function drawMatrix(root) {
       amounts("Kernels", "Kernel", byKernel(["kernel"]).map(([kernel, sums]) => [shortKernel(kernel), sums, kernelLink(kernel)]), MOST_ROWS),
       amounts("Lines", "Line", byLine(["line"]).map(([line, sums]) => [lineName(line), sums, toggle("line", line, lineTitle(line))]), MOST_ROWS),
     ),
+    DATA.tables.length && anyFilter() ? remark("Filters do not apply to NCCL calls and copies.") : "",
     ...DATA.tables.map(part),
   );
 }

@@ -24,7 +24,7 @@ function fileList(chosen, lines) {
     if (!files.has(file)) files.set(file, { line, bytes: 0 });
     files.get(file).bytes += sums.bytes;
   }
-  const sorted = [...files].sort(([, one], [, other]) => other.bytes - one.bytes);
+  const sorted = [...files].sort(([file, one], [after, other]) => (file < 0) - (after < 0) || other.bytes - one.bytes);
   const items = sorted.slice(0, MOST_FILES).map(([file, own]) => {
     const name = file < 0 ? others(DATA.left.lines, "lines") : DATA.files[file].name || "(no source line)";
     const title = file < 0 ? "" : DATA.files[file].path;

@@ -2,8 +2,8 @@
 
 // rows: [label, sums, {choose, chosen, title}]; a table of names with their amounts, bars behind the bytes.
 function amounts(caption, heading, rows, most, more = "") {
-  const largest = Math.max(1, ...rows.map(([, sums]) => sums.bytes));
   const shown = rows.slice(0, most);
+  const largest = Math.max(1, ...shown.map(([, sums]) => sums.bytes));
   const body = shown.map(([label, sums, { choose: chose, chosen = false, title = "" } = {}]) => {
     const name = chose
       ? make("button", { type: "button", class: "name", title, "aria-pressed": String(chosen), "data-focus": `${heading} ${label}`, click: chose }, label)

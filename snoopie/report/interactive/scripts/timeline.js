@@ -251,7 +251,10 @@ function aboutEvent(view, row) {
 function inSight(view, pick) {
   const { from, until, lane, name, names, count: number } = view.events;
   const seen = [];
-  for (let row = 0; row < number; row++) if (from[row] < view.until && until[row] >= view.from) seen.push(row);
+  const filtered = anyFilter();
+  for (let row = 0; row < number; row++) {
+    if (from[row] < view.until && until[row] >= view.from && (!filtered || view.kept(row))) seen.push(row);
+  }
   const moving = seen.filter((row) => WHEN.lanes[lane[row]].moves);
   const sum = moving.reduce((all, row) => all + Math.max(WHEN.events.bytes[row], 0), 0);
   const unknown = moving.some((row) => WHEN.events.bytes[row] < 0) ? " as far as it is known" : "";
@@ -260,7 +263,7 @@ function inSight(view, pick) {
     make("td", { class: "text" }, WHEN.lanes[lane[row]].place),
     make("td", { class: "text" }, WHEN.lanes[lane[row]].what),
     ...[moment(WHEN.events.start[row] + WHEN.begin), duration(WHEN.events.length[row]), moved(row)].map((text) => make("td", { class: "number" }, text))));
-  const alone = WHEN.blocks.lane.length ? " there by themselves" : "";
+  const alone = `${WHEN.blocks.lane.length ? " there by themselves" : ""}${filtered ? " that the filters leave" : ""}`;
   const caption = `In sight: ${exact(moving.length)} launches and copies${alone}, which moved ${bytes(sum)}${unknown}. The longest of all:`;
   return framed(caption, ["Name", "Place", "What", "Began at", "Ran", "Bytes"], rows, "", ["text", "text", "text", "number", "number", "number"]);
 }
