@@ -81,20 +81,25 @@ class FileMethods(TraceCore):
         sources: Iterable[str | os.PathLike[str]] = (),
         *,
         title: str = "",
+        interactive: bool = False,
         force: bool = False,
     ) -> None:
         """Writes all that the trace shows as one HTML file, without scripts. As `snoopie report`.
 
+        ``interactive``: a viewer instead, whose own script filters and zooms, of at most 10 MB whatever the trace.
         Source is quoted from the folders ``sources`` alone. SnoopieError if a folder is not there, and if the file
         exists (unless ``force``) or cannot be written.
         """
-        from snoopie.report import page
+        if interactive:
+            from snoopie.report.interactive.page import write
+        else:
+            from snoopie.report.page import write
 
         folders = [Path(source) for source in sources]
         for folder in folders:
             if not folder.is_dir():
                 raise UsageError(f"there is no folder {folder}", "check the path")
-        page.write(cast("Trace", self), Path(path), folders, title=title, force=force)
+        write(cast("Trace", self), Path(path), folders, title=title, force=force)
 
 
 def _format_of(path: Path) -> Format:

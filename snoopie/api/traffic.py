@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal, get_args
 
 import pandas as pd
 
@@ -15,7 +16,11 @@ from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Matrix, Rows
 from snoopie.api.records import RecordMethods
+from snoopie.errors import UsageError
 from snoopie.trace import wire
+
+# What traffic can be summed by, alone and together.
+Key = Literal["kernel", "file", "line", "operation", "issuer", "owner"]
 
 
 class TrafficMethods(RecordMethods):
@@ -129,6 +134,18 @@ class TrafficMethods(RecordMethods):
     def by_operation(self) -> pd.DataFrame:
         """operation (load, store, atomic, reduction), values"""
         return Rows(_counts.by_operation(self._sums("operation")))
+
+    def by(self, *keys: Key) -> pd.DataFrame:
+        """``keys`` (some of kernel, file, line, operation, issuer, owner; places as labels), values: the traffic by
+        several keys at once, most bytes first.
+        """
+        if not keys or set(keys) - set(get_args(Key)) or len(set(keys)) < len(keys):
+            named = ", ".join(keys) or "nothing"
+            raise UsageError(f"there is no traffic by {named}", f"name some of {', '.join(get_args(Key))}, each once")
+        table = _counts.ranked(_counts.settled(self._sums(*keys), keys), keys)
+        for end in {"issuer", "owner"} & set(keys):
+            table[end] = pd.Series([self.label(place) for place in table[end]], dtype="str")
+        return Rows(table)
 
     def _pairs(self, reading: Reading, initiated: Initiated, library: Library | None = None) -> pd.DataFrame:
         if library is None:

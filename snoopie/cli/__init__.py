@@ -29,7 +29,7 @@ COMMANDS = {
     "diff": "what changed between two traces, with limits for CI",
     "expect": "assert what traffic a trace has; the exit status says whether it holds",
     "view": "open traces in the app",
-    "report": "one HTML file with everything a trace shows, to send or print",
+    "report": "one HTML file with everything a trace shows, to send, print or explore",
     "plot": "a figure for a paper: matrix, timeline, lines or memory, as PNG, SVG or PDF",
     "export": "write every table as Parquet or CSV",
     "import": "convert another tool's recording into traces",

@@ -11,9 +11,10 @@ from snoopie.cli.traffic import print_losses
 from snoopie.errors import SnoopieError
 from snoopie.files import check_free
 
-DESCRIPTION = """Write what a trace shows as one HTML file: it opens in any web browser without a network, prints
-well, and can be sent to a colleague. It contains no script. Source is quoted as the trace
-holds it, else from the folders you name."""
+DESCRIPTION = """Write what a trace shows as one HTML file: it opens in any web browser without a network, and can be
+sent to a colleague. It prints well and contains no script; with --interactive it is a viewer instead, whose script
+filters, zooms and goes from a line to what it moved. Source is quoted as the trace holds it, else from the folders you
+name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, required=True,
         help="the report, such as report.html; - for standard output",
+    )  # fmt: skip
+    parser.add_argument(
+        "--interactive", action="store_true",
+        help="a viewer with overview, source, matrix and timeline, of at most 10 MB whatever the trace",
     )  # fmt: skip
     quoted = parser.add_mutually_exclusive_group()
     quoted.add_argument(
@@ -37,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     # It takes a second to import: other commands do without.
-    from snoopie.report import page
+    if arguments.interactive:
+        from snoopie.report.interactive.page import write
+    else:
+        from snoopie.report.page import write
 
     for folder in arguments.source:
         if not folder.is_dir():
@@ -45,7 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_free(arguments.output, force=arguments.force)
     trace = select(load_traces(arguments), arguments)
     progress = _show_progress if is_terminal(sys.stderr) else None
-    page.write(
+    write(
         trace,
         arguments.output,
         None if arguments.no_source else arguments.source,

@@ -60,8 +60,8 @@ def render(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template("page.html").render(
-        title=cut(title or _title(trace)),
-        about=_about(trace),
+        title=cut(title or title_of(trace)),
+        about=about(trace),
         part=cut(part, 3 * MOST_LETTERS),
         sections=[section for section in made if section.parts],
         absent=[section for section in made if not section.parts],
@@ -69,12 +69,13 @@ def render(
     )
 
 
-def _title(trace: Trace) -> str:
+def title_of(trace: Trace) -> str:
+    """The title that a report has by itself."""
     programs = list(dict.fromkeys(trace.processes["program"]))
     return f"Traffic of {', '.join(programs[:3])}{', …' if programs[3:] else ''}"
 
 
-def _about(trace: Trace) -> list[str]:
+def about(trace: Trace) -> list[str]:
     """One line each: the command, when and where it ran."""
     processes = trace.processes
     commands = list(dict.fromkeys(processes["command"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -11,15 +10,11 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import PATIENCE, running_app, settled
 from tests.browser.steps import SAMPLES
+from tests.support import axe
 from visualizer.pages import VIEWS
 
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 # What Streamlit itself makes of the list of pages, and its link that skips it.
 NOT_OURS = ["[data-testid=stSidebarNav]", "[data-testid=stSkipToContent]"]
-RUN = """
-outside => axe.run({exclude: outside.map(one => [one])}, {resultTypes: ["violations"]}).then(
-  found => found.violations.flatMap(({id, nodes}) => nodes.map(node => `${id}: ${node.html.slice(0, 200)}`)))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +34,7 @@ def test_no_violation(scheme: Any, sample: str, browser: Browser, note: str) -> 
         page.goto(f"{sample}/{view.name}")
         page.get_by_role("heading", name=view.title, exact=True, level=2).wait_for()
         settled(page)
-        page.evaluate(AXE)
-        if violations := page.evaluate(RUN, NOT_OURS):
+        if violations := axe.violations(page, NOT_OURS):
             found[view.name] = violations
     context.close()
     assert found == {}

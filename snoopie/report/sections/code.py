@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from snoopie.analysis.source import lines as _lines
-from snoopie.analysis.source import texts
 from snoopie.api.trace import Trace
-from snoopie.errors import SnoopieError
 from snoopie.figures.lines import NO_LINE
+from snoopie.report import source_text
 from snoopie.report.parts import (
     MOST_LETTERS,
     TRAFFIC,
@@ -25,7 +23,6 @@ from snoopie.report.parts import (
     drawing,
     table,
 )
-from snoopie.words import text as words
 from snoopie.words import units
 from snoopie.words.widths import PAGE
 
@@ -66,14 +63,13 @@ def _excerpts(trace: Trace, moved: pd.DataFrame, sources: Sequence[Path]) -> lis
     found, missing = [], []
     known = moved[moved["line"] > 0]
     for file, own in known.head(_EXCERPTS).groupby("file", sort=False):
-        recorded = trace.source(str(file))
-        text = _found(str(file), sources) if recorded is None else texts.split(recorded)
+        text, recorded = source_text.lines_of(trace, str(file), sources)
         name = cut(Path(str(file)).name)
         if text is None:
             missing.append(name)
         elif listing := _listing(str(file), text, own, known[known["file"] == file]):
             parts.append(listing)
-            found += [name] if recorded is None else []
+            found += [] if recorded else [name]
     if found:
         parts.append(
             Text(f"Not recorded with the trace, but from the source folders that were named: {_names(found)}.")
@@ -88,16 +84,6 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _found(file: str, sources: Sequence[Path]) -> list[str] | None:
-    path = _lines.find_source(file, sources)
-    if path is None:
-        return None
-    try:
-        return texts.split(_lines.read_source(path))
-    except SnoopieError:
-        return None
-
-
 def _listing(file: str, text: list[str], chosen: pd.DataFrame, moved: pd.DataFrame) -> Listing | None:
     """The chosen lines of a file and those around them, each with what it moved."""
     amounts = dict(zip(moved["line"].tolist(), moved["bytes"].tolist(), strict=True))
@@ -110,16 +96,10 @@ def _listing(file: str, text: list[str], chosen: pd.DataFrame, moved: pd.DataFra
     lines = [
         SourceLine(
             number,
-            _code(text[number - 1]),
+            source_text.code(text[number - 1], MOST_LETTERS),
             units.bytes(amounts[number]) if number in amounts else "",
             100 * amounts.get(number, 0) / largest,
         )
         for number in sorted(near)
     ]
     return Listing(cut(file, keep_end=True), lines) if lines else None
-
-
-def _code(line: str) -> str:
-    """A line as it stands, with its indentation, not wider than the page."""
-    # A tab is up to four letters: what is behind these is not seen.
-    return words.cut(words.printable(line[: MOST_LETTERS + 1].expandtabs(4), " "), MOST_LETTERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from snoopie.api.trace import Trace
-from snoopie.report.parts import TRAFFIC, Folders, Part, Section, drawing, table
+from snoopie.report.parts import TRAFFIC, Folders, Part, Section, Table, drawing, table
 from snoopie.words.widths import PAGE
 
 _WIDTH = 4.8  # inches
@@ -41,22 +41,31 @@ def collectives(trace: Trace, _: Folders) -> Section:
     title = "Collectives"
     if trace.collectives.empty:
         return Section("collectives", title, absent="no NCCL call was recorded")
+    return Section("collectives", title, [collectives_table(trace)])
+
+
+def collectives_table(trace: Trace) -> Table:
+    """NCCL's calls and what they moved."""
     shown = ["operation", "reduction", "type", "communicator", "calls", "launches", "call_bytes", *TRAFFIC]
     caption = "NCCL calls, with the traffic of the kernels that carried them out"
-    where = "snoopie stats --by collective lists them all"
-    return Section("collectives", title, [table(trace.by_collective(), shown, caption, where)])
+    return table(trace.by_collective(), shown, caption, "snoopie stats --by collective lists them all")
 
 
 def copies(trace: Trace, _: Folders) -> Section:
     title = "Copies by the host"
     if trace.copies.empty:
         return Section("copies", title, absent="no copy between GPUs, or between host and GPU, was recorded")
-    shown = ["from", "to", "kind", "call", "copies", "bytes", "host_ns"]
     parts: list[Part] = [
         drawing(
             trace.plot_matrix(reading="flow", initiated="host", width=_WIDTH),
             "Bytes moved by host copies, by source and destination.",
         ),
-        table(trace.by_copy(), shown, "By ends and call", "snoopie stats --by copy lists them all"),
+        copies_table(trace, "By ends and call"),
     ]
     return Section("copies", title, parts)
+
+
+def copies_table(trace: Trace, caption: str) -> Table:
+    """Copies by their ends and the call that started them."""
+    shown = ["from", "to", "kind", "call", "copies", "bytes", "host_ns"]
+    return table(trace.by_copy(), shown, caption, "snoopie stats --by copy lists them all")

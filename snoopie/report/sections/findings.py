@@ -16,13 +16,14 @@ def findings(trace: Trace, _: Folders) -> Section:
     found = trace.findings()
     if found.empty:
         return Section("findings", TITLE, [Text("No findings: no rule found expensive traffic.")])
-    parts: list[Part] = [Findings([_finding(row) for row in found.head(MOST_ROWS).to_dict("records")])]
+    parts: list[Part] = [Findings([card(row) for row in found.head(MOST_ROWS).to_dict("records")])]
     if len(found) > MOST_ROWS:
         parts.append(Text(f"{len(found) - MOST_ROWS} more: snoopie findings lists them all."))
     return Section("findings", TITLE, parts)
 
 
-def _finding(row: dict[Any, Any]) -> FindingCard:
+def card(row: dict[Any, Any]) -> FindingCard:
+    """A row of `Trace.findings` in words."""
     about = "≈ " if row["estimated"] else ""
     places = " → ".join(end for end in (row["issuer"], row["owner"]) if end)
     line = f"{row['file']}:{row['line']}" if row["line"] else ""

@@ -40,6 +40,7 @@ def test_amounts_are_scaled_and_exact_ones_stay_exact(trace: snoopie.Trace) -> N
     assert trace.by_line()["accesses"].tolist() == [BIG, 90]
     assert trace.by_site()["accesses"].tolist() == [BIG, 90]
     assert trace.by_operation()["accesses"].tolist() == [BIG, 90]
+    assert trace.by("kernel", "issuer")["accesses"].tolist() == [BIG, 80, 10]
     assert trace.line_sites("/home/u/a.cu", 3)["accesses"].tolist() == [90]
     assert trace.file_lines("/home/u/a.cu")["accesses"].tolist() == [90, BIG]
     assert trace.line_matrix("/home/u/a.cu", 3, "accesses").to_numpy().tolist() == [[0, 80], [10, 0]]

@@ -47,6 +47,7 @@ ANSWERS: dict[str, Callable[[Trace], Any]] = {
     "by_library": lambda trace: [trace.by_library(*how) for how in itertools.product(READINGS, SIDES)],
     "by_pair of NCCL": lambda trace: trace.by_pair(library="NCCL"),
     "bandwidth": lambda trace: trace.bandwidth(),
+    "by several keys": lambda trace: trace.by("kernel", "line", "operation", "issuer", "owner"),
     "lines": lambda trace: [
         answer(file, line)
         for file, line in trace.by_line()[["file", "line"]].itertuples(index=False)

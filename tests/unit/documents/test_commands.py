@@ -70,6 +70,8 @@ RUN = {
     "snoopie summary TRACE…": 0,
     "snoopie waits TRACE…": 0,
     "snoopie report TRACE… -o report.html": 0,
+    "snoopie report TRACE… --interactive -o report.html": 0,
+    "snoopie report sample_traces/halo-4gpu --interactive --source sample_traces/halo-4gpu -o report.html": 0,
     "snoopie plot TRACE… --figure matrix -o x.pdf": 0,
     'eval "$(snoopie completion bash)"': 0,
 }

@@ -13,7 +13,7 @@ import snoopie
 from snoopie import cli
 from snoopie.report import page, parts
 from snoopie.report.parts import MOST_ROWS
-from tests.support import mixed, ring
+from tests.support import hostile_report, mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
 
 MOST_BYTES = 5_000_000
@@ -157,8 +157,8 @@ def test_memory_and_calls(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_findings_have_their_line_and_remedy(tmp_path: Path) -> None:
     builder = TraceBuilder(2)
-    line = builder.line(f"/x/{HOSTILE}.cu", 7)
-    site = builder.site(builder.function(HOSTILE), "STG.E", "store", 4, line=line)
+    line = builder.line(f"/x/{hostile_report.NAME}.cu", 7)
+    site = builder.site(builder.function(hostile_report.NAME), "STG.E", "store", 4, line=line)
     builder.count(builder.launch(1, 0), site, 1, 10**6, 32 * 10**6, 32 * 10**6)
     trace = snoopie.load(builder.write(tmp_path / "t.zst"))
     read = harmless(page.render(trace))
@@ -177,38 +177,9 @@ def test_an_empty_trace_has_a_report(tmp_path: Path) -> None:
 # Nothing of a trace is believed.
 
 
-HOSTILE = "</td></style><script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}{% raw %}\x00\x1b[31m\u202e"
-
-
-def hostile_builder(names: int, length: int) -> TraceBuilder:
-    """As many of everything, with names as long, all with markup."""
-    filler = "</p><b x=\"'&" * (length // 12)
-    builder = TraceBuilder([*range(8)])
-    process = builder.header["process"]
-    process |= {"program": HOSTILE, "host": HOSTILE + filler, "command": [HOSTILE + filler]}
-    for gpu in builder.header["gpus"]:
-        gpu |= {"name": HOSTILE + filler, "pci": HOSTILE, "uuid": gpu["uuid"] + HOSTILE}
-    for number in range(names):
-        name = f"{number} {HOSTILE}{filler}"
-        function = builder.function(name)
-        line = builder.line(f"/{name}", number + 1)
-        site = builder.site(function, "STG.E", "store", 4, line=line)
-        builder.site(function, f"TEX{HOSTILE}", "load", 0, line=line, measured=False)
-        launch = builder.launch(function, number % 8, group=number + 1)
-        builder.count(launch, site, (number + 1) % 8, 10 + number, 320, 99)
-        builder.copy(number % 8, (number + 1) % 8, 4096, gpu=number % 8, call=name)
-        builder.collective(number + 1, name, 7, gpu=number % 8, type=HOSTILE)
-        made = builder.allocation("device", 4096 + number, number % 8, number, call=name, name=builder.string(name))
-        builder.memory_use(number % 8, number, 4096 * made)
-        builder.add("call_totals", time=START_NS, call=builder.string(name), gpu=0, calls=1, total=9, least=9, most=9)
-        builder.add("call_errors", call=builder.string(name), gpu=0, code=1, name=builder.string(name), calls=1)
-        builder.notice(name)
-    return builder
-
-
 def test_names_never_become_markup(tmp_path: Path) -> None:
-    trace = snoopie.load(hostile_builder(3, 12).write(tmp_path / "t.zst"))
-    markup = page.render(trace, title=HOSTILE)
+    trace = snoopie.load(hostile_report.builder(3, 12).write(tmp_path / "t.zst"))
+    markup = page.render(trace, title=hostile_report.NAME)
     read = harmless(markup)
     assert {"lines", "kernels", "copies", "collectives", "memory", "calls"} <= sections(read)
     assert read.tags.count("b") == 5  # of the footer
@@ -221,7 +192,7 @@ def test_names_never_become_markup(tmp_path: Path) -> None:
 
 
 def test_a_name_of_ten_megabytes_is_cut(tmp_path: Path) -> None:
-    builder = hostile_builder(2, 12)
+    builder = hostile_report.builder(2, 12)
     for row in builder.rows["strings"]:
         row["text"] = row["text"].encode() + b"\xff\x00\xe2\x80\xae"
     builder.rows["strings"][0]["text"] += b"<b>" * ((10 << 20) // 3)
@@ -234,7 +205,7 @@ def test_a_name_of_ten_megabytes_is_cut(tmp_path: Path) -> None:
 
 
 def test_a_report_stays_small(tmp_path: Path) -> None:
-    trace = snoopie.load(hostile_builder(150, 3000).write(tmp_path / "t.zst"))
+    trace = snoopie.load(hostile_report.builder(150, 3000).write(tmp_path / "t.zst"))
     markup = page.render(trace)
     harmless(markup)
     assert len(markup.encode()) < MOST_BYTES

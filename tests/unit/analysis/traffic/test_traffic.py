@@ -139,6 +139,24 @@ def test_by_operation(trace: snoopie.Trace) -> None:
     ]
 
 
+def test_by_several_keys(trace: snoopie.Trace) -> None:
+    table = trace.by("kernel", "line", "operation", "issuer", "owner")
+    assert table.columns.tolist() == ["kernel", "line", "operation", "issuer", "owner", *VALUES, "wire_efficiency"]
+    assert table["bytes"].is_monotonic_decreasing
+    for keys, alone in ((["kernel"], trace.by_kernel()), (["issuer", "owner"], trace.by_pair())):
+        sums = table.groupby(keys)[VALUES].sum()
+        assert sums.to_dict() == alone.set_index(keys)[VALUES].to_dict()
+    assert rows(trace.by("operation"), "operation", *VALUES) == rows(trace.by_operation(), "operation", *VALUES)
+    (loaded,) = {tuple(row) for row in rows(table[table["operation"] == "load"], "kernel", "line")}
+    assert loaded == (ring.GET, 4)
+
+
+@pytest.mark.parametrize("keys", [(), ("line", "line"), ("kernel", "launch")])
+def test_by_keys_that_cannot_be(trace: snoopie.Trace, keys: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="kernel, file, line, operation, issuer"):
+        trace.by(*keys)  # type: ignore[arg-type]
+
+
 def test_by_site(ring_path: Path) -> None:
     trace = snoopie.load(ring_path)
     table = trace.by_site()

@@ -1,0 +1,32 @@
+"""The text of source files that a report quotes: as it was recorded, else from the folders that the user named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source import texts
+from snoopie.api.trace import Trace
+from snoopie.errors import SnoopieError
+from snoopie.words import text as words
+
+
+def lines_of(trace: Trace, file: str, sources: Sequence[Path]) -> tuple[list[str] | None, bool]:
+    """The lines of a file, None where they are not known, and whether the trace itself holds them."""
+    recorded = trace.source(file)
+    if recorded is not None:
+        return texts.split(recorded), True
+    path = _lines.find_source(file, sources)
+    if path is None:
+        return None, False
+    try:
+        return texts.split(_lines.read_source(path)), False
+    except SnoopieError:
+        return None, False
+
+
+def code(line: str, most: int) -> str:
+    """A line as it stands, with its indentation, of at most so many letters."""
+    # A tab is up to four letters: what is behind these is not seen.
+    return words.cut(words.printable(line[: most + 1].expandtabs(4), " "), most)
