@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -40,6 +40,9 @@ def why_not(*, built: bool = False) -> str:
             f"{', '.join(missing)} are not installed (Debian: clang llvm bpftool gcc libbpf-dev libelf-dev zlib1g-dev)"
         )
     return ""
+
+
+where_possible = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
 
 
 def build() -> None:
@@ -110,7 +113,6 @@ _RUNNING: list[subprocess.Popen[str]] = []
 
 
 def end_all() -> None:
-    """What a test that failed has left would watch the programs of the next."""
     for process in _RUNNING:
         if process.poll() is None:
             process.terminate()
@@ -149,3 +151,26 @@ class Watch:
 def traces(folder: Path) -> Sequence[Path]:
     """Those that were written there."""
     return sorted(folder.glob("*.zst"))
+
+
+# --- Fixtures, which tests/integration/conftest.py offers ---
+
+
+@pytest.fixture(scope="module")
+def watch_built() -> None:
+    build()
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """Ends what a test that failed has left, which would watch the programs of the next."""
+    yield
+    end_all()
+
+
+@pytest.fixture
+def program(watch_built: None) -> Iterator[Program]:
+    """A program that has called the driver."""
+    with Program() as one:
+        one.do("sync 1")
+        yield one

@@ -8,8 +8,8 @@ import pytest
 
 from snoopie import cli
 from snoopie.errors import SnoopieError, UsageError
+from snoopie.live.about import cgroup_in, container_of, pod_of
 from snoopie.watch import watcher
-from snoopie.watch.about import cgroup_in, container_of, pod_of
 
 ALL = (1 << 41) - 1
 ID = "0123456789abcdef" * 4
@@ -98,7 +98,6 @@ def test_labels_of_cgroups(text: str, container: str, pod: str) -> None:
     ("words", "said"),
     [
         (["--all", "--pid", "1"], "not allowed with"),
-        ([], "required"),
         (["--pid", "x"], "not the number of a process"),
         (["--all", "--for", "0s"], "not a time"),
         (["--all", "--buffer", "5KiB"], "not a power of 2"),

@@ -1,4 +1,4 @@
-"""A terminal that shows what is watched while it is watched, by Rich."""
+"""A terminal that shows what programs do while they do it, by Rich."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from snoopie.watch.metrics import Metrics
-from snoopie.watch.session import Session
+from snoopie.live.about import About
+from snoopie.live.metrics import Family, Metrics
 from snoopie.words import units
 from snoopie.words.text import visible
 
 # A key, and the column of the processes by which it sorts.
-KEYS = {"l": "launches/s", "c": "copied/s", "m": "memory", "e": "errors", "w": "waiting"}
+KEYS = {
+    "l": "launches/s", "c": "copied/s", "a": "accessed/s", "m": "memory", "e": "errors", "w": "waiting",
+}  # fmt: skip
 _ROWS = 10
 
 
@@ -33,13 +34,11 @@ _ROWS = 10
 class Row:
     """A process: sums, and rates since the last look."""
 
-    pid: int
-    program: str
-    user: str
-    container: str
+    about: About
     launches: float
     copied: float
-    memory: int
+    accessed: float
+    memory: float
     errors: int
     waiting: float
 
@@ -47,19 +46,20 @@ class Row:
 class View:
     """Compares each look with the one before."""
 
-    def __init__(self, session: Session) -> None:
-        self._session, self._metrics = session, Metrics(session)
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
         self.key = "l"
         self._before: dict[object, float] = {}
         self._now: dict[object, float] = {}
         self._seconds = 1.0
-        self._time = 0
-        session.listeners.append(self._tick)
+        self._time = metrics.now
 
-    def _tick(self, session: Session) -> None:
-        self._seconds = max((session.now - self._time) / 1e9, 1e-3) if self._time else 1.0
-        self._time = session.now
-        self._before, self._now = self._now, {}
+    def _look(self) -> None:
+        """Begins another look where there is something new."""
+        if (now := self._metrics.now) != self._time:
+            self._seconds = max((now - self._time) / 1e9, 1e-3) if self._time else 1.0
+            self._time = now
+            self._before, self._now = self._now, {}
 
     def _rate(self, what: object, value: float) -> float:
         """By how much it grew in a second."""
@@ -68,78 +68,88 @@ class View:
 
     def processes(self) -> list[Row]:
         """Those that run, by the column of the key."""
-        session, found = self._session, []
-        waits = [number for number, name in enumerate(session.functions) if "Synchronize" in name]
-        for recorder in session.running():
-            sums, about = recorder.sums.calls, recorder.about
-            if not len(sums):
-                continue
-            memory = session.memory_of(recorder)
-            launches = float(sums["calls"][sums["kernel"] > 0].sum())
-            copied = float(sums["bytes"][sums["direction"] > 0].sum())
-            waited = float(sums["total"][np.isin(sums["function"], waits)].sum()) / 1e9
-            found.append(
-                Row(
-                    about.pid, about.program, about.user, about.container, self._rate((about.pid, "l"), launches),
-                    self._rate((about.pid, "c"), copied), int((memory["allocated"] - memory["freed"]).sum()),
-                    int(sums["errors"].sum()), self._rate((about.pid, "w"), waited),
-                )
-            )  # fmt: skip
+        self._look()
+        found = [
+            Row(
+                one.about,
+                launches=self._rate((one.about.pid, "l"), one.launches),
+                copied=self._rate((one.about.pid, "c"), one.copied),
+                accessed=self._rate((one.about.pid, "a"), one.accessed),
+                memory=one.memory,
+                errors=one.errors,
+                waiting=self._rate((one.about.pid, "w"), one.waited),
+            )
+            for one in self._metrics.running()
+        ]
         order: dict[str, Callable[[Row], float]] = {
-            "l": lambda row: row.launches, "c": lambda row: row.copied, "m": lambda row: row.memory,
-            "e": lambda row: row.errors, "w": lambda row: row.waiting,
+            "l": lambda row: row.launches, "c": lambda row: row.copied, "a": lambda row: row.accessed,
+            "m": lambda row: row.memory, "e": lambda row: row.errors, "w": lambda row: row.waiting,
         }  # fmt: skip
         return sorted(found, key=order[self.key], reverse=True)
 
     def render(self) -> Group:
         """All tables, as Rich draws them."""
+        processes = self.processes()
+        families = {family.name: family for family in self._metrics.families()}
         keys = "  ".join(f"{key} {name}" for key, name in KEYS.items())
-        lost = {what: number for what, number in self._session.lost.items() if number}
+        lost = {what: number for what, number in self._metrics.lost.items() if number}
         said = [Text(f"sort by: {keys}    q ends", style="dim")]
         if lost:
             said.append(Text("lost: " + ", ".join(f"{number:,} {what}" for what, number in lost.items()), style="red"))
-        return Group(self._processes(), self._kernels(), self._copies(), self._memory(), *said)
+        tables = [_processes(processes), self._kernels(families), self._copies(families)]
+        if "accessed_bytes" in families:
+            tables.append(self._accesses(families))
+        return Group(*tables, self._memory(families), *said)
 
-    def _processes(self) -> Table:
-        table = _table("Processes", ["PID", "program", "user", "container"], list(KEYS.values()))
-        for row in self.processes()[:_ROWS]:
-            table.add_row(
-                str(row.pid), _shown(row.program), _shown(row.user), row.container, units.count(row.launches),
-                units.rate(row.copied), units.bytes(row.memory), f"{row.errors:,}", units.percent(row.waiting),
-            )  # fmt: skip
-        return table
-
-    def _by(self, family: str, *labels: str) -> list[tuple[tuple[str, ...], float, float]]:
+    def _by(self, family: Family, *labels: str) -> list[tuple[tuple[str, ...], float, float]]:
         """Values of labels, sum and rate; the highest first."""
-        (found,) = [one for one in self._metrics.families() if one.name == family]
-        places = [found.labels.index(label) for label in labels]
+        places = [family.labels.index(label) for label in labels]
         sums: dict[tuple[str, ...], float] = {}
-        for values, number in found.values.items():
+        for values, number in family.values.items():
             key = tuple(values[place] for place in places)
             sums[key] = sums.get(key, 0) + number
-        rows = [(key, number, self._rate((family, key), number)) for key, number in sums.items()]
+        rows = [(key, number, self._rate((family.name, key), number)) for key, number in sums.items()]
         return sorted(rows, key=lambda row: (row[2], row[1]), reverse=True)[:_ROWS]
 
-    def _kernels(self) -> Table:
+    def _kernels(self, families: Mapping[str, Family]) -> Table:
         table = _table("Kernels", ["kernel"], ["launches", "launches/s"])
-        for (kernel,), number, rate in self._by("launches", "kernel"):
+        for (kernel,), number, rate in self._by(families["launches"], "kernel"):
             table.add_row(_shown(kernel), units.count(number), units.count(rate))
         return table
 
-    def _copies(self) -> Table:
+    def _copies(self, families: Mapping[str, Family]) -> Table:
         table = _table("Copies", ["from", "to"], ["bytes", "bytes/s"])
-        for (source, destination), number, rate in self._by("copied_bytes", "source", "destination"):
-            table.add_row(source, destination, units.bytes(number), units.rate(rate))
+        for (source, destination), number, rate in self._by(families["copied_bytes"], "source", "destination"):
+            table.add_row(_shown(source), _shown(destination), units.bytes(number), units.rate(rate))
         return table
 
-    def _memory(self) -> Table:
-        table = _table("Memory", ["program", "GPU", "kind"], ["now", "left by ended processes"])
-        leaked = {key: number for key, number, _ in self._by("leaked_bytes", "program", "gpu", "kind")}
-        now = {key: number for key, number, _ in self._by("allocated_bytes", "program", "gpu", "kind")}
-        for key in dict.fromkeys([*now, *leaked]):
-            program, gpu, kind = key
-            table.add_row(_shown(program), gpu, kind, units.bytes(now.get(key, 0)), units.bytes(leaked.get(key, 0)))
+    def _accesses(self, families: Mapping[str, Family]) -> Table:
+        table = _table("Accesses by kernels", ["issuer", "owner", "operation"], ["bytes", "bytes/s"])
+        for (issuer, owner, operation), number, rate in self._by(
+            families["accessed_bytes"], "issuer", "owner", "operation"
+        ):
+            table.add_row(_shown(issuer), _shown(owner), _shown(operation), units.bytes(number), units.rate(rate))
         return table
+
+    def _memory(self, families: Mapping[str, Family]) -> Table:
+        table = _table("Memory", ["program", "GPU", "kind"], ["now", "left by ended processes"])
+        leaked = {key: number for key, number, _ in self._by(families["leaked_bytes"], "program", "gpu", "kind")}
+        now = {key: number for key, number, _ in self._by(families["allocated_bytes"], "program", "gpu", "kind")}
+        for key in dict.fromkeys([*now, *leaked]):
+            table.add_row(*map(_shown, key), *(units.bytes(found.get(key, 0)) for found in (now, leaked)))
+        return table
+
+
+def _processes(rows: list[Row]) -> Table:
+    table = _table("Processes", ["PID", "program", "user", "container"], list(KEYS.values()))
+    for row in rows[:_ROWS]:
+        about = row.about
+        table.add_row(
+            str(about.pid), _shown(about.program), _shown(about.user), _shown(about.container),
+            units.count(row.launches), units.rate(row.copied), units.rate(row.accessed), units.bytes(row.memory),
+            f"{row.errors:,}", units.percent(row.waiting),
+        )  # fmt: skip
+    return table
 
 
 def _shown(name: str) -> Text:
