@@ -61,14 +61,12 @@ def follow(arguments: argparse.Namespace) -> int:
             yield from source.glob("*.zst") if source.is_dir() else [source]
 
     recording, lock, over = Recording(files), threading.Lock(), threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
     end = time.monotonic() + (arguments.seconds or float("inf"))
     more = recording.look()
     if recording.problems and len(recording.problems) == recording.seen:
         raise recording.problems[0]
     shown = _shown(recording, lock, over.set) if arguments.live or not wanted(arguments) else nullcontext()
-    with offered(recording, lock, arguments, "snoopie-run"), shown:
+    with _ended_by_signals(over.set), offered(recording, lock, arguments, "snoopie-run"), shown:
         while more and time.monotonic() < end and not over.wait(min(_SECONDS, end - time.monotonic())):
             with lock:
                 more = recording.look()
@@ -77,6 +75,16 @@ def follow(arguments: argparse.Namespace) -> int:
     _tell(recording)
     print_next("stats", *([] if not more else ["--allow-truncated"]), *map(str, sources))
     return 0
+
+
+@contextmanager
+def _ended_by_signals(end: Callable[[], None]) -> Iterator[None]:
+    before = {number: signal.signal(number, lambda *_: end()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
