@@ -89,6 +89,8 @@ class View:
 
     def render(self) -> Group:
         """All tables, as Rich draws them."""
+        if not self._metrics.now:
+            return Group(Text("not watching yet    q ends", style="dim"))
         processes = self.processes()
         families = {family.name: family for family in self._metrics.families()}
         keys = "  ".join(f"{key} {name}" for key, name in KEYS.items())
@@ -174,7 +176,8 @@ def shown(view: View, lock: threading.Lock, end: Callable[[], None]) -> Iterator
         with lock:
             return view.render()
 
-    with Live(drawn(), console=Console(), auto_refresh=False, screen=True) as live, _keys() as pressed:
+    # Keys first: those that were pressed before are dropped.
+    with _keys() as pressed, Live(drawn(), console=Console(), auto_refresh=False, screen=True) as live:
 
         def follow() -> None:
             while not over.is_set():

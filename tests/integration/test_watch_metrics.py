@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import watched
 from tests.support.metrics import Receiver, checked, free_port, prometheus, scrape, until, values
+from tests.support.screen import Screen
 from tests.support.watched import Program, Watch
 
 pytestmark = [watched.where_possible, pytest.mark.usefixtures("watch_built", "nothing_left")]
@@ -86,3 +87,14 @@ def test_what_opentelemetry_gets(program: Program) -> None:
         assert found["snoopie.cuda.allocated_bytes", "device"] == 3000
         assert receiver.services() == {"snoopie-watch"}
         watch.end()
+
+
+def test_a_terminal(program: Program) -> None:
+    with Screen("watch", "--pid", str(program.pid), "--live") as screen:
+        assert screen.shows("Processes")
+        make_calls(program)
+        assert screen.shows(str(program.pid), "kernel()", "300 B", "errors")
+        screen.press("q")
+        assert screen.ended() == (0, "")
+    # It goes on.
+    program.do("sync 1")

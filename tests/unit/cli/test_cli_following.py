@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from snoopie import cli
 from tests.support import ring
 from tests.support.metrics import Receiver, checked, free_port, scrape, until, values
 from tests.support.run_bench import PATIENCE, ROOT, Bench
+from tests.support.screen import Screen
 
 # Writes the blocks of a trace, as of this process; each after a line on stdin.
 WRITES = """
@@ -146,8 +147,6 @@ def test_opentelemetry_gets_all_of_a_run_that_is_soon_over(bench: Bench) -> None
     ],
 )
 def test_wrong_words_end_it_before_the_program_runs(bench: Bench, words: list[str], said: str) -> None:
-    import socket
-
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -179,31 +178,23 @@ def test_a_recording_on_a_terminal(bench: Bench) -> None:
     with started(bench, "-o", f"{folder}/") as run:
         until(lambda: list(folder.glob("*.zst")))
         line(run.stdin)
-        control, terminal = pty.openpty()
-        watch = subprocess.Popen(
-            [sys.executable, "-m", "snoopie", "watch", "--live", str(folder)], stdin=terminal, stdout=terminal,
-            stderr=subprocess.PIPE, text=True, env={**bench.environment, "TERM": "xterm", "COLUMNS": "150",
-            "LINES": "50", "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        )  # fmt: skip
-        os.close(terminal)
-        seen = ""
+        with Screen("watch", "--live", str(folder), environment=bench.environment) as screen:
+            assert screen.shows("Accesses by kernels", "solve(float*)", "store", "launches/s", "lost: 17 records")
+            line(run.stdin)
+            assert run.wait(PATIENCE) == 0
+            assert screen.ended() == (0, f"Next: snoopie stats {folder}\n")
 
-        def drawn() -> bool:
-            nonlocal seen
-            seen += os.read(control, 1 << 16).decode("utf-8", "replace")
-            return "Accesses by kernels" in seen and "solve(float*)" in seen
 
-        assert until(drawn)
-        line(run.stdin)
-        assert run.wait(PATIENCE) == 0
-        with pytest.raises(OSError):
-            while True:
-                seen += os.read(control, 1 << 16).decode("utf-8", "replace")
-        assert watch.wait(PATIENCE) == 0
-        assert watch.stderr is not None
-        assert watch.stderr.read() == f"Next: snoopie stats {folder}\n"
-        watch.stderr.close()
-        os.close(control)
+def test_q_ends_the_view_and_not_the_run(bench: Bench) -> None:
+    folder = bench.work / "traces"
+    with started(bench, "-o", f"{folder}/") as run:
+        until(lambda: list(folder.glob("*.zst")))
+        # With nothing else wanted of a recording, that is what is wanted.
+        with Screen("watch", str(folder), environment=bench.environment) as screen:
+            assert screen.shows("Processes", "q ends")
+            screen.press("q")
+            assert screen.ended() == (0, f"Next: snoopie stats --allow-truncated {folder}\n")
+        assert run.poll() is None
 
 
 def test_metrics_of_a_recording(bench: Bench) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from snoopie import cli
 from snoopie.errors import SnoopieError, UsageError
-from snoopie.live.about import cgroup_in, container_of, pod_of
 from snoopie.watch import watcher
 
 ALL = (1 << 41) - 1
@@ -72,26 +71,6 @@ def test_containers(tmp_path: Path) -> None:
     (tmp_path / "docker" / (ID[:12] + "0" * 52)).mkdir()
     with pytest.raises(UsageError, match="several containers"):
         watcher.cgroup_of(ID[:12], tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "container", "pod"),
-    [
-        (f"0::/system.slice/docker-{ID}.scope\n", ID[:12], ""),
-        (f"12:cpu:/docker/{ID}\n0::/\n", ID[:12], ""),
-        (
-            "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod11111111_2222_3333_4444_555555555555"
-            f".slice/cri-containerd-{ID}.scope\n",
-            ID[:12],
-            "11111111-2222-3333-4444-555555555555",
-        ),
-        ("0::/user.slice/user-1000.slice/session-3.scope\n", "", ""),
-        ("", "", ""),
-    ],
-)
-def test_labels_of_cgroups(text: str, container: str, pod: str) -> None:
-    path = cgroup_in(text)
-    assert (container_of(path), pod_of(path)) == (container, pod)
 
 
 @pytest.mark.parametrize(
