@@ -59,6 +59,16 @@ def check_kernel() -> None:
         pytest.skip(f"this kernel ({platform.release()}): {begun.stderr.decode().strip()}")
 
 
+def be_ready() -> None:
+    """Skips where nothing can be watched. What was built elsewhere is taken as it is."""
+    built = os.access(PROGRAM, os.X_OK)
+    if reason := why_not(built=built):
+        pytest.skip(reason)
+    if not built:
+        build()
+    check_kernel()
+
+
 class Program:
     """The program, which answers each command when it has done it."""
 
