@@ -9,8 +9,9 @@ from pathlib import Path
 
 import snoopie
 from snoopie.cli import process, run_id, settings, streams, tool
+from snoopie.cli.metrics import add_metrics, wanted
 from snoopie.cli.output import clean, in_shell_words, print_next
-from snoopie.cli.output_files import output_files, run_folder
+from snoopie.cli.output_files import OutputFiles, output_files, run_folder
 from snoopie.errors import SnoopieError, UsageError
 
 # How the names of clean recordings begin.
@@ -23,7 +24,8 @@ DESCRIPTION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     own = " ".join(setting.usage for setting in settings.options())
-    parser.usage = f"snoopie run {own} [--with-times] [--tensors] [--tool PATH] -- PROGRAM [ARGUMENT …]"
+    more = "[--with-times] [--tensors] [--tool PATH] [--prometheus [[HOST]:PORT]] [--token-file FILE] [--otlp URL]"
+    parser.usage = f"snoopie run {own} {more} [--otlp-every TIME] -- PROGRAM [ARGUMENT …]"
     for setting in settings.options():
         setting.add_to(parser)
     parser.add_argument(
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="mem_multigpu.so to use (default: SNOOPIE_TOOL; or the first of this version in this checkout, where "
         "`snoopie build` puts it, in lib/snoopie of Python's prefix, in /usr/local/lib/snoopie)",
     )
+    add_metrics(parser)
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
@@ -86,7 +89,8 @@ def _run(arguments: argparse.Namespace) -> int:
             if status != 0:
                 print("snoopie: it failed without instrumentation, and was not run with it", file=sys.stderr)
         if status == 0:
-            status = process.run(program, arguments.command, environment)
+            with _metrics(arguments, files, timed):
+                status = process.run(program, arguments.command, environment)
     finally:
         # A folder of the run's own stays for its traces alone.
         if files.folder == Path.cwd() / default:
@@ -101,6 +105,18 @@ def _run(arguments: argparse.Namespace) -> int:
         if not streams.failed(error):
             raise
     return 128 - status if status < 0 else status
+
+
+def _metrics(
+    arguments: argparse.Namespace, files: OutputFiles, timed: OutputFiles
+) -> contextlib.AbstractContextManager[None]:
+    """Metrics of the traces that come meanwhile, where they are wanted."""
+    if not wanted(arguments):
+        return contextlib.nullcontext()
+    from snoopie.cli.following import offered_meanwhile
+
+    before = files.existing() | timed.existing()
+    return offered_meanwhile(arguments, lambda: files.existing() - before)
 
 
 def _report(program: str, status: int, traces: list[Path]) -> None:

@@ -9,17 +9,19 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snoopie.cli import places, run_id
+from snoopie.cli.metrics import add_metrics, duration, offered, wanted
 from snoopie.cli.output import in_shell_words, print_next
 from snoopie.errors import SnoopieError, UsageError
 from snoopie.extras import need
 from snoopie.words.units import plural
 
 if TYPE_CHECKING:
+    from snoopie.live.metrics import Metrics
     from snoopie.watch.recorder import Recorder
     from snoopie.watch.session import Session
     from snoopie.watch.watcher import Watcher
@@ -27,16 +29,19 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Watch the CUDA driver calls of programs that run already, without touching them: launches, copies, allocations "
     "with their call stacks, errors and times, as traces that all commands read. Needs root, Linux 5.15 or newer and "
-    "snoopie_watch (make -C watch)."
+    "snoopie_watch (make -C watch). Or follow a recording that `snoopie run` is making, which needs none of that."
 )
-_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 # Of the ring of single calls: a power of two, as the kernel wants it.
 _LEAST_BUFFER, _MOST_BUFFER = 1 << 12, 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_mutually_exclusive_group(required=True)
+    parser.add_argument(
+        "files", metavar="TRACE", nargs="*",
+        help="instead: traces that `snoopie run` writes now, or folders with them, to show or offer as metrics",
+    )  # fmt: skip
+    which = parser.add_mutually_exclusive_group()
     which.add_argument("--pid", type=_pid, nargs="+", metavar="PID", help="these processes, but none that they start")
     which.add_argument("--all", action="store_true", help="every process that runs, and those that start later")
     which.add_argument("--cgroup", metavar="PATH", type=Path, help="the processes of a cgroup, and of those below it")
@@ -44,16 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--container", metavar="ID", help="the processes of a container: the beginning of its ID is enough"
     )
     parser.add_argument(
-        "--for", dest="seconds", type=_duration, metavar="TIME",
+        "--for", dest="seconds", type=duration, metavar="TIME",
         help="end after 30s, 5m, 2h; else with Ctrl-C, or when all processes of --pid have ended",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="OUT.zst",
-        help="name of the trace, of OUT.PID.zst with several processes, or a folder; a new folder here, if left out",
+        help="name of the trace, of OUT.PID.zst with several processes, or a folder; if left out, a new folder here, "
+        "or none with --live, --prometheus or --otlp",
     )  # fmt: skip
-    parser.add_argument(
-        "--live", action="store_true", help="show processes, kernels, copies and memory meanwhile; traces only with -o"
-    )
+    parser.add_argument("--live", action="store_true", help="show processes, kernels, copies and memory meanwhile")
     parser.add_argument("--force", action="store_true", help="overwrite traces that exist")
     parser.add_argument(
         "--totals", action="store_true", help="only sums, and what was not freed: costs less, and needs no space"
@@ -69,21 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="room for single calls that were not read yet, a power of 2 (default: 16MiB); those beyond are lost, and "
         "counted",
     )  # fmt: skip
-    parser.add_argument(
-        "--prometheus", type=_address, metavar="[HOST]:PORT",
-        help="serve metrics for Prometheus, on this machine alone unless HOST says otherwise; traces only with -o",
-    )  # fmt: skip
-    parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="answer only scrapes that have the token in this file"
-    )
-    parser.add_argument(
-        "--otlp",
-        metavar="URL",
-        help="send metrics to an OpenTelemetry collector: http://host:4318; traces only with -o",
-    )
-    parser.add_argument(
-        "--otlp-every", type=_duration, default=10.0, metavar="TIME", help="how often to send them (default: 10s)"
-    )
+    add_metrics(parser)
     parser.add_argument(
         "--tool", metavar="PATH",
         help="snoopie_watch to use (default: SNOOPIE_WATCH; or the first of this version in this checkout, "
@@ -92,7 +82,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    offering = wanted(arguments)
+    if arguments.files:
+        return _follow(arguments)
+    if not (arguments.pid or arguments.all or arguments.cgroup or arguments.container):
+        raise UsageError(
+            "it is not said what to watch", "name --pid, --all, --cgroup, --container, or traces that are being written"
+        )
     from snoopie.watch import watcher
+    from snoopie.watch.metrics import WatchMetrics
     from snoopie.watch.session import Session
 
     watcher.check_machine()
@@ -101,9 +99,13 @@ def main(arguments: argparse.Namespace) -> int:
     run = run_id.new()
     session = Session(keep=_records(arguments))
     lock = threading.Lock()
-    with watcher.Watcher(program, options) as running, _exported(session, lock, arguments):
+    metrics = WatchMetrics(session) if offering or arguments.live else None
+    with (
+        watcher.Watcher(program, options) as running,
+        offered(metrics, lock, arguments, "snoopie-watch") if metrics else nullcontext(),
+    ):
         _end_later(running, arguments.seconds)
-        with _shown(session, lock, running) if arguments.live else _said_when_begun(session):
+        with _shown(metrics, lock, running) if metrics and arguments.live else _said_when_begun(session):
             for frame, content in running.frames():
                 with lock:
                     session.take_one(frame, content)
@@ -112,52 +114,22 @@ def main(arguments: argparse.Namespace) -> int:
     return _write(session, arguments, run, whole=running.whole) if _records(arguments) else 0
 
 
+def _follow(arguments: argparse.Namespace) -> int:
+    """Traces that are being written, of which nothing here decides what is in them."""
+    from snoopie.cli.following import follow
+
+    for name in ("pid", "all", "cgroup", "container", "output", "force", "totals", "stacks", "every_call", "tool"):
+        if getattr(arguments, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for programs that run already, not for traces",
+                "leave it out, or the traces",
+            )
+    return follow(arguments)
+
+
 def _records(arguments: argparse.Namespace) -> bool:
     """Whether traces are wanted: metrics alone need none."""
     return bool(arguments.output) or not (arguments.prometheus or arguments.otlp or arguments.live)
-
-
-@contextmanager
-def _exported(session: Session, lock: threading.Lock, arguments: argparse.Namespace) -> Iterator[None]:
-    """Metrics are there for others meanwhile."""
-    if arguments.token_file and not arguments.prometheus:
-        raise UsageError("--token-file is for --prometheus", "add that, or leave it out")
-    if not (arguments.prometheus or arguments.otlp):
-        yield
-        return
-    from snoopie.watch.metrics import Metrics
-
-    metrics = Metrics(session)
-    end = None
-    if arguments.prometheus:
-        need("watch", "--prometheus", "prometheus_client")
-        from snoopie.watch import prometheus
-
-        host, port = arguments.prometheus
-        port = prometheus.serve(metrics, lock, host, port, _token(arguments.token_file))
-        print(f"snoopie: metrics are at http://{host}:{port}/metrics", file=sys.stderr, flush=True)
-    if arguments.otlp:
-        need("watch", "--otlp", "opentelemetry")
-        from snoopie.watch import otlp
-
-        end = otlp.export(metrics, lock, arguments.otlp, arguments.otlp_every)
-    try:
-        yield
-    finally:
-        if end is not None:
-            end()
-
-
-def _token(path: Path | None) -> str:
-    if path is None:
-        return ""
-    try:
-        token = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{path} cannot be read", "name a file that holds a token") from None
-    if not token:
-        raise UsageError(f"{path} is empty", "put a token into it")
-    return token
 
 
 def _folders() -> list[Path]:
@@ -199,11 +171,11 @@ def _end_later(running: Watcher, seconds: float | None) -> None:
 
 
 @contextmanager
-def _shown(session: Session, lock: threading.Lock, running: Watcher) -> Iterator[None]:
+def _shown(metrics: Metrics, lock: threading.Lock, running: Watcher) -> Iterator[None]:
     need("watch", "--live", "rich")
-    from snoopie.watch import live
+    from snoopie.live import terminal
 
-    with live.shown(live.View(session), lock, running.end):
+    with terminal.shown(terminal.View(metrics), lock, running.end):
         yield
 
 
@@ -282,20 +254,6 @@ def _pid(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < 1 << 22:
         raise argparse.ArgumentTypeError(f"{text!r} is not the number of a process")
     return int(text)
-
-
-def _duration(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", text)
-    if match is None or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30s, 5m or 2h")
-    return float(match[1]) * _SECONDS[match[2] or ""]
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an address such as :9400 or 0.0.0.0:9400")
-    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _size(text: str) -> int:

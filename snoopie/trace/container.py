@@ -137,6 +137,7 @@ class GrowingContainer(Container):
         self._file = _open(path)
         self._position = 0
         self._count = 0
+        self._footer: Block | None = None
         try:
             first = next(iter(self.appended()), None)
         except BaseException:
@@ -153,6 +154,9 @@ class GrowingContainer(Container):
     def appended(self) -> Iterator[Block]:
         """The entries of the whole blocks that were not named before. CorruptError on a wrong one."""
         size = os.fstat(self._file).st_size
+        # Rows that come after the footer take its place, and another one stands behind them.
+        if self._footer is not None and size == self._footer.offset + self._footer.size:
+            return
         while self._position + _ENTRY_SIZE <= size:
             entry = os.pread(self._file, _ENTRY_SIZE, self._position)
             if len(entry) < _ENTRY_SIZE:
@@ -164,6 +168,10 @@ class GrowingContainer(Container):
             if isinstance(block, SnoopieError):
                 raise block
             if block.size > size - block.offset:
+                return
+            if block.table == FOOTER:
+                self._footer = block
+                yield block
                 return
             self._position = block.offset + block.size
             self._count += 1

@@ -11,14 +11,16 @@ from pathlib import Path
 from snoopie.trace.container import FOOTER, GrowingContainer
 from snoopie.trace.declaration import known_tables
 from snoopie.trace.limits import LIMITS, Limits
+from snoopie.trace.roles import REFERENCES
 from snoopie.trace.tables import Process, Rows
 
 
 class Growing(Process):
     """A file that may still be written. `column` has the rows of ``tables`` that the last `advance` found.
 
-    Nothing of any other table is decoded, or even read. Raises what `Process.open` raises, but not because the end is
-    missing; a file whose header is not whole yet is a TruncatedError, an EmptyError or a NotATraceError as there.
+    Nothing of any other table is decoded, or even read, except those that they refer to. Raises what `Process.open`
+    raises, but not because the end is missing; a file whose header is not whole yet is a TruncatedError, an EmptyError
+    or a NotATraceError as there.
     """
 
     def __init__(self, path: Path, tables: Collection[str], *, limits: Limits = LIMITS) -> None:
@@ -28,14 +30,19 @@ class Growing(Process):
         except BaseException:
             self._growing.close()
             raise
-        self._wanted = {FOOTER} | {
-            number for number, table in self.header.tables.items() if table.name in {"strings", *tables}
-        }
+        wanted = _with_referred(tables)
+        self._wanted = {FOOTER} | {number for number, table in self.header.tables.items() if table.name in wanted}
+        self._dropped = 0
 
     @property
     def ended(self) -> bool:
         """True if the trace has its end, or if nobody is left who would write it."""
         return self.footer is not None or self._gone()
+
+    @property
+    def dropped(self) -> int:
+        """Records dropped by the collector, as far as the file says by now."""
+        return self._dropped
 
     @property
     def last_ns(self) -> int:
@@ -51,6 +58,7 @@ class Growing(Process):
             parts["strings"].add(known, len(known["id"]))
         for block in self._growing.appended():
             self._count(block)
+            self._dropped = max(self._dropped, block.dropped)
             self._index.check(block.offset + block.size)
             if block.table in self._wanted or block.table not in self.header.tables:
                 self._take(block, parts, try_records=False)
@@ -71,3 +79,19 @@ class Growing(Process):
         except OSError:
             return False
         return False
+
+
+def _with_referred(tables: Collection[str]) -> set[str]:
+    """The tables, and those whose rows they refer to: a reference is checked where it stands."""
+    wanted = {"strings", *tables}
+    while (
+        more := {
+            column.role.ref
+            for name in wanted
+            for column in known_tables()[name].columns.values()
+            if column.role.name in REFERENCES
+        }
+        - wanted
+    ):
+        wanted |= more
+    return wanted

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 import snoopie
 from snoopie.importers.words import without_accesses
+from snoopie.live.about import About
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import DIRECTIONS, HOST, UNKNOWN, Body, TraceWriter, header
 from snoopie.watch import gpus
-from snoopie.watch.about import About
 from snoopie.watch.elf import demangled
 from snoopie.watch.kernel_names import Layouts
 from snoopie.watch.memory import Memory

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snoopie.watch.about import About, about, user_name
+from snoopie.live.about import About, about, user_name
 from snoopie.watch.kernel_names import Layouts
 from snoopie.watch.places import Files
 from snoopie.watch.recorder import Recorder

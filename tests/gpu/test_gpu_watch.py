@@ -6,7 +6,6 @@ Needs root, a kernel with BTF and uprobes, and watch/snoopie_watch: built here, 
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 
 import pytest
@@ -24,12 +23,7 @@ ROUNDS = 23
 @pytest.fixture(scope="module")
 def run(runner: Runner, pair: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The program on two GPUs, with its trace by the watch."""
-    built = os.access(watched.PROGRAM, os.X_OK)
-    if reason := watched.why_not(built=built):
-        pytest.skip(reason)
-    if not built:
-        watched.build()
-    watched.check_kernel()
+    watched.be_ready()
     everything, own = tmp_path_factory.mktemp("watched"), tmp_path_factory.mktemp("own")
     watch = Watch("--all", "-o", f"{everything}/")
     native = runner.native("calls", ROUNDS, visible=pair)

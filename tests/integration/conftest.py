@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.watched import nothing_left, program, watch_built
+
+__all__ = ["nothing_left", "program", "watch_built", "write", "writer"]
+
 COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 
 

@@ -7,8 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,26 +15,10 @@ import snoopie
 from snoopie import cli
 from snoopie.trace.lacks import Lack
 from tests.support import watched
+from tests.support.metrics import until
 from tests.support.watched import Program, Watch
 
-pytestmark = pytest.mark.skipif(bool(watched.why_not()), reason=watched.why_not() or "-")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built() -> None:
-    watched.build()
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    yield
-    watched.end_all()
-
-
-@pytest.fixture
-def program() -> Iterator[Program]:
-    with Program() as one:
-        yield one
+pytestmark = [watched.where_possible, pytest.mark.usefixtures("watch_built", "nothing_left")]
 
 
 def recorded(watch: Watch, folder: Path) -> dict[int, snoopie.Trace]:
@@ -87,14 +69,6 @@ def int3(program: Program, function: str, library: Path = watched.STUB / "libcud
 
 def breakpoint_in(program: Program, library: Path) -> bool:
     return int3(program, "cuLaunchKernel", library)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for what is bound to come."""
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("addresses", ["", "1"], ids=["symbols", "cuGetProcAddress"])
@@ -221,7 +195,6 @@ def test_names_that_a_program_asked_for_before(program: Program, tmp_path: Path)
 
 
 def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path) -> None:
-    program.do("sync 1")
     watch = Watch("--pid", str(program.pid), "-o", f"{tmp_path}/")
     program.do("alloc 5 100")
     program.kill()
@@ -231,7 +204,6 @@ def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path)
 
 
 def test_no_probe_outlives_a_watcher_that_is_killed(program: Program) -> None:
-    program.do("sync 1")
     watcher = subprocess.Popen([watched.PROGRAM, "--pid", str(program.pid)], stdout=subprocess.PIPE)
     until(lambda: int3(program, "cuLaunchKernel"))
     program.do("launch _Z1kv 100")
@@ -242,7 +214,6 @@ def test_no_probe_outlives_a_watcher_that_is_killed(program: Program) -> None:
 
 
 def test_the_kernel_part_ends_with_the_command(program: Program) -> None:
-    program.do("sync 1")
     watch = Watch("--pid", str(program.pid), "-o", "/nowhere/x.zst")
     assert int3(program, "cuLaunchKernel")
     watch.process.kill()
@@ -254,7 +225,6 @@ def test_what_was_told_before_the_kernel_part_was_killed(program: Program, tmp_p
     from snoopie.watch.session import Session
     from snoopie.watch.watcher import Watcher
 
-    program.do("sync 1")
     session = Session()
     begun = False
 
@@ -381,7 +351,6 @@ def test_a_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_call(program: Program, tmp_path: Path) -> None:
-    program.do("sync 1")
     for options, counted in ([], 0), (["--every-call"], 5):
         path = tmp_path / f"{counted}.zst"
         watch = Watch("--pid", str(program.pid), *options, "-o", str(path))
@@ -397,7 +366,6 @@ def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
     from snoopie.watch.session import Session
     from snoopie.watch.watcher import Watcher
 
-    program.do("sync 1")
     session = Session()
 
     def first_tick(_: Session) -> None:
@@ -422,7 +390,6 @@ def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
 
 
 def test_sums_alone(program: Program, tmp_path: Path) -> None:
-    program.do("sync 1")
     watch = Watch("--pid", str(program.pid), "--totals", "-o", str(tmp_path / "x.zst"))
     program.do("launch _Z1kv 1000")
     program.do("alloc 4 100")
@@ -434,8 +401,29 @@ def test_sums_alone(program: Program, tmp_path: Path) -> None:
     assert stacks(trace) == {"one_place": (3, 300)}
 
 
+def test_more_threads_than_tables_have_rows(program: Program, tmp_path: Path) -> None:
+    """Sums are by thread. Those of threads that have ended are added up, so that they stay exact for good."""
+    watch = Watch("--pid", str(program.pid), "--totals", "-o", str(tmp_path / "x.zst"))
+    for _ in range(45):
+        program.do("threads 400 launch _Z1kv 3")
+    program.do("threads 100 fail 2")
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert not [notice for notice in trace.notices["text"] if "could not be kept" in notice]
+    assert calls(trace)["cuLaunchKernel"] == (45 * 400 * 3, 0, 0)
+    assert calls(trace)["cuMemAlloc_v2"] == (200, 200, 0)
+    assert trace.call_errors["calls"].sum() == 200
+    launches = trace.call_totals[trace.call_totals["call"] == "cuLaunchKernel"]
+    assert (launches["thread"] == 0).any()
+    assert set(launches["kernel"]) == {"k()"}
+    # Those of threads that had not been added up, and the shortest and longest of all, are there too.
+    assert (launches["thread"] > 0).any()
+    assert (launches["least"] <= launches["most"]).all()
+    lasted = trace.call_times[trace.call_times["call"] == "cuLaunchKernel"]
+    assert lasted["calls"].sum() == 45 * 400 * 3
+
+
 def test_thousands_a_second_with_stacks(program: Program, tmp_path: Path) -> None:
-    program.do("sync 1")
     watch = Watch("--pid", str(program.pid), "--stacks", "--for", "20s", "-o", str(tmp_path / "x.zst"))
     for _ in range(10):
         program.do("threads 4 launch _Z1kv 1000")

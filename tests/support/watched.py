@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -42,6 +42,9 @@ def why_not(*, built: bool = False) -> str:
     return ""
 
 
+where_possible = pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")
+
+
 def build() -> None:
     """Builds the watcher, and the driver and program of the tests. Skips where the kernel does not let it begin."""
     done = subprocess.run(["make", "-C", str(WATCH), "all", "stub"], capture_output=True, text=True)
@@ -54,6 +57,16 @@ def check_kernel() -> None:
     begun = subprocess.run(["timeout", "2", PROGRAM], capture_output=True)
     if not begun.stdout:
         pytest.skip(f"this kernel ({platform.release()}): {begun.stderr.decode().strip()}")
+
+
+def be_ready() -> None:
+    """Skips where nothing can be watched. What was built elsewhere is taken as it is."""
+    built = os.access(PROGRAM, os.X_OK)
+    if reason := why_not(built=built):
+        pytest.skip(reason)
+    if not built:
+        build()
+    check_kernel()
 
 
 class Program:
@@ -110,7 +123,6 @@ _RUNNING: list[subprocess.Popen[str]] = []
 
 
 def end_all() -> None:
-    """What a test that failed has left would watch the programs of the next."""
     for process in _RUNNING:
         if process.poll() is None:
             process.terminate()
@@ -149,3 +161,26 @@ class Watch:
 def traces(folder: Path) -> Sequence[Path]:
     """Those that were written there."""
     return sorted(folder.glob("*.zst"))
+
+
+# --- Fixtures, which tests/integration/conftest.py offers ---
+
+
+@pytest.fixture(scope="module")
+def watch_built() -> None:
+    build()
+
+
+@pytest.fixture
+def nothing_left() -> Iterator[None]:
+    """Ends what a test that failed has left, which would watch the programs of the next."""
+    yield
+    end_all()
+
+
+@pytest.fixture
+def program(watch_built: None) -> Iterator[Program]:
+    """A program that has called the driver."""
+    with Program() as one:
+        one.do("sync 1")
+        yield one

@@ -86,6 +86,7 @@ struct news_of {
 };
 
 // Driver calls, summed. Only the thread itself writes its sums, so that none needs a lock and none is kept once a CPU: they are exact.
+// Of threads that have ended, the loader may add them up as those of thread 0.
 struct sums_of {
     __u64 kernel;
     __u32 pid, tid;

@@ -2,8 +2,8 @@
 //
 //   alloc COUNT BYTES   other_alloc COUNT BYTES   host|managed|pool|pitch|physical COUNT BYTES   free COUNT   (the newest first)
 //   launch KERNEL COUNT   htod|dtoh|dtod|unified|peer|copy2d COUNT BYTES   set COUNT BYTES   sync COUNT   fail COUNT   badfree COUNT
-//   count COUNT (cuDeviceGetCount)   device NUMBER   threads N COMMAND …   fork N COMMAND …   churn COUNT BYTES (allocate, free)   times
-//   COUNT (prints ns a launch)   exit STATUS
+//   count COUNT (cuDeviceGetCount)   device NUMBER   threads N COMMAND … (64 at once)   fork N COMMAND …   churn COUNT BYTES (allocate,
+//   free)   times COUNT (prints ns a launch)   exit STATUS
 //
 // Where the variable ADDRESSES is set it asks cuGetProcAddress for functions, as the CUDA runtime does, else dlsym.
 
@@ -236,8 +236,11 @@ static void run(char* line) {
     } else if (!strcmp(word, "threads")) {
         char* command = strchr(rest, ' ') + 1;
         pthread_t threads[64];
-        for (long i = 0; i < times; ++i) pthread_create(&threads[i], NULL, run_in_thread, command);
-        for (long i = 0; i < times; ++i) pthread_join(threads[i], NULL);
+        for (long i = 0; i < times; i += 64) {
+            long at_once = times - i < 64 ? times - i : 64;
+            for (long j = 0; j < at_once; ++j) pthread_create(&threads[j], NULL, run_in_thread, command);
+            for (long j = 0; j < at_once; ++j) pthread_join(threads[j], NULL);
+        }
     } else if (!strcmp(word, "fork")) {
         char* command = strchr(rest, ' ') + 1;
         for (long i = 0; i < times; ++i) {

@@ -147,7 +147,7 @@ def test_every_shell_knows_every_option(shell: str) -> None:
 
 def test_traces_are_known_wherever_they_are_named() -> None:
     of_traces = {command.name for command in DESCRIBED if any(a.takes is Takes.TRACE for a in command.places)}
-    assert of_traces == set(cli.COMMANDS) - {"build", "doctor", "run", "watch", "import", "help", "completion", "hang"}
+    assert of_traces == set(cli.COMMANDS) - {"build", "doctor", "run", "import", "help", "completion", "hang"}
 
 
 # Man pages

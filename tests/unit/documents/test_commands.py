@@ -81,6 +81,7 @@ BUILD = "compiles with NVBit and nvcc: tests/readme/first_minutes does; tests/un
 MPI = "needs a launcher on several hosts"
 SLURM = "needs a Slurm cluster"
 IMPORT = "needs another tool's recording: tests/unit/importers makes and imports them"
+FOLLOWED = "needs a run that goes on: tests/unit/cli/test_cli_following.py"
 WATCH = "needs root and a program that calls CUDA: tests/integration/test_watch.py"
 DASK = "needs a cluster: tests/unit/api/test_cluster.py starts one"
 INSTALL = "installs packages: tests/readme/first_minutes runs it"
@@ -151,7 +152,10 @@ NOT_RUN = {
     "snoopie import alnair FOLDER": IMPORT,
     "snoopie view --source-map /build/app=/home/me/app": "is a part of a command: the trace is missing",
     "sudo snoopie watch --pid 4711 --for 30s -o trace.zst": WATCH,
-    "sudo snoopie watch --all --prometheus :9400": WATCH,
+    "snoopie run --prometheus -- ./app": FOLLOWED,
+    "snoopie watch --live FOLDER": FOLLOWED,
+    "snoopie watch --live snoopie-app-20261122-224003-3fa9/": FOLLOWED,
+    "sudo snoopie watch --all --prometheus": WATCH,
     "sudo snoopie watch --all --otlp http://collector:4318": WATCH,
     "snoopie watch --all -o traces/": WATCH,
     "snoopie help COMMAND": "stands for a word of its own for each command",

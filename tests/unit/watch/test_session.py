@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 import snoopie
+from snoopie.live.about import About
+from snoopie.live.metrics import Bounded
 from snoopie.watch import stream
-from snoopie.watch.about import About
 from snoopie.watch.elf import ElfFile, demangled
 from snoopie.watch.memory import Memory
-from snoopie.watch.metrics import Bounded, Metrics
+from snoopie.watch.metrics import WatchMetrics
 from snoopie.watch.session import Session
 from snoopie.watch.stream import Frame, Start
 from snoopie.watch.sums import refined
@@ -101,7 +102,7 @@ def test_copies_that_say_more_than_their_call() -> None:
 
 def test_counters_never_fall_when_processes_end() -> None:
     one = session(keep=False)
-    metrics = Metrics(one)
+    metrics = WatchMetrics(one)
 
     def launched() -> float:
         (family,) = [family for family in metrics.families() if family.name == "launches"]

@@ -9,7 +9,6 @@ import pytest
 from snoopie import cli
 from snoopie.errors import SnoopieError, UsageError
 from snoopie.watch import watcher
-from snoopie.watch.about import cgroup_in, container_of, pod_of
 
 ALL = (1 << 41) - 1
 ID = "0123456789abcdef" * 4
@@ -75,30 +74,9 @@ def test_containers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "container", "pod"),
-    [
-        (f"0::/system.slice/docker-{ID}.scope\n", ID[:12], ""),
-        (f"12:cpu:/docker/{ID}\n0::/\n", ID[:12], ""),
-        (
-            "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod11111111_2222_3333_4444_555555555555"
-            f".slice/cri-containerd-{ID}.scope\n",
-            ID[:12],
-            "11111111-2222-3333-4444-555555555555",
-        ),
-        ("0::/user.slice/user-1000.slice/session-3.scope\n", "", ""),
-        ("", "", ""),
-    ],
-)
-def test_labels_of_cgroups(text: str, container: str, pod: str) -> None:
-    path = cgroup_in(text)
-    assert (container_of(path), pod_of(path)) == (container, pod)
-
-
-@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--all", "--pid", "1"], "not allowed with"),
-        ([], "required"),
         (["--pid", "x"], "not the number of a process"),
         (["--all", "--for", "0s"], "not a time"),
         (["--all", "--buffer", "5KiB"], "not a power of 2"),

@@ -1,4 +1,4 @@
-"""Metrics of a watch for OpenTelemetry, by OTLP over HTTP."""
+"""Metrics for OpenTelemetry, by OTLP over HTTP."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
 import snoopie
-from snoopie.watch.metrics import Family, Metrics
+from snoopie.live.metrics import Family, Metrics
 
 _PATH = "/v1/metrics"
 
 
-def export(metrics: Metrics, lock: threading.Lock, url: str, seconds: float) -> Callable[[], None]:
-    """Sends them every so many ``seconds``; what is returned sends the last ones and ends that."""
+def export(metrics: Metrics, lock: threading.Lock, url: str, seconds: float, service: str) -> Callable[[], None]:
+    """Sends them every so many ``seconds``, as those of a ``service``; what is returned sends the last ones and ends
+    that."""
     exporter = OTLPMetricExporter(endpoint=_endpoint(url))
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=1000 * seconds)
-    resource = Resource.create({"service.name": "snoopie-watch", "service.version": snoopie.__version__})
+    resource = Resource.create({"service.name": service, "service.version": snoopie.__version__})
     provider = MeterProvider([reader], resource=resource)
-    meter = provider.get_meter("snoopie.watch", snoopie.__version__)
+    meter = provider.get_meter("snoopie", snoopie.__version__)
 
     def observe(name: str) -> Callable[[CallbackOptions], Iterable[Any]]:
         def observed(_: CallbackOptions) -> Iterable[Any]:

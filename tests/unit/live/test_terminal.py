@@ -7,9 +7,10 @@ import io
 import numpy as np
 from rich.console import Console
 
+from snoopie.live.about import About
+from snoopie.live.terminal import View
 from snoopie.watch import stream
-from snoopie.watch.about import About
-from snoopie.watch.live import View
+from snoopie.watch.metrics import WatchMetrics
 from snoopie.watch.session import Session
 from snoopie.watch.stream import Frame, Start
 
@@ -17,7 +18,7 @@ from snoopie.watch.stream import Frame, Start
 def test_a_view() -> None:
     session = Session(read_about=lambda pid: About(pid, program=f"app{pid}\x1b[31m"))
     session.take_one(Frame.START, Start(0, ["cuLaunchKernel"]))
-    view = View(session)
+    view = View(WatchMetrics(session))
     for second in range(1, 4):
         rows = np.zeros(2, stream.SUMS)
         rows["pid"], rows["kernel"], rows["calls"], rows["errors"] = (1, 2), 5, (10 * second, 70 * second), (3, 0)
@@ -30,9 +31,9 @@ def test_a_view() -> None:
     rows["calls"] = 40, 400
     session.take_one(Frame.SUMS, rows)
     # By what they launched since: ten, and 190.
-    assert [(row.pid, row.launches) for row in view.processes()] == [(2, 190), (1, 10)]
+    assert [(row.about.pid, row.launches) for row in view.processes()] == [(2, 190), (1, 10)]
     view.key = "e"
-    assert [row.pid for row in view.processes()] == [1, 2]
+    assert [row.about.pid for row in view.processes()] == [1, 2]
     output = io.StringIO()
     Console(file=output, width=120).print(view.render())
     text = output.getvalue()

@@ -1,4 +1,4 @@
-"""Metrics of a watch for Prometheus, over HTTP."""
+"""Metrics for Prometheus, over HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 from snoopie.errors import SnoopieError
-from snoopie.watch.metrics import BUCKETS, Metrics
+from snoopie.live.metrics import BUCKETS, Metrics
 
 _PREFIX = "snoopie_cuda_"
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -38,9 +38,10 @@ class Collector:
         histogram = HistogramMetricFamily(
             _PREFIX + "call_duration_seconds", "Time in calls of the CUDA driver.", labels=["call"]
         )
-        for call, counts in durations.counts.items():
-            bounds = [*(repr(bucket) for bucket in BUCKETS), "+Inf"]
-            histogram.add_metric([call], list(zip(bounds, counts.tolist(), strict=True)), durations.seconds[call])
+        bounds = [*(repr(bucket) for bucket in BUCKETS), "+Inf"]
+        for call in durations.slots:
+            counts = durations.buckets(call).tolist()
+            histogram.add_metric([call], list(zip(bounds, counts, strict=True)), durations.seconds[call])
         yield histogram
 
 

@@ -12,7 +12,8 @@ from snoopie.joined.ranks import LAUNCHERS
 
 # As container runtimes and the kubelet name cgroups: a container's id, and a pod's.
 _CONTAINER = re.compile(r"(?<![0-9a-f])([0-9a-f]{64})(?![0-9a-f])")
-_POD = re.compile(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+# A static pod's UID has no dashes.
+_POD = re.compile(r"pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}|[0-9a-f]{32})(?![0-9a-f])")
 # Of a container's id, as `docker ps` shows it.
 _SHOWN = 12
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")

@@ -1,0 +1,1 @@
+"""What programs do now: as metrics for Prometheus and OpenTelemetry, and on a terminal."""
