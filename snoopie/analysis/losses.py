@@ -91,7 +91,7 @@ def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) 
     sentences = _sampled(tables.sampling)
     sentences += unmeasured_in_words(not_measured(tables.sites, unmeasured))
     sentences += unknown_owners_in_words(moved)
-    sentences += unknown_ends_in_words(tables.copies)
+    sentences += unknown_ends_in_words(tables.copied.unknown)
     sentences += unknown_widths_in_words(tables, moved)
     # Where lines were switched off, the settings say so.
     attributed = [source.header.settings.get("code_attribution", True) is not False for source in tables.sources]
@@ -111,9 +111,8 @@ def unknown_owners_in_words(moved: pd.DataFrame) -> list[str]:
     return [f"{_things(unknown, 'access', 'accesses')} touched memory with an unknown owner."] if unknown else []
 
 
-def unknown_ends_in_words(copies: pd.DataFrame) -> list[str]:
-    """A sentence on copies that are from or to memory of which the owner is not known."""
-    unknown = int((copies[["source", "destination"]] == UNKNOWN).any(axis=1).sum())
+def unknown_ends_in_words(unknown: int) -> list[str]:
+    """A sentence on so many copies that are from or to memory of which the owner is not known."""
     return [f"{_things(unknown, 'copy has', 'copies have')} an end in memory with an unknown owner."] if unknown else []
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import pandas as pd
 
 from snoopie.analysis import losses
+from snoopie.analysis.host.copies import copied
 from snoopie.analysis.time import timeline
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic import places
 from snoopie.api.core import TraceCore
 from snoopie.api.table import table
+from snoopie.joined.amounts import Copied
 from snoopie.trace import lacks as _lacks
 from snoopie.trace.lacks import Lack
 from snoopie.trace.tables import Process
@@ -39,7 +41,7 @@ class TraceAttributes(TraceCore):
         What the measured launches of a kernel on a GPU moved is scaled by the number of its launches there, everywhere
         but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
         """
-        return "weight" in self._weighted_launches and bool((self._weighted_launches["weight"] != 1).any())
+        return self._tables.sampled and bool((self._weighted_launches["weight"] != 1).any())
 
     def lacks(self, what: Lack) -> str:
         """A sentence, where the tools whose recordings these are did not record it, so that it is unknown: "" where
@@ -332,6 +334,19 @@ class TraceAttributes(TraceCore):
         if self._selected is not None:
             launches = self._selected.of_launches(self._tables, launches)
         return launches.set_index("launch")
+
+    @property
+    def _launched(self) -> dict[str, int]:
+        if self._selected is None and not self._tables.sampled:
+            number = self._tables.columns.length("launches")
+            return {"launches": number, "measured": number, "kernels": self._tables.launched_kernels}
+        launches = self._weighted_launches
+        number = round(launches["weight"].sum()) if "weight" in launches else len(launches)
+        return {"launches": number, "measured": len(launches), "kernels": int(launches["kernel"].nunique())}
+
+    @property
+    def _copied(self) -> Copied:
+        return self._tables.copied if self._selected is None else copied(self.copies)
 
     @cached_property
     def _when(self) -> pd.DataFrame:

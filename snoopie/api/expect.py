@@ -276,7 +276,7 @@ class _Measure:
             gaps += losses.unknown_widths_in_words(tables, moved) if "bytes" in name else []
             gaps += self._unnamed_members(moved) if name == grammar.PAIRS else []
         if self._by_host and whose:
-            gaps += losses.unknown_ends_in_words(self._view.copies if self._owner is None else self._whole.copies)
+            gaps += losses.unknown_ends_in_words((self._view if self._owner is None else self._whole)._copied.unknown)
         return gaps
 
     def _unnamed_members(self, moved: pd.DataFrame) -> list[str]:

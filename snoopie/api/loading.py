@@ -73,7 +73,7 @@ def load(
         trace = trace.with_times(Trace(_joined(clean, limits)))
     # Joining finds what single files cannot show, such as sums beyond 64 bits; better here than in the middle of work.
     trace._tables.check_counts(trace._sums(*PAIR))
-    _ = trace.copies, trace.collectives
+    tables.check()
     return trace
 
 

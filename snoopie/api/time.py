@@ -13,6 +13,8 @@ import pandas as pd
 from snoopie.analysis.time import bandwidth, ranges, resources, timeline
 from snoopie.analysis.time.bandwidth import Over
 from snoopie.analysis.time.folding import Folding
+from snoopie.analysis.time.ran import Ran, unmeasured, waits
+from snoopie.analysis.time.sweep import Part, Swept
 from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.attributes import TraceAttributes
 from snoopie.api.core import PAIR
@@ -79,7 +81,7 @@ class TimeMethods(TraceAttributes):
         ``barriers`` those of the queues keep a GPU busy too. ``between`` (host ns): only what lies from the first
         moment until before the second, of which the shares then are.
         """
-        return resources.resources(*self._ran(barriers, between), _region(between))
+        return resources.resources(self._ran(barriers, between, resources.LIMITS, False), _region(between))
 
     def by_resource(
         self,
@@ -98,7 +100,7 @@ class TimeMethods(TraceAttributes):
         limits = resources.LIMITS if gaps is None else tuple(gaps)
         if not limits or limits[0] < 1 or any(low >= high for low, high in pairwise(limits)):
             raise UsageError("gaps are not rising numbers of µs", "use such as 10, 100, 1000")
-        return resources.by_resource(*self._ran(barriers, between), limits, _region(between), critical=critical)
+        return resources.by_resource(self._ran(barriers, between, limits, critical), _region(between))
 
     def by_workgroup(self) -> pd.DataFrame:
         """threads block_x block_y block_z kernel launches: the sizes of thread blocks, smallest first; launches of
@@ -135,8 +137,12 @@ class TimeMethods(TraceAttributes):
     def without_device_times(self) -> list[str]:
         """What `resources` cannot have, in plain sentences."""
         instrumented = bool((self.processes["imported_from"] == "").any())
-        untimed = len(self.copies) - int(self._copies_on_gpu.sum())
-        return resources.left_out(self.launches, self.spans, untimed, instrumented)
+        untimed = (
+            self._tables.columns.length("copies", but=self._timed_processes)
+            if self._selected is None
+            else int((~self._copies_on_gpu).sum())
+        )
+        return resources.left_out(self._launched["measured"], self._on_gpus.untimed(), untimed, instrumented)
 
     def bandwidth(self, over: Over = "pair", initiated: Initiated = "device") -> pd.DataFrame:
         """from to (labels; over ``gpu``: gpu, direction out or in) wire_bytes busy (ns) rate capacity (bytes a second)
@@ -158,39 +164,44 @@ class TimeMethods(TraceAttributes):
     def _moves(self) -> dict[tuple[Reading, Initiated], pd.DataFrame]:
         return {}
 
-    @cached_property
-    def _timed(self) -> pd.DataFrame:
-        copies = self.copies[self._copies_on_gpu]
-        table = resources.records(self.spans, self.launches, copies, self.label, self._lacking(Lack.COPY_SIZES))
-        others = self.unmeasured_launches
-        # What was not measured is in no part of a trace.
-        if self._selected is not None or others.empty:
-            return table
-        parts = [table, resources.unmeasured(others, self.label)]
-        return pd.concat([part for part in parts if len(part)], ignore_index=True)
+    def _ran(self, barriers: bool, between: tuple[int, int] | None, limits: tuple[int, ...], critical: bool) -> Swept:
+        asked = barriers, between, limits, critical
+        if asked not in self._sweeps:
+            own = self._parts(barriers, between)
+            every = None if self._selected is None else self._whole._parts(barriers, between)
+            self._sweeps[asked] = resources.summed(own, every, limits, critical=critical)
+        return self._sweeps[asked]
 
-    def _ran(self, barriers: bool, between: tuple[int, int] | None = None) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """What ran of the selected, and of all; None without a selection. Only what lies ``between``."""
-        own, whole = self._timed, self._all_timed
+    @cached_property
+    def _sweeps(self) -> dict[tuple[bool, tuple[int, int] | None, tuple[int, ...], bool], Swept]:
+        return {}
+
+    def _parts(self, barriers: bool, between: tuple[int, int] | None) -> list[Part]:
+        ran = self._on_gpus
+        parts = [*ran.kernels(), *ran.moved()]
+        if self._selected is None:
+            # What was not measured is in no part of a trace.
+            parts += Part.of(unmeasured(self.unmeasured_launches, self.label))
         if barriers:
-            own = pd.concat([own, resources.waits(self.barriers, self.label)], ignore_index=True)
-            if whole is not None:
-                whole = pd.concat([whole, resources.waits(self._whole.barriers, self.label)], ignore_index=True)
-        if between is not None:
-            time = resources.Region(*between)
-            own = resources.within(own, time)
-            whole = None if whole is None else resources.within(whole, time)
-        return own, whole
+            parts += ran.waits() if self._selected is None else Part.of(waits(self.barriers, self.label))
+        return parts if between is None else list(resources.within(parts, resources.Region(*between)))
 
     @property
-    def _all_timed(self) -> pd.DataFrame | None:
-        return None if self._selected is None else self._whole._timed
+    def _on_gpus(self) -> Ran:
+        chosen = self._selected
+        launches, copies = (None, None) if chosen is None else (chosen.launches, chosen.copies)
+        return Ran(self._tables, self._timed_processes, self._lacking(Lack.COPY_SIZES), launches, copies)
+
+    @property
+    def _timed_processes(self) -> list[int]:
+        """The processes of whose copies the times are those on the GPU, as other tools record them."""
+        sources = enumerate(self._tables.sources)
+        return [number for number, source in sources if source.header.settings.get("copy_times") == "device"]
 
     @property
     def _copies_on_gpu(self) -> pd.Series[bool]:
         """Of which copies the times are those on the GPU, as other tools record them."""
-        on_gpu = [process.header.settings.get("copy_times") == "device" for process in self._tables.sources]
-        return self.copies["process"].isin([number for number, known in enumerate(on_gpu) if known])
+        return self.copies["process"].isin(self._timed_processes)
 
     def _moved(self, initiated: Initiated) -> pd.DataFrame:
         """from to wire_bytes start end: what each launch and copy moved whose time on the GPU is known."""

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import pandas as pd
 
-from snoopie.analysis.host import copies
 from snoopie.analysis.traffic import bounds, libraries, links, pairs
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic.libraries import Library
@@ -32,18 +31,16 @@ class TrafficMethods(RecordMethods):
 
         ``bytes`` are those of accesses alone.
         """
-        launches = self._weighted_launches
         sums = _counts.totals(self._sums("operation"))
-        wire = sums["wire_bytes"]
+        wire, copied = sums["wire_bytes"], self._copied
         return {
             **sums,
             "wire_efficiency": sums["bytes"] / wire if wire else float("nan"),
-            "launches": round(launches["weight"].sum()) if "weight" in launches else len(launches),
-            "measured": len(launches),
-            "kernels": int(self.launches["kernel"].nunique()),
+            **self._launched,
             "gpus": len(self.gpus),
             "records": self._record_count,
-            **copies.totals(self.copies),
+            "copies": copied.copies,
+            "copy_bytes": copied.bytes,
         }
 
     def matrix(

@@ -115,12 +115,27 @@ _SUMS = ("calls", "errors", "total", "least", "most", "bytes")
 def _totals(table: pd.DataFrame) -> pd.DataFrame:
     # The shortest of those that are known: others have an end of their own.
     shortest = table["least"].where(table["unknown"] < table["calls"], np.iinfo(np.int64).max)
-    how = dict.fromkeys(("calls", "errors", "total", "bytes", "unknown"), "sum") | {"least": "min", "most": "max"}
-    return table.assign(least=shortest).groupby(_SUMMED, sort=False)[list(how)].agg(how).reset_index()
+    how = dict.fromkeys(("calls", "errors", "total", "bytes", "unknown"), np.add)
+    return _grouped(table.assign(least=shortest), _SUMMED, how | {"least": np.minimum, "most": np.maximum})
 
 
 def _counted(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    return table.groupby(list(keys), sort=False)[["calls"]].sum().reset_index() if len(table) else table
+    return _grouped(table, keys, {"calls": np.add})
+
+
+def _grouped(table: pd.DataFrame, keys: Sequence[str], how: Mapping[str, np.ufunc]) -> pd.DataFrame:
+    """What pandas' groupby does, several times as fast for a few thousand rows."""
+    if table.empty:
+        return table
+    group = np.zeros(len(table), np.int64)
+    for key in keys:
+        codes, distinct = pd.factorize(table[key].to_numpy())
+        group, _ = pd.factorize(group * len(distinct) + codes)
+    order = np.argsort(group, kind="stable")
+    first = np.searchsorted(group[order], np.arange(int(group.max()) + 1))
+    columns = {key: table[key].to_numpy()[order[first]] for key in keys}
+    sums = {name: join.reduceat(table[name].to_numpy()[order], first) for name, join in how.items()}
+    return pd.DataFrame(columns | sums)
 
 
 def _joined(before: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:

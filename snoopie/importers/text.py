@@ -17,7 +17,7 @@ from snoopie.errors import CorruptError, NotATraceError, SnoopieError, Truncated
 # Bytes of text that are handed out at once, to what reads columns of bytes and to what reads strings; and the longest
 # line that is not taken for something else than text.
 _PIECE = 32 << 20
-_SMALL_PIECE = 4 << 20
+_SMALL_PIECE = 8 << 20
 _LONGEST = 16 << 20
 _READ = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"

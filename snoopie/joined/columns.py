@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+import copy
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from snoopie.joined.gpus import Gpus
 from snoopie.joined.ids import GROUPS, Ids, Places
+from snoopie.trace.columns import Columns
 from snoopie.trace.declaration import known_columns
 from snoopie.trace.roles import LISTS, REFERENCES
 from snoopie.trace.tables import Ints, Process
@@ -27,6 +29,8 @@ class JoinedColumns:
         self.gpus = gpus
         self.first = first
         self._known_lengths: dict[str, dict[int, int]] = {}
+        # Columns of one table that were read already, of each process.
+        self._read: tuple[str, dict[int, Columns]] | None = None
 
     @classmethod
     def of(cls, sources: Sequence[Process]) -> JoinedColumns:
@@ -36,6 +40,38 @@ class JoinedColumns:
         """Those of one process, with the ids, places and number that it has among all."""
         one = self.sources[process : process + 1]
         return JoinedColumns(one, self.ids.part(process), self.gpus.part(process), self.first + process)
+
+    def read(self, table: str, names: Collection[str]) -> JoinedColumns:
+        """The same, with these columns of a table read at once: a large one is decoded once for all of them."""
+        return self._with(
+            table, {number: self.sources[number].columns(table, names) for number in self._lengths(table)}
+        )
+
+    def readers(self, table: str, names: Collection[str]) -> Iterator[Callable[[], JoinedColumns]]:
+        """Part after part of a table, of which these columns are there once it is called for: no more is in memory."""
+        # Each part would look for them itself.
+        _ = self._strings
+        for number in self._lengths(table):
+            for read in self.sources[number].readers(table, names):
+                yield partial(self._part_of, table, number, read)
+
+    def parts(self, table: str, names: Collection[str]) -> Iterator[JoinedColumns]:
+        """The same, part after part."""
+        return (read() for read in self.readers(table, names))
+
+    def _part_of(self, table: str, number: int, read: Callable[[], Columns]) -> JoinedColumns:
+        return self._with(table, {number: read()})
+
+    def _with(self, table: str, read: dict[int, Columns]) -> JoinedColumns:
+        own = copy.copy(self)
+        own._read = table, read
+        lengths = {number: len(next(iter(columns.values()))) for number, columns in read.items()}
+        own._known_lengths = self._known_lengths | {table: lengths}
+        return own
+
+    def length(self, table: str, but: Collection[int] = ()) -> int:
+        """How many rows all processes have, ``but`` some."""
+        return sum(rows for number, rows in self._lengths(table).items() if number not in but)
 
     def process(self, table: str) -> Ints:
         """The number of the process of each row."""
@@ -65,14 +101,15 @@ class JoinedColumns:
         return raw != 0 if role.name == "flag" else raw
 
     def _each(self, table: str, column: str) -> list[tuple[int, NDArray[Any]]]:
+        if self._read is not None and self._read[0] == table and column in next(iter(self._read[1].values())):
+            return [(number, columns[column]) for number, columns in self._read[1].items()]
         return [(number, self.sources[number].column(table, column)) for number in self._lengths(table)]
 
     def _lengths(self, table: str) -> dict[int, int]:
         """How many rows the processes have that have some, or else the first of all."""
         if table not in self._known_lengths:
             # Of ten thousand processes most have no rows in most tables.
-            some = next(iter(known_columns(table)))
-            lengths = ((number, len(source.column(table, some))) for number, source in enumerate(self.sources))
+            lengths = ((number, source.length(table)) for number, source in enumerate(self.sources))
             self._known_lengths[table] = {number: rows for number, rows in lengths if rows} or {0: 0}
         return self._known_lengths[table]
 

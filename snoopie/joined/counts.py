@@ -26,12 +26,13 @@ def all_counts(
     ``width_of`` has the widths of sites, ``wire_unit_of`` the units in which links carry what they move, ``issuer_of``
     the GPUs of launches.
     """
+    columns = columns.read("counts", ("launch", "site", "owner", "accesses", "lanes", "wire_units", "object"))
     launches, sites = columns.joined("counts", "launch"), columns.joined("counts", "site")
     width, unit = width_of(sites), wire_unit_of(sites)
     values = {name: columns.raw("counts", name) for name in ("accesses", "lanes", "wire_units")}
     wide = values["lanes"].astype(np.float64) * width
     amounts = [*values.values(), wide, values["wire_units"].astype(np.float64) * unit]
-    check_sums("counts", columns.sources, amounts)
+    check_sums("counts", columns.sources, [amounts])
     return pd.DataFrame(
         {
             "launch": launches,

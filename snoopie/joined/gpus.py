@@ -206,5 +206,6 @@ def _key(process: int, place: int, gpu: Gpu) -> object:
 
 def _owner_codes(source: Process) -> Ints:
     """The owner codes that a process names, each once."""
-    columns = [("objects", "owner"), ("copies", "source"), ("copies", "destination"), ("memory_use", "gpu")]
-    return np.unique(np.concatenate([source.count_owners, *(source.column(*column) for column in columns)]))
+    tables = {"objects": ("owner",), "copies": ("source", "destination"), "memory_use": ("gpu",)}
+    parts = (part[name] for table, names in tables.items() for part in source.parts(table, names) for name in names)
+    return np.unique(np.concatenate([source.count_owners, *map(np.unique, parts)]))

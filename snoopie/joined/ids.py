@@ -45,7 +45,7 @@ class Ids:
     def of(cls, sources: Sequence[Process]) -> Ids:
         added, last = {}, {}
         for name, columns in _numbered().items():
-            highest = [max(int(source.column(*column).max(initial=0)) for column in columns) for source in sources]
+            highest = [max(source.highest(*column) for column in columns) for source in sources]
             *added[name], last[name] = accumulate(highest, initial=0)
         return cls(added, last)
 

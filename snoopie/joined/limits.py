@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,8 +14,14 @@ from snoopie.trace.tables import Process
 LIMIT = 1 << 61
 
 
-def check_sums(what: str, sources: Sequence[Process], columns: Sequence[NDArray[Any]]) -> None:
-    """Refuses columns with negative numbers, or whose sums reach LIMIT."""
-    if any(float(column.sum(dtype=float)) >= LIMIT or column.min(initial=0) < 0 for column in columns):
+def check_sums(what: str, sources: Sequence[Process], parts: Iterable[Sequence[NDArray[Any]]]) -> None:
+    """Refuses columns, which come part by part, with negative numbers, or whose sums reach LIMIT."""
+    sums: list[float] = []
+    for columns in parts:
+        sums = [
+            before + (float(column.sum(dtype=float)) if column.min(initial=0) >= 0 else LIMIT)
+            for before, column in zip(sums or [0.0] * len(columns), columns, strict=True)
+        ]
+    if any(total >= LIMIT for total in sums):
         names = ", ".join(str(source.path) for source in sources)
         raise CorruptError(f"the {what} of {names} add up to more than any machine can move", "record it again")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from snoopie.joined import gpus as _gpus
 from snoopie.joined import runs as _runs
+from snoopie.joined.amounts import Copied, launched_functions
 from snoopie.joined.columns import JoinedColumns
 from snoopie.joined.counts import COUNT_VALUES, all_counts, launch_weights
 from snoopie.joined.frames import frame
@@ -45,10 +46,24 @@ class _Declared(cached_property[pd.DataFrame]):
         self._sums = sums.split()
         self._made = made
 
+    def check(self, tables: Tables) -> None:
+        """Raises what building the table raises where it cannot be, without building it."""
+        assert self.attrname is not None
+        table = self.attrname
+        parts = tables.columns.parts(table, self._summed)
+        check_sums(table, tables.sources, ([_amount(part, table, name) for name in self._sums] for part in parts))
+
+    @property
+    def _summed(self) -> set[str]:
+        return {column for name in self._sums for column in name.removesuffix("?").split("-")}
+
     def _build(self, tables: Tables) -> pd.DataFrame:
         assert self.attrname is not None
-        table, columns = self.attrname, tables.columns
-        check_sums(table, tables.sources, [_amount(columns, table, name) for name in self._sums])
+        table = self.attrname
+        named = [word.partition("=")[2] or word for word in self._columns if word.partition("=")[0] not in self._made]
+        needed = {*named, *self._summed, *(["id"] if self._index else [])} - {"process"}
+        columns = tables.columns.read(table, needed)
+        check_sums(table, tables.sources, [[_amount(columns, table, name) for name in self._sums]])
         joined = {}
         for word in self._columns:
             new, _, old = word.partition("=")
@@ -86,6 +101,11 @@ class Tables:
     @property
     def sources(self) -> list[Process]:
         return self.columns.sources
+
+    def check(self) -> None:
+        """Refuses what single files cannot show, such as sums beyond 64 bits; raises CorruptError."""
+        Tables.copies.check(self)
+        Tables.collectives.check(self)
 
     def number(self, process: int) -> int:
         """The number among all processes of the one at a place in ``sources``."""
@@ -220,11 +240,18 @@ class Tables:
     )
 
     @cached_property
+    def launched_kernels(self) -> int:
+        """How many kernels were launched, by their names."""
+        return int(self.functions.loc[launched_functions(self.columns), "name"].nunique())
+
+    @cached_property
     def launch_places(self) -> Places:
         return Places(self.launches.index.to_numpy())
 
     def _issuers(self, launches: Ints) -> Ints:
         """The GPU of each launch; ids must be known."""
+        if not len(launches):
+            return np.empty(0, np.int64)
         gpus: Ints = self.launches["gpu"].to_numpy()[self.launch_places.of(launches)]
         return gpus
 
@@ -260,7 +287,7 @@ class Tables:
         """Refuses sums of counts, in columns of COUNT_VALUES and perhaps weight, that no machine can reach together."""
         weight = sums["weight"].to_numpy() if "weight" in sums else 1.0
         amounts = [sums[name].to_numpy().astype(np.float64) * weight for name in COUNT_VALUES]
-        check_sums("counts", self.sources, amounts)
+        check_sums("counts", self.sources, [amounts])
 
     @cached_property
     def records(self) -> Records:
@@ -286,6 +313,12 @@ class Tables:
             [f"{number:#018x}" for number in tables.columns.raw("collectives", "communicator").tolist()], object
         ),
     )
+
+    @cached_property
+    def copied(self) -> Copied:
+        """What ``copies`` amount to."""
+        return Copied.of(self.columns)
+
     modules = _Declared("process path build_id", index="module")
     frames = _Declared("module address", index="frame")
     stacks = _Declared("frame caller", index="stack")

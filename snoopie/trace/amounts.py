@@ -5,8 +5,8 @@ A few bytes can name a million rows' worth of either, so both are measured befor
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,15 @@ from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.limits import Limits, check_number, check_ratio
 
 Ints = NDArray[np.int64]
-# A column of a table of the process.
-Column = Callable[[str, str], NDArray[Any]]
+
+
+class Columns(Protocol):
+    """The columns of the tables of a process: whole, or part by part."""
+
+    def column(self, table: str, name: str) -> NDArray[Any]: ...
+
+    def parts(self, table: str, names: Collection[str]) -> Iterator[dict[str, NDArray[Any]]]: ...
+
 
 # The tables whose rows form chains: what one link is, and its limit.
 _CHAINS = {
@@ -32,24 +39,25 @@ _CHAINS = {
 _MOST_TEXTS = 8
 
 
-def check(name: str, size: int, rows: int, column: Column, limits: Limits) -> None:
+def check(name: str, size: int, rows: int, columns: Columns, limits: Limits) -> None:
     """Refuses chains and texts beyond the limits; ``size``: bytes of the file, ``rows``: of all tables. Raises
     LimitError."""
     for (table, link), (holds, limit) in _CHAINS.items():
-        ids, most = column(table, "id"), getattr(limits, limit)
+        ids, most = columns.column(table, "id"), getattr(limits, limit)
         # No chain is longer than its table.
         if len(ids) > most:
-            outward = pd.Index(ids).get_indexer(pd.Index(column(table, link)))
+            outward = pd.Index(ids).get_indexer(pd.Index(columns.column(table, link)))
             check_number(name, holds, int(chains.depths(outward).max()) + 1, most)
-    longest = max(map(len, column("strings", "text")), default=0)
+    longest = max(map(len, columns.column("strings", "text")), default=0)
     text = _MOST_TEXTS * longest * rows
     if text > limits.small_text:
-        text = written_out(column)
+        text = written_out(columns)
     check_ratio(name, "has tables of {} of text", text, size, limits.small_text, limits.text_ratio)
 
 
-def written_out(column: Column) -> int:
+def written_out(columns: Columns) -> int:
     """Letters of all small tables where each row has its own texts, and the names of its kernel and source file."""
+    column = columns.column
     texts = column("strings", "text")
     if not len(texts):
         return 0
@@ -60,9 +68,13 @@ def written_out(column: Column) -> int:
     amounts = {"strings": string, "functions": of_function, "lines": of_line}
     total = 0
     for table in known_tables():
-        for name, declared in known_columns(table).items():
-            if declared.role.ref in amounts and declared.role.name in ("row", "row or none"):
-                total += int(amounts[declared.role.ref].of(column(table, name)).sum(dtype=np.float64))
+        referring = {
+            name: amounts[declared.role.ref]
+            for name, declared in known_columns(table).items()
+            if declared.role.ref in amounts and declared.role.name in ("row", "row or none")
+        }
+        for part in columns.parts(table, referring) if referring else ():
+            total += sum(int(amount.of(part[name]).sum(dtype=np.float64)) for name, amount in referring.items())
     return total
 
 

@@ -7,9 +7,9 @@ the same one. Ids stay those of the process; `snoopie.joined` makes them unique 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,10 @@ _MOMENTS = (
 )
 # Rows of which it matters how much memory each takes.
 _MANY = 10_000
+# Bytes of a table that are kept. A larger one is checked as it is opened, and decoded again where it is asked for: most
+# questions need few of its columns. Counts are what nearly all questions are about.
+_KEPT = 4 << 20
+_ALWAYS_KEPT = frozenset({"counts"})
 # Columns of records that need no more bits than they were written with.
 _AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
@@ -98,10 +102,11 @@ class Rows:
     Small numbers stay as small as they are in the file, where there are many of them.
     """
 
-    def __init__(self, table: TableSchema, rows: int) -> None:
+    def __init__(self, table: TableSchema, rows: int, only: Collection[str] | None = None) -> None:
         self._columns = {
             name: np.empty(rows, _narrow(table, column) if rows >= _MANY else column.kept)
             for name, column in known_columns(table.name).items()
+            if only is None or name in only
         }
         self._filled = 0
 
@@ -150,7 +155,7 @@ class Footer:
 
 
 class Process:
-    """One trace file, checked. Small tables are decoded at once, records when asked for.
+    """One trace file, checked. Small tables are decoded at once, large ones and records when asked for.
 
     ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each
     once) and ``count_accesses`` (their sum) are of the table counts.
@@ -186,6 +191,8 @@ class Process:
         for block in container.blocks[1:]:
             self._count(block)
         self._index.check(container.size)
+        self._again = self._large()
+        self._highest: dict[tuple[str, str], int] = {}
         parts: dict[str, Rows] = {}
         for block in container.blocks[1:]:
             try:
@@ -199,13 +206,15 @@ class Process:
                 break
             self.blocks.append(block)
         self._tables = {table: rows.columns() for table, rows in parts.items()}
-        amounts.check(container.name, container.size, sum(self._index.rows.values()), self.column, limits)
+        amounts.check(container.name, container.size, sum(self._index.rows.values()), self, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
 
     def __getstate__(self) -> dict[str, Any]:
-        small = {name: columns for name, columns in self._tables.items() if name != "counts"}
-        return {name: value for name, value in self.__dict__.items() if name != "_patterns"} | {"_tables": small}
+        small = {name: columns for name, columns in self._tables.items() if name not in _ALWAYS_KEPT}
+        again = self._again | (self._tables.keys() & _ALWAYS_KEPT)
+        state = {name: value for name, value in self.__dict__.items() if name != "_patterns"}
+        return state | {"_tables": small, "_again": again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -226,7 +235,7 @@ class Process:
         """True if the whole file, from header to footer, was read."""
         return self.problem is None
 
-    @property
+    @cached_property
     def rows(self) -> dict[str, int]:
         """How many rows of each table the blocks that were read hold."""
         found: dict[str, int] = {}
@@ -256,24 +265,67 @@ class Process:
         """When the process ended, or, without a footer, the last moment that the trace tells of. Host ns."""
         if self.footer is not None:
             return self.footer.end_ns
-        columns = (self.column(table, name) for table, name in _MOMENTS)
-        return max([self.header.start_ns, *(int(column.max()) for column in columns if len(column))])
+        moments = (int(part[name].max()) for table, name in _MOMENTS for part in self.parts(table, (name,)))
+        return max([self.header.start_ns, *moments])
+
+    def length(self, table: str) -> int:
+        """How many rows of a table there are."""
+        if table in self._tables:
+            return len(next(iter(self._tables[table].values())))
+        return self.rows.get(table, 0) if table in self._again else 0
+
+    def highest(self, table: str, name: str) -> int:
+        """The highest number in a column, 0 without any; known without decoding where it is of ids."""
+        known = self._highest.get((table, name))
+        return known if known is not None else int(self.column(table, name).max(initial=0))
 
     def column(self, table: str, name: str) -> NDArray[Any]:
-        """A column of a small table: int64 (uint64 for addresses and handles), or strings (dtype object)."""
-        if table not in self._tables and table == "counts":
-            self._tables[table] = self._read_counts()
-        if table in self._tables:
-            return self._tables[table][name].astype(known_columns(table)[name].kept, copy=False)
-        return np.empty(0, known_columns(table)[name].kept)
+        """A column of a table that is none of records: int64 (uint64 for addresses and handles), or strings (dtype
+        object)."""
+        return self.columns(table, (name,))[name]
 
-    def _read_counts(self) -> Columns:
-        tables = ((block, self.header.tables.get(block.table)) for block in self.blocks)
-        parts = [self._checked(block, table) for block, table in tables if table is not None and table.name == "counts"]
-        return {
-            name: np.concatenate([np.empty(0, np.int64), *(part[name] for part in parts)])
-            for name in known_columns("counts")
-        }
+    def columns(self, table: str, names: Collection[str]) -> Columns:
+        """The same of several columns, for which a large table is decoded only once."""
+        kept = {name: known_columns(table)[name].kept for name in names}
+        if table in self._tables:
+            found = self._tables[table]
+        elif table in self._again:
+            found = self._decoded_again(table, names)
+        else:
+            return {name: np.empty(0, kind) for name, kind in kept.items()}
+        return {name: found[name].astype(kind, copy=False) for name, kind in kept.items()}
+
+    def readers(self, table: str, names: Collection[str]) -> Iterator[Callable[[], Columns]]:
+        """The same, part by part, each read when it is called for: of a large table no more than that is in memory."""
+        if table in self._again:
+            for block, schema in self._blocks_of(table):
+                yield partial(self._decoded, block, schema, names)
+        elif self.length(table):
+            yield partial(self.columns, table, names)
+
+    def parts(self, table: str, names: Collection[str]) -> Iterator[Columns]:
+        """The same, part after part."""
+        return (read() for read in self.readers(table, names))
+
+    def _decoded_again(self, table: str, names: Collection[str]) -> Columns:
+        rows = None
+        for block, schema in self._blocks_of(table):
+            rows = rows or Rows(schema, self.rows[table], names)
+            rows.add(self._decoded(block, schema, names), block.rows)
+        return rows.columns() if rows else {name: np.empty(0, known_columns(table)[name].kept) for name in names}
+
+    def _blocks_of(self, table: str) -> Iterator[tuple[Block, TableSchema]]:
+        for block in self.blocks:
+            schema = self.header.tables.get(block.table)
+            if schema is not None and schema.name == table:
+                yield block, schema
+
+    def _large(self) -> frozenset[str]:
+        """The tables that are too large to be kept."""
+        schemas = {schema.name: schema for schema in self.header.tables.values()}
+        sizes = ((table, schemas[table].size(rows)) for table, rows in self._index.rows.items())
+        large = {table for table, size in sizes if size is not None and size > _KEPT}
+        return frozenset(large - _LATER - _ALWAYS_KEPT)
 
     def record_blocks(self) -> list[Block]:
         """The record blocks in the order of the file, not decoded."""
@@ -321,6 +373,9 @@ class Process:
             return
         if table.name not in _LATER:
             columns = self._checked(block, table)
+            self._note(table, columns)
+            if table.name in self._again:
+                return
             if table.name not in parts:
                 parts[table.name] = Rows(table, self._index.rows[table.name])
             parts[table.name].add(columns, block.rows)
@@ -339,11 +394,23 @@ class Process:
         elif try_records:
             self._joined(block, table.name, self._checked(block, table))
 
+    def _note(self, table: TableSchema, columns: Columns) -> None:
+        for name, column in table.columns.items():
+            if column.role.name in ("id", "group") and name in columns:
+                known = self._highest.get((table.name, name), 0)
+                self._highest[table.name, name] = max(known, int(columns[name].max(initial=0)))
+
     def _checked(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
+        columns = self._decoded(block, table, only)
+        self._check_ids(block, table, columns)
+        self._check_codes(block, table, columns)
+        return columns
+
+    def _decoded(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         try:
             decoded = table.decode(self.container.decode(block), block.rows, only, self._limits.string)
-            columns = {
+            return {
                 name: _kept(table.name, column, decoded[name]) if name in decoded else np.zeros(block.rows, column.kept)
                 for name, column in known_columns(table.name).items()
                 if only is None or name in only
@@ -353,9 +420,6 @@ class Process:
             raise
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
-        self._check_ids(block, table, columns)
-        self._check_codes(block, table, columns)
-        return columns
 
     def _read_patterns(self, number: int) -> Columns:
         """The columns of a block of patterns but the ids, which its place says too. By any thread, and again."""

@@ -14,6 +14,8 @@ import pandas as pd
 
 from snoopie.analysis.traffic.reading import Reading, ends
 from snoopie.errors import UsageError
+from snoopie.joined.amounts import Copied
+from snoopie.joined.gpus import UNKNOWN
 
 # What `single` can put first: the most bytes, the longest call, the earliest.
 Order = Literal["bytes", "host_ns", "start"]
@@ -82,6 +84,7 @@ def single(copies: pd.DataFrame, label: Callable[[int], str], order: Order, limi
     return table[columns.split()]
 
 
-def totals(copies: pd.DataFrame) -> dict[str, int]:
-    """Their number and their bytes."""
-    return {"copies": len(copies), "copy_bytes": int(copies["bytes"].sum())}
+def copied(copies: pd.DataFrame) -> Copied:
+    """What they amount to."""
+    unknown = (copies[["source", "destination"]] == UNKNOWN).any(axis=1)
+    return Copied(len(copies), int(copies["bytes"].sum()), int(unknown.sum()))

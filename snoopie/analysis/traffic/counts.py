@@ -29,10 +29,9 @@ def joined(tables: Tables) -> pd.DataFrame:
     ``weight`` where launches were sampled.
     """
     counts = tables.counts
-    launch_rows = tables.launch_places.of(counts["launch"].to_numpy())
     site_rows = tables.site_places.of(counts["site"].to_numpy())
     return weighted(tables, counts).assign(
-        kernel=_category(tables.launches["kernel"], launch_rows),
+        kernel=_kernels(tables, counts["launch"].to_numpy()),
         operation=_category(tables.sites["operation"], site_rows),
         file=_category(tables.sites["file"], site_rows),
         line=tables.sites["line"].to_numpy()[site_rows],
@@ -44,6 +43,13 @@ def weighted(tables: Tables, counts: pd.DataFrame) -> pd.DataFrame:
     if (weights := tables.launch_weights) is None:
         return counts
     return counts.assign(weight=weights[tables.launch_places.of(counts["launch"].to_numpy())])
+
+
+def _kernels(tables: Tables, launches: Ints) -> pd.Series[Any]:
+    # What other tools recorded has launches by the million, and no counts.
+    if not len(launches):
+        return pd.Series(pd.Categorical([], categories=pd.Index([], dtype="str")))
+    return _category(tables.launches["kernel"], tables.launch_places.of(launches))
 
 
 def _category(names: pd.Series[str], rows: Ints) -> pd.Series[Any]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
-from snoopie.importers.activity.tables import Work, write_work
-from snoopie.importers.amounts import check_sums
+from snoopie.importers.activity.tables import Written, write_activity
 from snoopie.importers.kineto.about import MEMBERS, about, devices
 from snoopie.importers.kineto.collectives import collectives
 from snoopie.importers.kineto.events import EventFile
@@ -20,7 +19,7 @@ from snoopie.importers.text import TextFile
 from snoopie.importers.tool import imported_from, undated
 from snoopie.importers.words import counted, timed_on_gpus, without_accesses
 from snoopie.trace.lacks import Lack
-from snoopie.trace.writer import TraceWriter, header
+from snoopie.trace.writer import Body, TraceWriter, header
 
 __all__ = ["import_kineto", "is_kineto"]
 
@@ -95,14 +94,13 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
         raise NotATraceError(f"{source} has no events of {_TOOL}", "give what it exported: a JSON with traceEvents")
     of = about(file.metadata)
     carried_out, bare = collectives(recording, of.rank, of.world)
-    work = Work(recording, of.base, carried_out)
-    nothing = not any(len(rows["device"]) for rows in (work.kernels, work.copies)) and not len(work.calls["start"])
-    if nothing and alone:
+    gpus = devices(of, source_name(source), run["id"], [recording.used()])
+    body = Body()
+    written = write_activity(body, recording, gpus, source, base=of.base, collectives=carried_out)
+    recording.close()
+    if written.nothing and alone:
         raise SnoopieError(f"{source} has no GPU activity", _RECORD_IT)
-    sizes = [np.maximum(rows["bytes"], 0) for rows in (work.copies, work.sets, work.calls)]
-    check_sums(source, [*sizes, *(rows["spent"] for rows in (work.kernels, work.copies, work.calls))])
-    gpus = devices(of, source_name(source), run["id"], work.used())
-    start, end = work.range()
+    start, end = written.start, written.end
     pid = recording.processes.most_common(1)[0][0] if recording.processes else 0
     pid = pid if 0 <= pid < 1 << 31 else 0
     program = recording.programs.get(pid, "")
@@ -122,17 +120,17 @@ def _write(path: Path, text: TextFile, run: dict[str, str], progress: Progress, 
         settings={"imported from": source.name, "copy_times": "device"},
     )  # fmt: skip
     with TraceWriter(path, head) as writer:
-        totals = write_work(writer, work, gpus)
-        notices = _notices(source, work, file.cut, bare, nothing, dated=not unknown_date)
-        writer.write("notices", time=start, text=np.array(notices, object))
-        writer.finish(end, totals)
+        notices = _notices(source, written, file.cut, bare, dated=not unknown_date)
+        body.write("notices", time=start, text=np.array(notices, object))
+        writer.append(body)
+        writer.finish(end, written.totals())
     return notices
 
 
-def _notices(source: Path, work: Work, cut: str, bare: int, nothing: bool, *, dated: bool) -> list[str]:
+def _notices(source: Path, written: Written, cut: str, bare: int, *, dated: bool) -> list[str]:
     """What the profiler does not record, and what this file does not say."""
     sentences = [cut] if cut else []
-    if nothing:
+    if written.nothing:
         sentences.append(f"{source.name} has no GPU activity: {_RECORD_IT}.")
     sentences += [
         without_accesses(_TOOL),
@@ -140,17 +138,17 @@ def _notices(source: Path, work: Work, cut: str, bare: int, nothing: bool, *, da
         f"{_TOOL} does not record the UUIDs of GPUs: they are named by rank and number, and are not recognised in "
         "other traces.",
     ]
-    if not dated and not nothing:
+    if not dated and not written.nothing:
         sentences.append("The file does not say when it began: times count from an arbitrary moment.")
-    if len(work.copies["bytes"]):
+    if written.copies:
         sentences.append(timed_on_gpus(_TOOL))
     sentences += counted(
         (
-            ("Copies within the memory of one GPU", work.within),
-            ("Copies without a size, left out", work.unsized),
-            ("Copies and memsets whose call is not in the file", work.homeless),
+            ("Copies within the memory of one GPU", written.within),
+            ("Copies without a size, left out", written.unsized),
+            ("Copies and memsets whose call is not in the file", written.homeless),
             ("Kernels of NCCL whose collective the file does not say in full, listed as launches only", bare),
-            ("Events that make no sense, skipped", work.wrong),
+            ("Events that make no sense, skipped", written.wrong),
         )
     )
     return sentences

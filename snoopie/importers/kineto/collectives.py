@@ -18,14 +18,12 @@ _RANKS = re.compile(r"-?\d+")
 
 
 def collectives(recording: Recording, rank: int | None, world: int | None) -> tuple[dict[int, Collective], int]:
-    """The calls of NCCL by the row of the kernel that carried them out, and the number of those that are not known."""
-    names = list(recording.names)
-    kernels = recording.kernels.column("name")
+    """The calls of NCCL by the numbers that kernels have, and how many kernels carried out one that is not known."""
     found: dict[int, Collective] = {}
-    for row, arguments in recording.collectives:
-        if (what := collective(arguments, names[int(kernels[row])], rank, world)) is not None:
-            found[row] = what
-    return found, len(recording.collectives) - len(found)
+    for (kernel, *arguments), number in recording.collectives.items():
+        if (what := collective(arguments, kernel, rank, world)) is not None:
+            found[number] = what
+    return found, sum(times for number, times in recording.saying.items() if number not in found)
 
 
 def collective(arguments: Sequence[Any], kernel: str, rank: int | None, world: int | None) -> Collective | None:

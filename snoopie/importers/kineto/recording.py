@@ -44,8 +44,10 @@ class Recording(Activity):
 
     def __init__(self) -> None:
         super().__init__()
-        # The arguments of _COLLECTIVE, by the row of the kernel that carried it out.
-        self.collectives: list[tuple[int, tuple[Any, ...]]] = []
+        # What kernels of NCCL say of their collectives, their name and the arguments of _COLLECTIVE: its number, from 1
+        # on, and how many say it.
+        self.collectives: dict[tuple[Any, ...], int] = {}
+        self.saying: Counter[int] = Counter()
         self.processes: Counter[int] = Counter()
         self.programs: dict[int, str] = {}
         self._readers: dict[int, Callable[[list[Mapping[str, Any]]], None]] = {
@@ -101,10 +103,10 @@ class Recording(Activity):
         length = np.where(length < 0, MISSING, length)
         keep = (begin != MISSING) & (where != MISSING)
         self.wrong += int((~keep).sum())
-        place = self.kernels.rows + np.cumsum(keep) - 1
+        said = np.zeros(len(events), np.uint32)
         for row, about in enumerate(abouts):
             if "Collective name" in about and keep[row]:
-                self.collectives.append((int(place[row]), tuple(map(about.get, _COLLECTIVE))))
+                said[row] = self._said(name[row], about)
         extents = {
             f"{what}_{axis}": shape[:, number]
             for what, shape in (("grid", shapes(grid)), ("block", shapes(block)))
@@ -114,8 +116,16 @@ class Recording(Activity):
             keep, start=begin, spent=length, name=self.names.numbers(name), device=where,
             stream=handles([known if known is not None else other for known, other in zip(stream, tid, strict=True)]),
             correlation=wholes(correlation, 1 << 63, 1), shared_memory=np.maximum(wholes(shared, 1 << 32), 0),
-            **extents,
+            collective=said, **extents,
         )  # fmt: skip
+
+    def _said(self, kernel: Any, about: Mapping[str, Any]) -> int:
+        arguments = [about.get(name) for name in _COLLECTIVE]
+        # Lists have no hash.
+        key = (str(kernel), *(str(value) if isinstance(value, (list, dict)) else value for value in arguments))
+        number = self.collectives.setdefault(key, len(self.collectives) + 1)
+        self.saying[number] += 1
+        return number
 
     def _read_copies(self, events: list[Mapping[str, Any]]) -> None:
         start, spent, name, pid, tid = _common(events)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,19 @@ from numpy.typing import NDArray
 
 from snoopie.errors import SnoopieError
 from snoopie.importers import Imported, Progress
-from snoopie.importers.amounts import check_sums
+from snoopie.importers.amounts import LIMIT, check_sums
 from snoopie.importers.nsys import calls, gpu_work, memory, nccl, ranges, stacks
-from snoopie.importers.nsys.devices import read_devices
+from snoopie.importers.nsys.devices import Devices, read_devices
 from snoopie.importers.nsys.export import HOW, ID_MASK, Export, Ints
 from snoopie.importers.nsys.lacks import Counted, lacks
 from snoopie.importers.nsys.names import CallNames
+from snoopie.importers.nsys.parts import Parts
 from snoopie.importers.nsys.report import program, read_report
 from snoopie.importers.nsys.sources import opened, reports
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.tool import imported_from
 from snoopie.trace.lacks import Lack
-from snoopie.trace.writer import UNKNOWN, TraceWriter, header
+from snoopie.trace.writer import UNKNOWN, Body, TableWriter, TraceWriter, header
 
 __all__ = ["import_nsys"]
 
@@ -146,45 +148,33 @@ def _member_gpus(found: Sequence[_Read]) -> dict[nccl.Member, dict[str, Any]]:
 
 def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[str, Any]]) -> list[str]:
     """Writes the trace of one process; returns the sentences on what it lacks."""
-    export, report, only = read.export, read.report, read.only
+    export, report = read.export, read.report
     host = report.host_times
-    made = calls.read_calls(export, read.names, process, only)
-    kernels = gpu_work.read_kernels(export, made, process, only)
-    copies = gpu_work.read_copies(export, made, process, only)
-    sets = gpu_work.read_sets(export, made, process, only)
-    graphs = gpu_work.read_graphs(export, made, process, only)
-    events, wrong_events = memory.read_memory(export, made, process, only)
-    pools, wrong_pools = memory.read_pools(export, events, process, only)
-    collectives = nccl.Collectives(read.ranges, process)
-    # Each as one number: a sum that is too large for 64 bits is not one of floating point.
-    amounts = [*(work.spent for work in (kernels, copies, graphs)), made.end - made.start]
-    amounts += [copies["bytes"], sets["bytes"], events.bytes[~events.frees], collectives.size]
-    check_sums(export.path, ([values.sum(dtype=np.float64)] for values in amounts))
-
-    used = [*(work["deviceId"] for work in (kernels, copies, sets, graphs)), events.device, pools.device]
-    used += [copies["srcDeviceId"], copies["dstDeviceId"]]
-    devices = read_devices(export, read.machine, process, used)
-    ends = gpu_work.ends_of(copies, devices)
-    allocations = ~events.frees
-    gpu = devices.places(kernels["deviceId"])
-    copier = devices.places(copies["deviceId"])
-    made.did(kernels.call, gpu)
-    made.did(graphs.call, devices.places(graphs["deviceId"]))
-    made.did(sets.call, devices.places(sets["deviceId"]), sets["bytes"])
-    made.did(copies.call, copier, copies["bytes"], ends[2])
-    made.did(events.call[allocations], devices.places(events.device)[allocations], events.bytes[allocations])
-    launched_on = _groups_gpus(collectives, kernels, made, gpu)
+    with Parts(export, process, read.only) as parts:
+        events, wrong_events = memory.read_memory(export, process, read.only)
+        pools, wrong_pools = memory.read_pools(export, events, process, read.only)
+        collectives = nccl.Collectives(read.ranges, process)
+        devices = read_devices(export, read.machine, process, [parts.devices, events.device, pools.device])
+        body = Body()
+        work = _Work(body, read, process, devices, events, collectives, parts.chains)
+        for part in parts.each():
+            work.add(part)
+        wrong = parts.wrong + wrong_events + wrong_pools
+    work.amounts += [float(events.bytes[~events.frees].sum(dtype=np.float64))]
+    check_sums(export.path, [[amount] for amount in (*work.amounts, collectives.size.sum(dtype=np.float64))])
 
     def place_of(member: nccl.Member) -> int:
         return devices.place_of(gpus[member]) if member in gpus else UNKNOWN
 
     # Before the header is written, which names the GPUs of peers too.
-    caller = collectives.places(devices, launched_on)
+    caller = collectives.places(devices, work.launched_on)
     sent = nccl.sends(collectives, caller, place_of)
+    copy_bytes = work.copy_bytes + gpu_work.write_copies(body, nccl.copies_of(body, collectives, sent), host)
+    nccl.write_collectives(body, collectives, caller, host)
+    ranges.write_named(body, read.named.get(process, ranges.Named()), host)
+    lost = memory.write_memory(body, events, pools, devices, host)
 
-    times = [made.start, made.end, kernels["start"], kernels["end"], events.time, pools.time]
-    times += [copies["start"], copies["end"]]
-    times += [collectives.calls.start, collectives.calls.end]
+    times = [work.times, events.time, pools.time, collectives.calls.start, collectives.calls.end]
     start, end = _range(times, host)
     name = program(export, process)
     about = {
@@ -202,72 +192,139 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     if not report.dated:
         unknown.append(Lack.DATE)
     # What a call returned is said of all of them, or of none.
-    if made.unsaid == len(made):
+    if work.counted.unsaid == work.counted.calls:
         unknown.append(Lack.ERRORS)
     head = header(tool=imported_from(report.tool, unknown), process=about, gpus=devices.gpus, object_kinds=memory.KINDS,
                   settings={"imported from": export.path.name, "copy_times": "device"})  # fmt: skip
+    counted = replace(
+        work.counted,
+        allocations=len(events.time),
+        invalid=wrong,
+        lost_frees=lost,
+        collectives=len(collectives),
+        unsized=int((collectives.size < 0).sum()),
+        nameless=int((collectives.member < 0).sum()),
+        sends=len(sent.rows),
+        doubtful=read.chains.doubtful,
+        invented=devices.invented,
+        ambiguous=devices.ambiguous,
+        incomplete=[text for of, text in report.incomplete if of in (None, process)],
+    )
     with TraceWriter(path, head) as writer:
-        names = _interned(writer, made.name, read.names)
-        stack = stacks.stacks_of(made.chain, *stacks.write_stacks(writer, export, read.chains, made.chain))
-        homeless = gpu_work.write_kernels(writer, export, kernels, gpu, collectives.group_of, made, stack, host)
-        moved = gpu_work.across(writer, copies, ends, copier, made, names, stack)
-        copy_bytes = gpu_work.write_copies(writer, [moved, nccl.copies_of(writer, collectives, sent)], host)
-        nccl.write_collectives(writer, collectives, caller, host)
-        ranges.write_named(writer, read.named.get(process, ranges.Named()), host)
-        lost = memory.write_memory(writer, events, pools, devices, made, names, stack, host)
-        calls.write_calls(writer, made, names, host)
-        inside = gpu_work.inside(ends)
-        counted = Counted(
-            calls=len(made),
-            allocations=len(events.time),
-            invalid=made.wrong + kernels.wrong + copies.wrong + sets.wrong + graphs.wrong + wrong_events + wrong_pools,
-            homeless=homeless,
-            lost_frees=lost,
-            unsaid=made.unsaid,
-            copies=len(copies),
-            inside=(int(inside.sum()), int(copies["bytes"][inside].sum())),
-            sets=(len(sets), int(sets["bytes"].sum())),
-            graphs=(len(graphs), int(graphs.spent.sum())),
-            collectives=len(collectives),
-            unsized=int((collectives.size < 0).sum()),
-            nameless=int((collectives.member < 0).sum()),
-            sends=len(sent.rows),
-            stacks=bool((stack > 0).any()),
-            doubtful=read.chains.doubtful,
-            invented=devices.invented,
-            ambiguous=devices.ambiguous,
-            incomplete=[text for of, text in report.incomplete if of in (None, process)],
-        )
-        notices = lacks(report, counted, None if only and read.alone else process & ID_MASK)
-        writer.write("notices", time=start, text=np.array(notices, object))
-        launches = writer.rows("launches")
+        notices = lacks(report, counted, None if read.only and read.alone else process & ID_MASK)
+        body.write("notices", time=start, text=np.array(notices, object))
+        writer.append(body)
+        launches = body.rows("launches")
         writer.finish(
             end,
             {
                 "launches_seen": launches,
                 "launches_native": launches,
-                "copies": writer.rows("copies"),
+                "copies": body.rows("copies"),
                 "copy_bytes": copy_bytes,
             },
         )
     return notices
 
 
-def _groups_gpus(
-    collectives: nccl.Collectives, kernels: gpu_work.GpuWork, made: calls.Calls, gpu: NDArray[np.uint8]
-) -> dict[int, int]:
-    """The GPU on which the kernels of each group of NCCL's calls ran, where that is one."""
-    if not len(collectives):
-        return {}
-    group = collectives.group_of(made.of(made.thread, kernels.call, 0), kernels["launched"])
-    found: dict[int, set[int]] = {}
-    for number, place in set(zip(group.tolist(), gpu.tolist(), strict=True)):
-        found.setdefault(number, set()).add(place)
-    return {number: places.pop() for number, places in found.items() if number and len(places) == 1}
+class _Work:
+    """Writes the calls of a process and what they had the GPUs do, part by part, and adds up what is said of them all.
+
+    ``launched_on``: the GPU on which the kernels of each group of NCCL's calls ran, where that is one. ``times``: the
+    first and the last of each part.
+    """
+
+    def __init__(
+        self, body: Body, read: _Read, process: int, devices: Devices, events: memory.Memory,
+        collectives: nccl.Collectives, chains: Ints,
+    ) -> None:  # fmt: skip
+        self.counted = Counted()
+        self.copy_bytes = 0
+        # Each as one number: a sum that is too large for 64 bits is not one of floating point.
+        self.amounts = [0.0] * 6
+        self.times: Ints = np.empty(0, np.int64)
+        self._body, self._read, self._process, self._devices = body, read, process, devices
+        self._events, self._collectives = events, collectives
+        self._functions = gpu_work.Functions(body, read.export)
+        self._stacks = stacks.write_stacks(body, read.export, read.chains, chains)
+        self._ran_on: dict[int, set[int]] = {}
+
+    @property
+    def launched_on(self) -> dict[int, int]:
+        return {number: next(iter(on)) for number, on in self._ran_on.items() if number and len(on) == 1}
+
+    def add(self, part: Export) -> None:
+        read, body, host = self._read, self._body, self._read.report.host_times
+        made = calls.read_calls(part, read.names, self._process, read.only)
+        kernels, copies, sets, graphs = (
+            of(part, made, self._process, read.only)
+            for of in (gpu_work.read_kernels, gpu_work.read_copies, gpu_work.read_sets, gpu_work.read_graphs)
+        )
+        self._sum(made, kernels, copies, sets, graphs)
+        names = _interned(body, made.name, read.names)
+        stack = stacks.stacks_of(made.chain, *self._stacks)
+        gpu, copier = self._did(made, names, stack, kernels, copies, sets, graphs)
+        self._ran(made, kernels, gpu)
+        ends = gpu_work.ends_of(copies, self._devices)
+        inside = gpu_work.inside(ends)
+        homeless = gpu_work.write_kernels(
+            body, self._functions, kernels, gpu, self._collectives.group_of, made, stack, host
+        )
+        self.copy_bytes += gpu_work.write_copies(
+            body, gpu_work.across(body, copies, ends, copier, made, names, stack), host
+        )
+        calls.write_calls(body, made, names, host)
+        self.counted.add(
+            Counted(
+                calls=len(made),
+                homeless=homeless,
+                unsaid=made.unsaid,
+                copies=len(copies),
+                inside=(int(inside.sum()), int(copies["bytes"][inside].sum())),
+                sets=(len(sets), int(sets["bytes"].sum())),
+                graphs=(len(graphs), int(graphs.spent.sum())),
+                stacks=bool((stack > 0).any()),
+            )
+        )
+
+    def _sum(self, made: calls.Calls, *work: gpu_work.GpuWork) -> None:
+        kernels, copies, sets, graphs = work
+        amounts = [*(some.spent for some in (kernels, copies, graphs)), made.end - made.start]
+        amounts += [copies["bytes"], sets["bytes"]]
+        self.amounts = [
+            before + float(values.sum(dtype=np.float64)) for before, values in zip(self.amounts, amounts, strict=True)
+        ]
+        if max(self.amounts) >= LIMIT:
+            check_sums(self._read.export.path, [[amount] for amount in self.amounts])
+        times = [made.start, made.end, kernels["start"], kernels["end"], copies["start"], copies["end"]]
+        edges = [[values.min(), values.max()] for values in times if len(values)]
+        if edges:
+            self.times = np.append(self.times, [np.min(edges), np.max(edges)])
+
+    def _did(
+        self, made: calls.Calls, names: NDArray[np.uint32], stack: NDArray[np.uint32], *work: gpu_work.GpuWork
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Says of the calls what they did; returns the GPUs of kernels and of copies."""
+        kernels, copies, sets, graphs = work
+        devices, events = self._devices, self._events
+        gpu, copier = devices.places(kernels["deviceId"]), devices.places(copies["deviceId"])
+        made.did(kernels.call, gpu)
+        made.did(graphs.call, devices.places(graphs["deviceId"]))
+        made.did(sets.call, devices.places(sets["deviceId"]), sets["bytes"])
+        made.did(copies.call, copier, copies["bytes"], gpu_work.ends_of(copies, devices)[2])
+        called, allocations = events.called(made, names, stack), ~events.frees
+        made.did(called[allocations], devices.places(events.device)[allocations], events.bytes[allocations])
+        return gpu, copier
+
+    def _ran(self, made: calls.Calls, kernels: gpu_work.GpuWork, gpu: NDArray[np.uint8]) -> None:
+        if len(self._collectives):
+            group = self._collectives.group_of(made.of(made.thread, kernels.call, 0), kernels["launched"])
+            for number, place in set(zip(group.tolist(), gpu.tolist(), strict=True)):
+                self._ran_on.setdefault(number, set()).add(place)
 
 
 def _interned(
-    writer: TraceWriter, ids: NDArray[np.int32], names: CallNames
+    writer: TableWriter, ids: NDArray[np.int32], names: CallNames
 ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     """The strings of the trace for ids of calls' names."""
     distinct, places = np.unique(ids, return_inverse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from snoopie.importers.call_tables import write_call_tables
 from snoopie.importers.nsys.export import ID_MASK, MISSING, Export, Ints, is_time, joined, slices, small
 from snoopie.importers.nsys.names import CallNames
-from snoopie.trace.writer import UNKNOWN, TraceWriter
+from snoopie.trace.writer import UNKNOWN, TableWriter
 
 TABLE = "CUPTI_ACTIVITY_KIND_RUNTIME"
-CHAINS = "CUDA_CALLCHAINS"
+CHAINS, CHAIN = "CUDA_CALLCHAINS", "callchainId"
 NO_CHAIN = NO_NAME = -1
 _WITH_BACKTRACE = 67
 # Calls that have one correlation id: of the runtime, and within it of the driver; more are no real report.
@@ -32,9 +32,9 @@ _ERRORS = {
 class Calls:
     """The calls of a process, each once, in the order of their starts. Rows of ``start``, ``end`` (ns), ``thread``, …
 
-    ``name`` and ``chain`` are ids of the report; ``wrong`` rows were left out, and of ``unsaid`` it is not known what
-    they returned. What a call did (``device``, ``direction``, ``bytes``, ``kernel``: a string of the trace) is filled
-    in by those who read it; ``device`` is a code of an owner.
+    ``name`` and ``chain`` are ids of the report; of ``unsaid`` calls it is not known what they returned. What a call
+    did (``device``, ``direction``, ``bytes``, ``kernel``: a string of the trace) is filled in by those who read it;
+    ``device`` is a code of an owner.
     """
 
     start: Ints
@@ -44,7 +44,6 @@ class Calls:
     name: NDArray[np.int32]
     code: NDArray[np.int32]
     chain: NDArray[np.int32]
-    wrong: int
     unsaid: int
     device: NDArray[np.uint8] = field(init=False)
     direction: NDArray[np.uint8] = field(init=False)
@@ -105,25 +104,32 @@ class Calls:
             self.direction[rows] = directions[known]
 
 
+def columns(export: Export) -> str:
+    """The columns of TABLE that are read."""
+    return "start end eventClass globalTid correlationId nameId returnValue" + (
+        f" {CHAIN}" if export.has(CHAINS) else ""
+    )
+
+
+def sane(piece: Mapping[str, Ints]) -> NDArray[np.bool_]:
+    """Which rows make sense."""
+    good: NDArray[np.bool_] = is_time(piece["start"]) & is_time(piece["end"]) & (piece["start"] <= piece["end"])
+    return good
+
+
 def read_calls(export: Export, names: CallNames, process: int, only: bool) -> Calls:
-    """The calls of a process."""
-    columns = "start end eventClass globalTid correlationId nameId returnValue"
-    columns += " callchainId" if export.has(CHAINS) else ""
-    wrong, unsaid = 0, 0
+    """The calls of a process, of rows that make sense."""
+    unsaid = 0
 
     def pieces() -> Iterator[dict[str, Ints]]:
-        nonlocal wrong, unsaid
-        for piece in export.pieces(TABLE, columns, "globalTid", process, only):
-            sane = is_time(piece["start"]) & is_time(piece["end"]) & (piece["start"] <= piece["end"])
-            if not sane.all():
-                wrong += int((~sane).sum())
-                piece = {name: values[sane] for name, values in piece.items()}
+        nonlocal unsaid
+        for piece in export.pieces(TABLE, columns(export), "globalTid", process, only):
             thread, returned = piece["globalTid"], piece["returnValue"]
             said = (returned >= -(1 << 31)) & (returned < 1 << 31)
             backtrace = piece["eventClass"] == _WITH_BACKTRACE
             unsaid += int((~said & ~backtrace).sum())
             # Versions differ in what stands for no backtrace.
-            chain = piece["callchainId"] if "callchainId" in piece else np.full(len(said), NO_CHAIN, np.int64)
+            chain = piece[CHAIN] if CHAIN in piece else np.full(len(said), NO_CHAIN, np.int64)
             yield {
                 "start": piece["start"],
                 "end": piece["end"],
@@ -142,7 +148,7 @@ def read_calls(export: Export, names: CallNames, process: int, only: bool) -> Ca
     if (start[1:] < start[:-1]).any():
         order = np.argsort(start, kind="stable")
         table = {name: values[order] for name, values in table.items()}
-    return Calls(**table, wrong=wrong, unsaid=unsaid)
+    return Calls(**table, unsaid=unsaid)
 
 
 def _once(table: dict[str, NDArray[Any]], names: CallNames) -> dict[str, NDArray[Any]]:
@@ -176,7 +182,7 @@ def _once(table: dict[str, NDArray[Any]], names: CallNames) -> dict[str, NDArray
     return {name: values[kept] for name, values in (table | {"chain": chain}).items()}
 
 
-def write_calls(writer: TraceWriter, calls: Calls, names: NDArray[np.uint32], host: Callable[[Ints], Ints]) -> None:
+def write_calls(writer: TableWriter, calls: Calls, names: NDArray[np.uint32], host: Callable[[Ints], Ints]) -> None:
     """Writes calls and their sums; ``names`` are the strings of the trace, ``host`` makes host times."""
     for rows in slices(len(calls)):
         start = host(calls.start[rows])

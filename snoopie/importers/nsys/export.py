@@ -22,6 +22,9 @@ ID_MASK = (1 << ID_BITS) - 1
 # Nobody profiles for two years: a time further from the start of the session, in ns, is none.
 LONGEST = 1 << 56
 
+# What a call and what it had the GPU do have in common.
+CORRELATION = "correlationId"
+
 # Rows that are written at once.
 _AT_ONCE = 1 << 17
 

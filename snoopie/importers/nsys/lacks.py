@@ -33,6 +33,15 @@ class Counted:
     ambiguous: bool = False
     incomplete: list[str] = field(default_factory=list)
 
+    def add(self, more: Counted) -> None:
+        """Takes in the numbers of another part."""
+        for name in ("calls", "homeless", "unsaid", "copies"):
+            setattr(self, name, getattr(self, name) + getattr(more, name))
+        for name in ("inside", "sets", "graphs"):
+            one, other = getattr(self, name), getattr(more, name)
+            setattr(self, name, (one[0] + other[0], one[1] + other[1]))
+        self.stacks |= more.stacks
+
 
 def lacks(report: Report, counted: Counted, process: int | None) -> list[str]:
     """The sentences, what can be mended by recording or exporting again first.

@@ -13,7 +13,7 @@ from snoopie.importers.amounts import LIMIT
 from snoopie.importers.nsys.calls import Calls
 from snoopie.importers.nsys.devices import Devices
 from snoopie.importers.nsys.export import MISSING, Export, Ints, is_time, numbers
-from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TraceWriter
+from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TableWriter
 
 TABLE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 POOL_TABLE = "CUDA_GPU_MEMORY_POOL_EVENTS"
@@ -31,7 +31,10 @@ _POOL_DESTROYED = 2
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The events of a process in the order of time; ``kind`` is a place in KINDS, ``call`` a row of the calls or -1."""
+    """The events of a process in the order of time; ``kind`` is a place in KINDS.
+
+    What the calls say of them comes from `called`: ``thread``, ``call`` and ``stack`` (of the trace), 0 until then.
+    """
 
     time: Ints
     frees: NDArray[np.bool_]
@@ -39,11 +42,23 @@ class Memory:
     address: Ints
     bytes: Ints
     kind: Ints
-    call: Ints
     name: list[str]
     pool: Ints
     pool_reserved: Ints
     pool_used: Ints
+    correlation: Ints
+    thread: Ints
+    call: Ints
+    stack: Ints
+
+    def called(self, calls: Calls, names: NDArray[np.uint32], stacks: NDArray[np.uint32]) -> Ints:
+        """Takes in what some calls say of their events; ``names`` and ``stacks`` are theirs. Returns the row of the
+        call of each event, -1 where it is none of these."""
+        row = calls.behind(self.correlation, self.time)
+        found = row >= 0
+        for own, of_calls in ((self.thread, calls.thread), (self.call, names), (self.stack, stacks)):
+            own[found] = of_calls[row[found]]
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +72,7 @@ class Pools:
     used: Ints
 
 
-def read_memory(export: Export, calls: Calls, process: int, only: bool) -> tuple[Memory, int]:
+def read_memory(export: Export, process: int, only: bool) -> tuple[Memory, int]:
     """The events of a process, and the number of rows that made no sense."""
     columns = (
         "rowid start deviceId address bytes memKind memoryOperationType correlationId localMemoryPoolAddress "
@@ -83,11 +98,14 @@ def read_memory(export: Export, calls: Calls, process: int, only: bool) -> tuple
         address=table["address"].to_numpy(),
         bytes=table["bytes"].to_numpy(),
         kind=kind,
-        call=calls.behind(table["correlationId"].to_numpy(), time),
         name=[names.get(row, "") for row in table["rowid"].tolist()] if names else [""] * len(table),
         pool=table["localMemoryPoolAddress"].to_numpy(),
         pool_reserved=table["localMemoryPoolSize"].to_numpy(),
         pool_used=table["localMemoryPoolUtilizedSize"].to_numpy(),
+        correlation=table["correlationId"].to_numpy(),
+        thread=np.zeros(len(time), np.int64),
+        call=np.zeros(len(time), np.int64),
+        stack=np.zeros(len(time), np.int64),
     ), int((~sane).sum())
 
 
@@ -161,10 +179,9 @@ def _running(place: Ints, steps: Ints) -> Ints:
 
 
 def write_memory(
-    writer: TraceWriter, memory: Memory, pools: Pools, devices: Devices, calls: Calls, names: NDArray[np.uint32],
-    stacks: NDArray[np.uint32], host: Callable[[Ints], Ints],
-) -> int:  # fmt: skip
-    """Writes objects, frees and sizes of pools; ``names`` and ``stacks`` are those of the calls.
+    writer: TableWriter, memory: Memory, pools: Pools, devices: Devices, host: Callable[[Ints], Ints]
+) -> int:
+    """Writes objects, frees and sizes of pools.
 
     Returns the number of frees whose allocation the report does not have.
     """
@@ -172,12 +189,11 @@ def write_memory(
     made = np.flatnonzero(~memory.frees)
     object_of = np.zeros(len(memory.time), np.int64)
     object_of[made] = np.arange(1, len(made) + 1)
-    time, call = host(memory.time), memory.call
-    thread = calls.of(calls.thread, call, 0)
+    time, thread = host(memory.time), memory.thread
     writer.write(
         "objects", id=object_of[made], address=memory.address[made].view(np.uint64), bytes=memory.bytes[made],
         owner=owner[made], kind=memory.kind[made], time=time[made], thread=thread[made],
-        call=calls.of(names, call, 0)[made], stack=calls.of(stacks, call, 0)[made],
+        call=memory.call[made], stack=memory.stack[made],
         name=writer.intern_all(memory.name[row] for row in made.tolist()),
     )  # fmt: skip
     allocations, frees = pairs(memory, owner)
@@ -188,7 +204,7 @@ def write_memory(
     return int(memory.frees.sum()) - len(frees)
 
 
-def _write_pools(writer: TraceWriter, pools: Pools, gpu: NDArray[np.uint8], time: Ints) -> None:
+def _write_pools(writer: TableWriter, pools: Pools, gpu: NDArray[np.uint8], time: Ints) -> None:
     """The pools of each GPU together, after each event of one."""
     for place in np.unique(gpu[gpu != UNKNOWN]).tolist():
         rows = np.flatnonzero(gpu == place)

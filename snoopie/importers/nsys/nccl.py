@@ -17,7 +17,7 @@ from snoopie.importers.nsys.devices import Devices
 from snoopie.importers.nsys.export import ID_BITS, ID_MASK, LONGEST, Export, Ints
 from snoopie.importers.nsys.gpu_work import Copies
 from snoopie.importers.nsys.payloads import Payloads
-from snoopie.trace.writer import UNKNOWN, TraceWriter
+from snoopie.trace.writer import UNKNOWN, TableWriter
 
 RANGES = "NVTX_EVENTS"
 _PREFIX = "nccl"
@@ -259,7 +259,7 @@ class Collectives:
 
 
 def write_collectives(
-    writer: TraceWriter, made: Collectives, gpu: NDArray[np.uint8], host: Callable[[Ints], Ints]
+    writer: TableWriter, made: Collectives, gpu: NDArray[np.uint8], host: Callable[[Ints], Ints]
 ) -> None:
     """Writes the calls; ``gpu`` says where each was made."""
     if not len(made):
@@ -295,7 +295,7 @@ def sends(made: Collectives, gpu: NDArray[np.uint8], place_of: Callable[[Member]
     return Sends(rows[crossing], gpu[rows][crossing], destination[crossing])
 
 
-def copies_of(writer: TraceWriter, made: Collectives, sent: Sends) -> Copies:
+def copies_of(writer: TableWriter, made: Collectives, sent: Sends) -> Copies:
     """Sends as copies from GPU to GPU."""
     some = made.calls.of(sent.rows)
     nothing = np.zeros(len(some), np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from snoopie.importers.nsys.export import ID_BITS, ID_MASK, LONGEST, Export, Ints
-from snoopie.trace.writer import TraceWriter
+from snoopie.trace.writer import TableWriter
 
 TABLE = "NVTX_EVENTS"
 _MARK, _PUSHED, _STARTED, _DOMAIN = 34, 59, 60, 75
@@ -51,7 +51,7 @@ def read_named(export: Export, only: int | None) -> dict[int, Named]:
     return found
 
 
-def write_named(writer: TraceWriter, named: Named, host: Callable[[Ints], Ints]) -> None:
+def write_named(writer: TableWriter, named: Named, host: Callable[[Ints], Ints]) -> None:
     """Ranges in the order of their ends, those without one last, as the collector writes them."""
     if named.ranges:
         last = max(end for *_, end, _ in named.ranges) + 1

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from snoopie.importers.nsys.calls import CHAINS, NO_CHAIN
 from snoopie.importers.nsys.calls import TABLE as CALLS
-from snoopie.importers.nsys.export import MISSING, Export, Ints, numbers
+from snoopie.importers.nsys.export import MISSING, Export, Ints, numbers, small
 from snoopie.importers.nsys.names import CallNames
-from snoopie.trace.writer import TraceWriter
+from snoopie.trace.writer import TableWriter
 
 # Of a deeper stack the outermost frames are left out.
 _DEEPEST = 1024
@@ -88,9 +88,10 @@ class Chains:
         return np.array(named, np.bool_)[places]
 
 
-def write_stacks(writer: TraceWriter, export: Export, chains: Chains, ids: NDArray[np.int32]) -> tuple[Ints, Ints]:
+def write_stacks(writer: TableWriter, export: Export, chains: Chains, ids: Ints) -> tuple[Ints, Ints]:
     """Writes the stacks of these backtraces; returns the ids of those that have frames, rising, and their stacks."""
-    wanted = np.unique(ids[ids != NO_CHAIN]).astype(np.int64)
+    wanted = np.unique(small(ids, NO_CHAIN))
+    wanted = wanted[wanted != NO_CHAIN]
     rows = chains.of(wanted) if len(wanted) and export.has(CHAINS) else pd.DataFrame()
     if rows.empty:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -120,7 +121,7 @@ def stacks_of(chains: NDArray[np.int32], known: Ints, stacks: Ints) -> NDArray[n
     return np.where(known[places] == chains, stacks[places], 0).astype(np.uint32)
 
 
-def _write_frames(writer: TraceWriter, export: Export, frames: pd.DataFrame) -> None:
+def _write_frames(writer: TableWriter, export: Export, frames: pd.DataFrame) -> None:
     """Frames are 1, 2, 3, … in the order of these rows."""
     texts = export.strings({*frames["module"].unique().tolist(), *frames["symbol"].unique().tolist()})
     paths: dict[str, int] = {}

@@ -24,7 +24,7 @@ from snoopie.trace.writer import DIRECTIONS, UNKNOWN
 
 # With a newline before each line, all of them begin with a text that is searched for at once; its newline stays.
 _LINE = r"\n{} pid:(\d{{1,9}}) tid:([^ \n]+) {}(?=[ \t\r]*\n)"
-_TRIPLE = r"\{\s*(\d{1,9})\s*,\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\}"
+_TRIPLE = r"\{\s*+(\d{1,9}+)\s*+,\s*+(\d{1,9}+)\s*+,\s*+(\d{1,9}+)\s*+\}"
 
 
 def _lines(kind: str, what: str) -> re.Pattern[str]:
@@ -37,13 +37,13 @@ _HSA = _lines("HSA:", f"(?!(?:dispatch|copy|barrier|vendor) (?:queue|agent):){_R
 _MARK = _lines("RTX:", r"(.*?) @(\d{1,19})(?: \+(\d{1,19}))?")
 # Of the host, or of the GPU: both begin alike, and are searched for together.
 _DISPATCH = _lines(
-    "HSA:", r"dispatch queue:(\S+) agent:(\S+) signal:\S+ name:'(.*)' "
-    rf"(?:tick:(\d{{1,19}}) id:(\d{{1,18}}) workgroup:{_TRIPLE} grid:{_TRIPLE}"
-    r"|start:(\d{1,19}) stop:(\d{1,19}) id:(\d{1,18}))",
+    "HSA:", r"dispatch queue:(\S++) agent:(\S++) signal:\S++ name:'(.*)' "
+    rf"(?:tick:(\d{{1,19}}+) id:(\d{{1,18}}+) workgroup:{_TRIPLE} grid:{_TRIPLE}"
+    r"|start:(\d{1,19}+) stop:(\d{1,19}+) id:(\d{1,18}+))",
 )  # fmt: skip
 # Groups of the two: what they have in common, and what is of the host alone.
 _COMMON, _OF_HOST = 5, 8
-_COPY = _lines("HSA:", r"copy agent:(\S+) signal:\S+ start:(\d{1,19}) stop:(\d{1,19})(?: dep\d:\S+)*")
+_COPY = _lines("HSA:", r"copy agent:(\S++) signal:\S++ start:(\d{1,19}+) stop:(\d{1,19}+)(?: dep\d:\S++)*+")
 _BARRIER = _lines(
     "HSA:", r"(barrier|vendor) queue:(\S+) agent:(\S+) signal:\S+ start:(\d{1,19}) stop:(\d{1,19})[ \w:]*"
 )
@@ -129,16 +129,17 @@ class _Reader:
         text = "\n" + text
         if "\n " in text or "\n\t" in text:
             text = _INDENT.sub("\n", text)
+        lines = text.count("\n") - 1
         taken = 0
-        if " barrier queue:" in text or " vendor queue:" in text:
-            taken += len(_ENQUEUED.findall(text)) + self._each(_BARRIER, text, self._barriers)
+        # The rarest last: each pattern goes through the text, unless all lines are known by then.
         for pattern, take in (
-            (_HIP, self._hip_calls), (_HSA, self._hsa_calls), (_DISPATCH, self._dispatched), (_COPY, self._copies),
-            (_MARK, self._marks),
+            (_HIP, self._hip_calls), (_DISPATCH, self._dispatched), (_COPY, self._copies), (_HSA, self._hsa_calls),
+            (_BARRIER, self._barriers), (_ENQUEUED, lambda _, rows: len(rows)), (_MARK, self._marks),
         ):  # fmt: skip
-            taken += self._each(pattern, text, take)
-        lines = text.count("\n") - 1 - len(_BLANK.findall(text))
-        self.other += max(lines - taken, 0)
+            if taken < lines:
+                taken += self._each(pattern, text, take)
+        if taken < lines:
+            self.other += max(lines - taken - len(_BLANK.findall(text)), 0)
         return taken
 
     @staticmethod

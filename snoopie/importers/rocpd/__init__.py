@@ -10,7 +10,7 @@ from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers import Imported, Progress
 from snoopie.importers.activity.columns import ON_HOST
 from snoopie.importers.activity.devices import Devices, numbers
-from snoopie.importers.activity.tables import Work, write_work
+from snoopie.importers.activity.tables import Written, write_activity
 from snoopie.importers.amounts import check_sums
 from snoopie.importers.output import run_of, trace_paths, write_all
 from snoopie.importers.rocpd import rpd, sdk
@@ -19,7 +19,7 @@ from snoopie.importers.rocpd.session import Session
 from snoopie.importers.tool import imported_from, undated
 from snoopie.importers.words import counted, timed_on_gpus, without_accesses
 from snoopie.trace.lacks import Lack
-from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, TraceWriter, header
+from snoopie.trace.writer import HOST, OBJECT_KINDS, UNKNOWN, Body, TableWriter, TraceWriter, header
 
 __all__ = ["import_rocpd"]
 
@@ -68,11 +68,9 @@ def import_rocpd(source: Path, output: Path, *, force: bool = False, progress: P
 
 
 def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
-    work = Work(session.activity)
-    check_sums(source, [np.maximum(work.copies["bytes"], 0), [one.bytes for one in session.allocations]])
-    check_sums(source, [rows["spent"] for rows in (work.kernels, work.copies, work.calls)])
+    check_sums(source, [[one.bytes for one in session.allocations]])
     owners = np.array([one.device for one in session.allocations], np.int64)
-    ids = numbers(source.name, [*work.used(), owners])
+    ids = numbers(source.name, [session.activity.used(), owners])
     run = run_of(source)
     named = f"rocpd-{session.host or run['id']}"
     gpus = Devices(
@@ -82,8 +80,11 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
         ],
         ids,
     )
-    start, end = work.range()
-    end = max([end, *(one.time for one in session.allocations)])
+    body = Body()
+    written = write_activity(body, session.activity, gpus, source)
+    session.activity.close()
+    start = written.start
+    end = max([written.end, *(one.time for one in session.allocations)])
     program = session.command.split(" ")[0]
     unknown_date = undated(start)
     lacks = [Lack.ERRORS, Lack.ACCESSES, *unknown_date]
@@ -104,15 +105,15 @@ def _write(path: Path, source: Path, tool: str, session: Session) -> list[str]:
         settings={"imported from": source.name, "copy_times": "device"},
     )  # fmt: skip
     with TraceWriter(path, head) as writer:
-        totals = write_work(writer, work, gpus)
-        lost = _write_allocations(writer, session, gpus)
-        notices = _notices(tool, session, work, lost, dated=not unknown_date)
-        writer.write("notices", time=start, text=np.array(notices, object))
-        writer.finish(end, totals)
+        lost = _write_allocations(body, session, gpus)
+        notices = _notices(tool, session, written, lost, dated=not unknown_date)
+        body.write("notices", time=start, text=np.array(notices, object))
+        writer.append(body)
+        writer.finish(end, written.totals())
     return notices
 
 
-def _write_allocations(writer: TraceWriter, session: Session, gpus: Devices) -> int:
+def _write_allocations(writer: TableWriter, session: Session, gpus: Devices) -> int:
     """Writes objects and frees; returns the number of frees whose allocation the file does not have."""
     events = sorted(session.allocations, key=lambda one: one.time)
     made = [one for one in events if not one.frees]
@@ -139,7 +140,7 @@ def _write_allocations(writer: TraceWriter, session: Session, gpus: Devices) -> 
     return lost
 
 
-def _notices(tool: str, session: Session, work: Work, lost: int, *, dated: bool) -> list[str]:
+def _notices(tool: str, session: Session, written: Written, lost: int, *, dated: bool) -> list[str]:
     sentences = [
         without_accesses(tool),
         f"{tool} does not record what calls returned.",
@@ -151,20 +152,20 @@ def _notices(tool: str, session: Session, work: Work, lost: int, *, dated: bool)
         )
     if not dated:
         sentences.append(f"{tool} does not record the date: times count from an arbitrary moment.")
-    if len(work.copies["bytes"]):
+    if written.copies:
         sentences.append(timed_on_gpus(tool))
     out = session.left_out
     sentences += counted(
         (
-            ("Copies within the memory of one GPU", work.within),
-            ("Copies without a size, left out", work.unsized),
-            ("Copies whose call is not in the file", work.homeless),
+            ("Copies within the memory of one GPU", written.within),
+            ("Copies without a size, left out", written.unsized),
+            ("Copies whose call is not in the file", written.homeless),
             ("Fills of memory by the GPU, of unknown size, left out", out["fills"]),
             ("Barriers on GPUs, skipped because they move nothing", out["barriers"]),
             ("Allocations of address space and scratch memory, left out", out["other allocations"]),
             ("Frees of allocations that the file does not have", lost),
             ("Marks and ranges of roctx, listed among the calls as roctx", out["marks"]),
-            ("Rows that make no sense, skipped", work.wrong),
+            ("Rows that make no sense, skipped", written.wrong),
         )
     )
     return sentences

@@ -27,6 +27,7 @@ def add_kernels(
     activity.kernels.append(
         keep, start=begin, spent=spent, name=activity.names.numbers(name), device=where, stream=handles(stream),
         correlation=wholes(correlation, 1 << 63, 1), shared_memory=np.maximum(wholes(shared_memory, 1 << 32), 0),
+        collective=np.zeros(len(begin), np.uint32),
         **{f"grid_{axis}": grid[:, place] for place, axis in enumerate("xyz")},
         **{f"block_{axis}": block[:, place] for place, axis in enumerate("xyz")},
     )  # fmt: skip

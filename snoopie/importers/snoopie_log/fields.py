@@ -16,10 +16,10 @@ _DIGITS, _HEX_DIGITS = 18, 16
 _LONGEST_TEXT = 64
 _MOST_FIELDS = 64
 _NO_DIGIT = 255
-_HEX = np.full(256, _NO_DIGIT, np.uint8)
+HEX = np.full(256, _NO_DIGIT, np.uint8)
 for _digit, _letters in enumerate([b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8", b"9",
                                    b"aA", b"bB", b"cC", b"dD", b"eE", b"fF"]):  # fmt: skip
-    _HEX[list(_letters)] = _digit
+    HEX[list(_letters)] = _digit
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Lines:
         values = np.zeros(len(begin), np.uint64)
         for place in range(int(length[good].max(initial=0))):
             inside = place < length
-            digit = _HEX[self.data[np.minimum(begin + place, len(self.data) - 1)]]
+            digit = HEX[self.data[np.minimum(begin + place, len(self.data) - 1)]]
             good &= ~inside | (digit < base)
             values = np.where(inside, values * np.uint64(base) + digit, values)
         return np.where(good, values, 0), good

@@ -12,18 +12,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.importers.amounts import LIMIT
-from snoopie.importers.snoopie_log.fields import Ints
+from snoopie.importers.snoopie_log.alike import Alike, UnlikeError
+from snoopie.importers.snoopie_log.fields import Flags, Ints
 from snoopie.importers.snoopie_log.side_files import Frame, Range, SideFiles
 
 _QUOTED, _BARE = re.compile(r'"(\w+)": ?', re.ASCII), re.compile(r"[{ ]([a-z_*]+): ", re.ASCII)
 # How lines begin: with the newline before them, so that they are searched for at once.
 _BEGINS = ('\n{"op": "', '\n{op: "')
+_ACCESS, _UNQUOTED = b'{"op": "', b'{op: "'
 _LINE = re.compile(r'\n(\{(?:"op"|op): ".*)')
 _ALLOCATION = "mem_alloc"
 # The names that keys of later generations have, by those of earlier ones.
@@ -52,8 +55,8 @@ class Read:
     opcodes: list[str]
     table: pd.DataFrame
     address: NDArray[np.uint64]
-    lines: int
     wrong: int
+    lines: int
 
 
 class _Kind:
@@ -98,14 +101,36 @@ class JsonLines:
             piece.startswith(line) or b"\n" + line in piece for line in (*self.ACCESSES, *self.ALLOCATIONS)
         )
 
-    def read(self, text: str) -> Read:
+    def read(self, piece: bytes) -> Read:
         """The accesses in some whole lines."""
-        text = "\n" + text
+        lines = piece.split(b"\n")[:-1]
+        accesses = [line for line in lines if line.startswith(_ACCESS)]
+        others = [line for line in lines if line.startswith(self.ALLOCATIONS)]
+        if others:
+            accesses = [line for line in accesses if not line.startswith(self.ALLOCATIONS)]
+        fields = None if any(line.startswith(_UNQUOTED) for line in lines) else self._alike(accesses)
+        if fields is None:
+            return self._read(_text(lines))
+        # What is accessed was allocated before.
+        before = self._read(_text(others))
+        self.rows += fields.rows
+        opcodes, table, address, wrong = self._accesses(fields)
+        return Read(opcodes, table, address, wrong + before.wrong, fields.rows + before.lines)
+
+    def _alike(self, lines: list[bytes]) -> Alike | None:
+        """The accesses, if they are of one kind that can be read so."""
+        try:
+            fields = Alike(lines, _RENAMED)
+        except UnlikeError:
+            return None
+        return fields if set(fields.keys) >= _NEEDED else None
+
+    def _read(self, text: str) -> Read:
         lines = sum(text.count(begin) for begin in _BEGINS)
         found = [(kind, kind.pattern.findall(text)) for kind in self._kinds]
         if sum(len(rows) for _, rows in found) < lines:
             found += [(kind, kind.pattern.findall(text)) for kind in self._learnt(text)]
-        parts: list[dict[str, Sequence[str]]] = []
+        parts: list[_Texts] = []
         for kind, rows in found:
             if not rows:
                 continue
@@ -113,11 +138,10 @@ class JsonLines:
             if kind.allocation:
                 self._allocate(columns)
             else:
-                parts.append(columns)
+                parts.append(_Texts(columns))
         self.rows += lines
-        some = [self._accesses(columns) for columns in parts]
-        opcodes, table, address, wrong = _together(some)
-        return Read(opcodes, table, address, lines, wrong + max(lines - sum(len(rows) for _, rows in found), 0))
+        opcodes, table, address, wrong = _together([self._accesses(fields) for fields in parts])
+        return Read(opcodes, table, address, wrong + max(lines - sum(len(rows) for _, rows in found), 0), lines)
 
     def _learnt(self, text: str) -> list[_Kind]:
         """Kinds of lines that were not there before."""
@@ -153,62 +177,56 @@ class JsonLines:
                 self._ranges.pop(int(start, 16), None)
                 self._ranges[int(start, 16)] = int(size), number, 0
 
-    def _accesses(self, columns: dict[str, Sequence[str]]) -> tuple[list[str], pd.DataFrame, NDArray[np.uint64], int]:
-        rows = len(columns["addr"])
-        good = np.fromiter((_ADDRESS.fullmatch(text) is not None for text in columns["addr"]), np.bool_, rows)
-        address = np.fromiter(
-            (int(text, 16) if fine else 0 for text, fine in zip(columns["addr"], good, strict=True)), np.uint64, rows
-        )
+    def _accesses(self, fields: _Fields) -> tuple[list[str], pd.DataFrame, NDArray[np.uint64], int]:
+        rows = fields.rows
+        address, good = fields.addresses("addr")
         numbers = {}
         for name in _NUMBERS:
-            if name in columns:
-                numbers[name], fine = _numbers(columns[name])
+            if name in fields.keys:
+                numbers[name], fine = fields.numbers(name)
                 # An object that is not known has no line.
                 good &= fine | (name == "object_allocation_line_num")
             else:
                 numbers[name] = np.zeros(rows, np.int64)
-        opcode, opcodes = pd.factorize(np.array(columns["op"], object))
-        kernel = self._kernels(columns.get("kernel_name"), rows)
+        opcode, opcodes = fields.texts("op")
+        kernel = self._kernels(fields)
         table = pd.DataFrame(
             {
                 "opcode": opcode, "thread_indx": numbers["thread_index"],
                 "running_dev_id": numbers["running_device_id"], "mem_dev_id": numbers["mem_device_id"],
                 "code_linenum": numbers["code_line_linenum"],
-                "code_line_index": self._places(columns, numbers["code_line_linenum"]), "code_line_context": kernel,
-                "kernel": kernel, "obj_offset": self._objects(columns, address, numbers),
+                "code_line_index": self._places(fields), "code_line_context": kernel,
+                "kernel": kernel, "obj_offset": self._objects(fields, address, numbers),
             }
         )  # fmt: skip
-        return [str(text) for text in opcodes], table[good], address[good], int((~good).sum())
+        return opcodes, table[good], address[good], int((~good).sum())
 
-    def _kernels(self, names: Sequence[str] | None, rows: int) -> Ints:
-        codes, distinct = pd.factorize(np.array(names if names is not None else [""] * rows, object))
-        known = [self.kernels.setdefault(str(name), len(self.kernels)) for name in distinct]
+    def _kernels(self, fields: _Fields) -> Ints:
+        codes, distinct = _texts(fields, "kernel_name")
+        known = [self.kernels.setdefault(name, len(self.kernels)) for name in distinct]
         return np.array(known, np.int64)[codes]
 
-    def _places(self, columns: dict[str, Sequence[str]], line: Ints) -> Ints:
+    def _places(self, fields: _Fields) -> Ints:
         """The index of each source line's file."""
-        if "code_line_filename" not in columns:
-            return np.zeros(len(line), np.int64)
-        files = columns["code_line_filename"]
-        folders = columns.get("code_line_dirname", [""] * len(files))
-        codes, distinct = pd.factorize(
-            np.fromiter(
-                zip((text.strip(", ") for text in folders), (text.strip(", ") for text in files), strict=True),
-                object,
-                len(files),
-            )
+        if "code_line_filename" not in fields.keys:
+            return np.zeros(fields.rows, np.int64)
+        (files, file_names), (folders, folder_names) = (
+            _texts(fields, name) for name in ("code_line_filename", "code_line_dirname")
         )
+        codes, pairs = pd.factorize(folders * len(file_names) + files)
         known = []
-        for folder, file in distinct:
+        for pair in pairs.tolist():
+            folder, file = (
+                folder_names[pair // len(file_names)].strip(", "),
+                file_names[pair % len(file_names)].strip(", "),
+            )
             path = file if not folder or not file or file.startswith("/") else f"{folder.rstrip('/')}/{file}"
             index = self._lines.setdefault((path, 0), len(self._lines) + 1)
             self._indices[index] = path, 0
             known.append(index)
         return np.array(known, np.int64)[codes]
 
-    def _objects(
-        self, columns: dict[str, Sequence[str]], address: NDArray[np.uint64], numbers: dict[str, Ints]
-    ) -> Ints:
+    def _objects(self, fields: _Fields, address: NDArray[np.uint64], numbers: dict[str, Ints]) -> Ints:
         """The base of the allocation that each address is in, 0 where none is known; and who allocated that."""
         bases = np.array(sorted(self._ranges), np.uint64)
         if not len(bases):
@@ -217,22 +235,22 @@ class JsonLines:
         base = bases[np.maximum(place, 0)]
         size = np.array([self._ranges[int(each)][0] for each in bases.tolist()], np.uint64)[np.maximum(place, 0)]
         inside = (place >= 0) & (address - base < size)
-        self._describe(columns, np.where(inside, base, 0), numbers)
+        self._describe(fields, np.where(inside, base, 0), numbers)
         return np.where(inside, base, 0).view(np.int64)
 
-    def _describe(self, columns: dict[str, Sequence[str]], base: NDArray[np.uint64], numbers: dict[str, Ints]) -> None:
-        pcs = columns.get("object_allocation_pc", [""] * len(base))
+    def _describe(self, fields: _Fields, base: NDArray[np.uint64], numbers: dict[str, Ints]) -> None:
+        pcs, spelled = _texts(fields, "object_allocation_pc")
         frame = pd.DataFrame({"base": base, "pc": pcs, "device": numbers["mem_device_id"]})
         for row in np.flatnonzero(~frame.duplicated().to_numpy() & (base > 0)).tolist():
-            at, text = int(base[row]), pcs[row].strip(", ")
+            at, text = int(base[row]), spelled[pcs[row]].strip(", ")
             size, device, pc = self._ranges[at]
             pc = int(text, 16) if _ADDRESS.fullmatch(text) else pc
             self._ranges[at] = size, int(numbers["mem_device_id"][row]) if device == _NOBODY else device, pc
             if pc and pc not in self._frames:
-                named = {
-                    key: columns[f"object_{key}"][row].strip(", ") if f"object_{key}" in columns else ""
-                    for key in ("variable_name", "allocation_func_name", "allocation_file_name")
-                }
+                named = {}
+                for key in ("variable_name", "allocation_func_name", "allocation_file_name"):
+                    codes, texts = _texts(fields, f"object_{key}")
+                    named[key] = texts[codes[row]].strip(", ")
                 line = max(int(numbers["object_allocation_line_num"][row]), 0)
                 self._frames[pc] = (
                     named["variable_name"],
@@ -242,7 +260,51 @@ class JsonLines:
                 )
 
 
-def _numbers(texts: Sequence[str]) -> tuple[Ints, NDArray[np.bool_]]:
+class _Fields(Protocol):
+    """The values of some lines by their keys, as `Alike` has them."""
+
+    rows: int
+    keys: list[str]
+
+    def numbers(self, key: str) -> tuple[Ints, Flags]: ...
+
+    def addresses(self, key: str) -> tuple[NDArray[np.uint64], Flags]: ...
+
+    def texts(self, key: str) -> tuple[Ints, list[str]]: ...
+
+
+class _Texts:
+    """The same, of values that a pattern found."""
+
+    def __init__(self, columns: dict[str, Sequence[str]]) -> None:
+        self.rows = len(columns["addr"])
+        self.keys = list(columns)
+        self._columns = columns
+
+    def numbers(self, key: str) -> tuple[Ints, Flags]:
+        return _numbers(self._columns[key])
+
+    def addresses(self, key: str) -> tuple[NDArray[np.uint64], Flags]:
+        texts = self._columns[key]
+        good = np.fromiter((_ADDRESS.fullmatch(text) is not None for text in texts), np.bool_, self.rows)
+        values = (int(text, 16) if fine else 0 for text, fine in zip(texts, good, strict=True))
+        return np.fromiter(values, np.uint64, self.rows), good
+
+    def texts(self, key: str) -> tuple[Ints, list[str]]:
+        codes, distinct = pd.factorize(np.array(self._columns[key], object))
+        return codes, [str(text) for text in distinct]
+
+
+def _texts(fields: _Fields, key: str) -> tuple[Ints, list[str]]:
+    """The distinct texts of a key and the place of each line's among them; "" where the lines do not have it."""
+    return fields.texts(key) if key in fields.keys else (np.zeros(fields.rows, np.int64), [""])
+
+
+def _text(lines: list[bytes]) -> str:
+    return b"\n".join([b"", *lines, b""]).decode("utf-8", "backslashreplace")
+
+
+def _numbers(texts: Sequence[str]) -> tuple[Ints, Flags]:
     codes, distinct = pd.factorize(np.array(texts, object))
     stripped = [str(text).strip(", ") for text in distinct]
     good = np.array([_NUMBER.fullmatch(text) is not None for text in stripped], np.bool_)

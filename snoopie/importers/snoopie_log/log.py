@@ -155,7 +155,7 @@ class _Reader:
             self.log.side, self.log.kernels = self._json.side(), list(self._json.kernels)
 
     def _take_json(self, piece: bytes, last: bool) -> None:
-        read = self._json.read(piece.decode("utf-8", "backslashreplace"))
+        read = self._json.read(piece)
         self.log.rows += read.lines
         self.log.wrong += read.wrong
         table = read.table

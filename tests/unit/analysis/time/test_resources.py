@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import snoopie
 from snoopie import cli
-from snoopie.analysis.time import resources
+from snoopie.analysis.time import resources, sweep
+from snoopie.analysis.time.sweep import Part
 from snoopie.trace.writer import HOST, TraceWriter, header
 
 EPOCH = 1_790_000_000_000_000_001
@@ -23,8 +24,8 @@ RECORDS = st.lists(
 LIMITS = [10, 20, 50, 100, 1000, 10_000, 100_000]
 
 
-def table(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
-    return pd.DataFrame(
+def table(rows: list[tuple[str, int, int]]) -> list[Part]:
+    records = pd.DataFrame(
         {
             "resource": pd.Series([row[0] for row in rows], dtype="str"),
             "kind": pd.Series("kernel", range(len(rows)), dtype="str"),
@@ -33,6 +34,7 @@ def table(rows: list[tuple[str, int, int]]) -> pd.DataFrame:
             "end": np.array([EPOCH + row[1] + row[2] for row in rows], np.int64),
         }
     )
+    return Part.of(records)
 
 
 def by_hand(rows: list[tuple[str, int, int]]) -> tuple[int, list[int]]:
@@ -50,8 +52,9 @@ def by_hand(rows: list[tuple[str, int, int]]) -> tuple[int, list[int]]:
 @given(RECORDS)
 def test_busy_and_gaps_are_those_of_the_definition(rows: list[tuple[str, int, int]]) -> None:
     records = table(rows)
-    found = resources.resources(records).set_index("resource")
-    names = resources.by_resource(records)
+    sums = resources.summed(records)
+    found = resources.resources(sums).set_index("resource")
+    names = resources.by_resource(sums)
     assert set(found.index) == {row[0] for row in rows}
     whole = max((row[1] + row[2] for row in rows), default=0) - min((row[1] for row in rows), default=0)
     for resource in found.index:
@@ -77,6 +80,18 @@ def test_busy_and_gaps_are_those_of_the_definition(rows: list[tuple[str, int, in
         }
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.lists(RECORDS, max_size=6))
+def test_parts_in_any_order_and_over_one_another_are_as_one(parts: list[list[tuple[str, int, int]]]) -> None:
+    whole = resources.summed(table([row for part in parts for row in part]))
+    with pytest.MonkeyPatch.context() as patch:
+        # So that pieces are smaller than what overlaps.
+        patch.setattr(sweep, "_ROWS", 4)
+        found = resources.summed(part for rows in parts for part in table(rows))
+    pd.testing.assert_frame_equal(resources.resources(found), resources.resources(whole))
+    pd.testing.assert_frame_equal(resources.by_resource(found), resources.by_resource(whole))
+
+
 TIMES = st.lists(st.tuples(st.just("GPU 0"), st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=8)
 
 
@@ -85,7 +100,8 @@ TIMES = st.lists(st.tuples(st.just("GPU 0"), st.integers(0, 60), st.integers(0, 
 def test_what_runs_beside_a_part_is_neither_busy_nor_idle(
     part: list[tuple[str, int, int]], others: list[tuple[str, int, int]]
 ) -> None:
-    found = resources.resources(table(part), table(part + others)).iloc[0]
+    sums = resources.summed(table(part), table(part + others))
+    found = resources.resources(sums).iloc[0]
     busy, running = (
         {moment for _, start, ns in rows for moment in range(start, start + ns)} for rows in (part, others)
     )
@@ -93,7 +109,7 @@ def test_what_runs_beside_a_part_is_neither_busy_nor_idle(
     assert found[["busy", "gap", "others"]].tolist() == [
         len(busy), len(whole - busy - running), len((whole & running) - busy)
     ]  # fmt: skip
-    rows = resources.by_resource(table(part), table(part + others))
+    rows = resources.by_resource(sums)
     assert rows[rows["kind"] == "gap"]["total"].sum() == found["gap"]
 
 
@@ -102,7 +118,7 @@ def test_gaps_are_named_by_microseconds() -> None:
         *("gap <10 us", "gap 10-20 us", "gap 20-50 us", "gap 50-100 us", "gap 100-1000 us", "gap 1000-10000 us"),
         *("gap 10000-100000 us", "gap >=100000 us"),
     ) == resources.GAPS
-    rows = resources.by_resource(table([("GPU 0", 0, 5), ("GPU 0", 10_005, 5)]))
+    rows = resources.by_resource(resources.summed(table([("GPU 0", 0, 5), ("GPU 0", 10_005, 5)])))
     assert rows["name"].tolist() == ["gap 10-20 us", "k"]
 
 
