@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ from tests.support import mixed, ring
 # An example may take as long as a busy machine makes it.
 settings.register_profile("snoopie", deadline=None)
 settings.load_profile("snoopie")
+
+# What is imported and collected stays to the end: the garbage collector need not look for any in it, again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

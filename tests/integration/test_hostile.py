@@ -10,7 +10,9 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ import snoopie
 from snoopie.trace.limits import LIMITS
 from tests.support import every_command, hostile
 
+Ask = Callable[[Path, Path, list[str]], list[dict[str, Any]]]
 ROOT = Path(__file__).resolve().parents[2]
 GIB = 1 << 30
 # On a quiet machine no command takes 5 s: this is for a busy one, whose CPU time is longer too.
@@ -71,16 +74,37 @@ def test_every_file_is_here() -> None:
     assert REFUSED.keys() == hostile.FILES.keys()
 
 
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """ask(trace, folder, names of commands) → what each came to.
+
+    One process has imported what they need, and each runs in a copy of it, under limits of its own.
+    """
+    folder = tmp_path_factory.mktemp("commands")
+    with open(folder / "errors", "wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.every_command"], cwd=ROOT, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=errors, text=True, preexec_fn=restrict,
+        )  # fmt: skip
+
+    def answers(path: Path, out: Path, some: list[str]) -> list[dict[str, Any]]:
+        assert process.stdin is not None and process.stdout is not None
+        print(json.dumps([str(path), str(out), some]), file=process.stdin, flush=True)
+        lines = [process.stdout.readline() for _ in some]
+        assert all(lines), (folder / "errors").read_text()[-2000:]
+        return [json.loads(line) for line in lines]
+
+    yield answers
+    process.communicate()
+    assert process.returncode == 0, (folder / "errors").read_text()[-2000:]
+
+
 @pytest.mark.parametrize("name", hostile.FILES)
-def test_every_command(name: str, tmp_path: Path) -> None:
+def test_every_command(name: str, ask: Ask, tmp_path: Path) -> None:
     path = hostile.write(tmp_path, [name])[name]
     assert path.stat().st_size < 1_000_000
     some = chosen(name, path, tmp_path)
-    words = [sys.executable, "-m", "tests.support.every_command", str(path), str(tmp_path), *some]
-    with open(tmp_path / "errors", "wb") as errors, open(tmp_path / "rows", "wb") as rows:
-        process = subprocess.Popen(words, cwd=ROOT, stdout=rows, stderr=errors, preexec_fn=restrict)
-        assert process.wait() == 0, (tmp_path / "errors").read_text()[-2000:]
-    done = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    done = ask(path, tmp_path, some)
     assert [row["command"] for row in done] == some
     # No file can hold more, uncompressed, and be read.
     raw = LIMITS.small + LIMITS.table_ratio * path.stat().st_size

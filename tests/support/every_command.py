@@ -1,6 +1,7 @@
-"""Every command that reads a trace, and a process that runs some:  python -m tests.support.every_command TRACE OUT …
+"""Every command that reads a trace, and a process that runs some:  python -m tests.support.every_command
 
-It prints a line of JSON for each, see `run_each`.
+Each line that it reads names a trace, a folder for what is written, and commands, as JSON: [TRACE, OUT, [NAME, …]]. It
+answers with a line of JSON for each command, see `run_each`.
 """
 
 from __future__ import annotations
@@ -46,15 +47,13 @@ class _Nowhere(io.TextIOBase):
 FEW = ("check", "stats", "stats object", "calls", "report", "export parquet")
 
 
-def run_each(trace: Path, out: Path, some: dict[str, list[str]]) -> Iterator[dict[str, object]]:
+def run_each(out: Path, some: dict[str, list[str]]) -> Iterator[dict[str, object]]:
     """What each command came to: its exit status (-N for a signal), CPU time in s, peak memory in bytes, and its error.
 
     Each runs in a copy of this process, which has imported what all of them need.
     """
     from snoopie import cli
 
-    for module in _NEEDED:
-        import_module(f"snoopie.{module}")
     for name, words in some.items():
         errors = out / "errors"
         child = os.fork()
@@ -82,10 +81,13 @@ def run_each(trace: Path, out: Path, some: dict[str, list[str]]) -> Iterator[dic
 
 
 def main() -> None:
-    trace, out = map(Path, sys.argv[1:3])
-    every = commands(trace, out)
-    for row in run_each(trace, out, {name: every[name] for name in sys.argv[3:]}):
-        print(json.dumps(row), flush=True)
+    for module in _NEEDED:
+        import_module(f"snoopie.{module}")
+    for line in sys.stdin:
+        trace, out, names = json.loads(line)
+        every = commands(Path(trace), Path(out))
+        for row in run_each(Path(out), {name: every[name] for name in names}):
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

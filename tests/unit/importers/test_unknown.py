@@ -29,17 +29,18 @@ QUESTIONS: dict[str, tuple[list[str], Lack, list[str]]] = {
 }
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(scope="module", params=FORMATS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def path(name: str, tmp_path: Path) -> Path:
-    folder = tmp_path / "in"
-    folder.mkdir()
-    source = FORMATS[name].write(folder)
-    (imported,) = FORMATS[name].importer(source, tmp_path / "t.zst").paths
+@pytest.fixture(scope="module")
+def path(name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Imported once for all questions, which only read it."""
+    folder = tmp_path_factory.mktemp("imported")
+    (folder / "in").mkdir()
+    source = FORMATS[name].write(folder / "in")
+    (imported,) = FORMATS[name].importer(source, folder / "t.zst").paths
     return Path(imported)
 
 
