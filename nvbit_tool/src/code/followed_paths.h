@@ -28,9 +28,9 @@ class Facts {
 
     Facts(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<Step>& steps, LaunchPaths* paths)
         : listing_(listing), area_(area), steps_(steps), paths_(*paths), true_(paths->number(1)), false_(paths->number(0)) {
-        for (const auto& line : listing.lines) {
-            kinds_.push_back(kind_of(*line));
-            uniform_.push_back(kinds_.back() == Kind::reads ? 0 : uniform_predicates(*line, kinds_.back()));
+        for (size_t i = 0; i < listing.lines.size(); ++i) {
+            kinds_.push_back(kind_of(*listing.lines[i]));
+            uniform_.push_back(uniform_predicates(*listing.lines[i], kinds_.back(), listing.effects[i].unknown));
         }
     }
 
@@ -107,13 +107,18 @@ class Facts {
         return one_of(line.name, kReads) ? Kind::reads : Kind::other;
     }
 
-    // Those that it may write: all that it names, but for instructions whose results are the first two operands.
-    static uint16_t uniform_predicates(const SassLine& line, Kind kind) {
+    // Those that it may write: all that it names, but for instructions whose results are the first two operands; of one that is not known,
+    // all.
+    static uint16_t uniform_predicates(const SassLine& line, Kind kind, bool unknown) {
+        constexpr uint16_t kAll = (1u << kOfAKind) - 1;
+        if (kind == Kind::reads) return 0;
+        const auto in = [&](const auto&... lists) { return (one_of(line.name, lists) || ...); };
+        if (unknown && kind == Kind::other && !in(kSums, kShiftedSums, kScalars, kUniformArithmetic, kNoResult, kLoads)) return kAll;
         uint16_t found = 0;
         const size_t results = kind == Kind::compare || kind == Kind::predicates ? 2 : line.operands.size();
         for (size_t i = 0; i < std::min(results, line.operands.size()); ++i) {
             const std::string_view operand = bare(line.operands[i]);
-            if (operand == "UPR") return (1u << kOfAKind) - 1;
+            if (operand == "UPR") return kAll;
             if (const auto place = predicate_place(operand); place && *place >= kUniformPredicates)
                 found |= static_cast<uint16_t>(1u << (*place - kUniformPredicates));
         }
