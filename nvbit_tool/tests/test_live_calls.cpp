@@ -185,6 +185,40 @@ void bytes() {
     CHECK(parameter_bytes({{0x210, 0}, {}}, nullptr, nullptr) == std::string());
 }
 
+// Unknown in launches that reach some code: where word 1 is 7, or where word 2 is not null.
+void reached() {
+    LaunchPaths paths;
+    for (int i = 0; i < 4; ++i) paths.add_place();
+    const auto is = [&](LaunchPaths::Compare how, uint32_t word, uint32_t value) {
+        return paths.compared(how, false, paths.parameter(4 * word, 4, false), paths.number(value));
+    };
+    paths.lead(0, 1, is(LaunchPaths::Compare::equal, 2, 7));
+    paths.lead(0, 2, is(LaunchPaths::Compare::equal, 4, 0), false);
+    paths.lead(0, 3);
+    CHECK(paths.words() == (std::vector<uint16_t>{1, 2}));
+    const auto leaves_at = [&](Roots roots, std::vector<uint32_t> places, const std::vector<uint64_t>& words) {
+        roots.unknown_at = std::move(places);
+        const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+        return bool{may_leave({roots}, bytes, where, paths)[0]};
+    };
+    CHECK(!leaves_at(roots({0}), {1}, {kOwn, 6, 0}));
+    CHECK(leaves_at(roots({0}), {1}, {kOwn, 7, 0}));
+    CHECK(!leaves_at(roots({0}), {1}, {kOwn, 0, 1}));
+    CHECK(leaves_at(roots({0}), {1, 2}, {kOwn, 0, 1}));
+    CHECK(!leaves_at(roots({0}), {1, 2}, {kOwn, 0, 0}));
+    // In others it is what is known of it that counts.
+    CHECK(leaves_at(roots({0}), {1}, {kForeign, 6, 0}));
+    // An access of which nothing is known does not run in them.
+    CHECK(!leaves_at(Roots(), {1}, {kForeign, 6, 0}));
+    CHECK(leaves_at(Roots(), {1}, {kOwn, 7, 0}));
+    CHECK(leaves_at(Roots(), {}, {kOwn, 6, 0}));
+    // Code that every launch reaches, and places that the paths do not have.
+    CHECK(leaves_at(roots({0}), {3}, {kOwn, 6, 0}));
+    CHECK(leaves_at(roots({0}), {4}, {kOwn, 6, 0}));
+    // Words that the launch does not have.
+    CHECK(leaves_at(roots({0}), {1}, {kOwn}));
+}
+
 // Many addresses are made from the same words: what these lead to is looked up once.
 void looked_up_once() {
     std::vector<uint64_t> words{kOwn, kOther};
@@ -214,6 +248,7 @@ int main() {
     chosen();
     maps();
     bytes();
+    reached();
     looked_up_once();
     return test::summary("live calls");
 }

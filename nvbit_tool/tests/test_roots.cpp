@@ -1,6 +1,8 @@
 // What addresses are made from: kernels whose addresses are known by their source, as three generations of GPUs have them.
 #include "code/roots.h"
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <sstream>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "check.h"
+#include "code/branch_targets.h"
 #include "code/parameters.h"
 #include "test_data.h"
 
@@ -19,7 +22,12 @@ struct Function {
     std::optional<ParameterArea> area;
     std::vector<std::string> texts;
     std::vector<uint32_t> offsets;
+    BranchTargets branches;
 };
+
+Listing listing_of_function(const Function& function) {
+    return listing_of(function.offsets, {function.texts.begin(), function.texts.end()}, function.branches);
+}
 
 std::map<std::string, Function> listing() {
     std::map<std::string, Function> functions;
@@ -29,7 +37,11 @@ std::map<std::string, Function> listing() {
         std::istringstream words(line);
         std::string first, architecture, name, base, bytes;
         words >> first;
-        if (first != "#") {
+        if (first == "!") {
+            uint32_t offset = 0;
+            words >> std::hex >> offset;
+            for (uint32_t target = 0; words >> target;) function->branches[offset].push_back(target);
+        } else if (first != "#") {
             function->offsets.push_back(static_cast<uint32_t>(std::stoul(first, nullptr, 16)));
             function->texts.push_back(line.substr(first.size() + 1));
         } else if (words >> architecture >> name >> base >> bytes && architecture.substr(0, 3) == "sm_") {
@@ -58,15 +70,20 @@ bool is_access(std::string_view name) {
     return false;
 }
 
-// What the addresses of a function's instructions are made from, by the instructions' names.
-std::multimap<std::string, Roots> roots_in(const Function& function) {
-    const Listing listing = listing_of(function.offsets, {function.texts.begin(), function.texts.end()});
+std::vector<AddressOperand> addresses_in(const Listing& listing) {
     std::vector<AddressOperand> addresses;
     for (size_t i = 0; i < listing.lines.size(); ++i) {
         const std::optional<SassLine>& line = listing.lines[i];
         if (!line || !is_access(line->name)) continue;
         addresses.push_back({i, *address_operand(*line, line->name == "UTMALDG" ? 1 : 0)});
     }
+    return addresses;
+}
+
+// What the addresses of a function's instructions are made from, by the instructions' names.
+std::multimap<std::string, Roots> roots_in(const Function& function) {
+    const Listing listing = listing_of_function(function);
+    const std::vector<AddressOperand> addresses = addresses_in(listing);
     std::multimap<std::string, Roots> found;
     const std::vector<Roots> all = roots_of(listing, function.area, addresses);
     for (size_t i = 0; i < all.size(); ++i) found.emplace(listing.lines[addresses[i].instruction]->name, all[i]);
@@ -117,6 +134,12 @@ void kernels() {
         {"spilled", "LD [0], LD [0] 4, ST [1] 4"},
         {"tensors", "UT [map]"},
         {"tensor_in_memory", "UT ?"},
+        {"by_mode", "LD [1], ST ?"},
+        {"by_list", "LD [1], ST ?"},
+        {"by_flag", "LD [1], ST ?"},
+        {"by_switch", "LD [1], LD [4], ST ?"},
+        {"by_loaded_mode", "LD [1], LD [4], ST ?"},
+        {"by_mode_of_block", "LD [1], ST ?"},
     };
     constexpr size_t kWithoutSm80 = 2;  // tensor copies
     size_t seen = 0;
@@ -129,19 +152,79 @@ void kernels() {
     CHECK_EQ(seen, 3 * expected.size() - kWithoutSm80);
 }
 
+// --- What a launch decides ---
+
+// What the last store is made from in a launch with these words of parameters, "-" if it does not run.
+std::string at_launch(const Function& function, const std::vector<uint32_t>& parameters) {
+    const Listing listing = listing_of_function(function);
+    std::vector<AddressOperand> addresses = addresses_in(listing);
+    const auto is_load = [&](const AddressOperand& one) { return listing.lines[one.instruction]->name.substr(0, 2) == "LD"; };
+    if (!is_load(addresses.back())) addresses.erase(std::remove_if(addresses.begin(), addresses.end(), is_load), addresses.end());
+    LaunchPaths paths;
+    const Roots roots = roots_of(listing, function.area, addresses, &paths).back();
+    if (roots.unknown_always()) return "?";
+    std::string bytes(parameters.size() * 4, '\0');
+    std::memcpy(bytes.data(), parameters.data(), bytes.size());
+    const std::vector<bool> reached = paths.reached(bytes);
+    for (const uint32_t place : roots.unknown_at)
+        if (reached[place]) return "?";
+    return roots.unknown ? "-" : text_of(roots);
+}
+
+void launches() {
+    // data, list, stride, mode and flags; then what else there is
+    const auto modes = [](uint32_t mode, uint32_t flags, uint64_t list = 0) {
+        std::vector<uint32_t> words{0x1000, 0x7f00, static_cast<uint32_t>(list), static_cast<uint32_t>(list >> 32), 64, 0, mode, flags};
+        words.resize(12, 5);
+        return words;
+    };
+    constexpr uint64_t kList = 0x7f0000000000;  // its lower half is none
+    size_t seen = 0;
+    for (const auto& [name, function] : listing()) {
+        const std::string kernel = name.substr(0, name.find(' '));
+        const auto expect = [&](const std::vector<uint32_t>& parameters, const std::string& expected) {
+            CHECK_EQ(name + ": " + at_launch(function, parameters), name + ": " + expected);
+            ++seen;
+        };
+        if (kernel == "by_mode") {
+            for (const uint32_t mode : {0u, 1u, 2u, 4u, 0x80000003u}) expect(modes(mode, 3, kList), "[0] 4 5");
+            expect(modes(3, 0), "?");
+        } else if (kernel == "by_list") {
+            expect(modes(3, 3), "[0]");
+            for (const uint64_t list : {kList, uint64_t{1}, kList + 1}) expect(modes(0, 0, list), "?");
+        } else if (kernel == "by_flag") {
+            for (const uint32_t flags : {0u, 7u, ~8u}) expect(modes(8, flags, kList), "[0]");
+            for (const uint32_t flags : {8u, 15u, ~0u}) expect(modes(8, flags, kList), "?");
+        } else if (kernel == "by_switch") {
+            for (const uint32_t flags : {0u, 3u, 7u, 70u}) {
+                expect(modes(6, flags, kList), "[0]");
+                expect(modes(7, flags, kList), "?");
+            }
+        } else if (kernel == "by_loaded_mode" || kernel == "by_mode_of_block") {
+            for (const uint32_t mode : {0u, 3u}) expect(modes(mode, 0, kList), "?");
+        }
+    }
+    CHECK_EQ(seen, 3 * (6 + 4 + 6 + 8 + 2 + 2u));
+}
+
 // --- Single instructions ---
 
 constexpr ParameterArea kArea{0x210, 0x40};
 
-// Of the last instruction, a load or a store. Each instruction takes 16 bytes.
-std::string after(const std::vector<std::string>& texts, std::optional<ParameterArea> area = kArea) {
+// Each instruction takes 16 bytes.
+Function function_of(const std::vector<std::string>& texts, std::optional<ParameterArea> area = kArea) {
     Function function;
     function.area = area;
     for (const std::string& text : texts) {
         function.offsets.push_back(static_cast<uint32_t>(16 * function.texts.size()));
         function.texts.push_back(text);
     }
-    return summary(function);
+    return function;
+}
+
+// Of the last instruction, a load or a store.
+std::string after(const std::vector<std::string>& texts, std::optional<ParameterArea> area = kArea) {
+    return summary(function_of(texts, area));
 }
 
 void sources() {
@@ -473,6 +556,133 @@ void control() {
     CHECK_EQ(after({"EXIT", a, load}), "LD ?");
 }
 
+// Whether code runs that loads the pointer of the last store: word 4 says so, if it is 3.
+void decisions() {
+    const std::string pointer = "LDC.64 R2, c[0x0][0x210]";
+    const std::string load = "@P0 LDG.E.64 R2, desc[UR4][R8.64]";
+    const std::string store = "STG.E desc[UR4][R2.64], R0";
+    // With so many in the fifth word, if the first of `middle` stands at 0x10.
+    const auto with = [&](std::vector<std::string> middle, uint32_t mode, const std::string& loading) {
+        middle.insert(middle.begin(), pointer);
+        middle.insert(middle.end(), {loading, store, "EXIT"});
+        return at_launch(function_of(middle), {0x1000, 0x7f00, 0, 0, mode, 7, 0x80000000, 1});
+    };
+    const auto decides = [&](const std::vector<std::string>& middle, const std::string& loading) {
+        return with(middle, 3, loading) == "?" && with(middle, 2, loading) == "[0]";
+    };
+    const std::string mode = "LDC R9, c[0x0][0x220]";
+    const std::string compare = "ISETP.EQ.AND P0, PT, R9, 0x3, PT";
+    CHECK(decides({mode, compare}, load));
+    CHECK(decides({"ISETP.EQ.AND P0, PT, RZ, c[0x0][0x220], PT", mode, compare}, load));
+    // By a branch, by registers of other kinds, and by what is made of predicates.
+    const std::string unguarded = load.substr(4);
+    CHECK(decides({mode, "ISETP.NE.AND P0, PT, R9.reuse, 0x3, PT", "@P0 BRA 0x50"}, unguarded));
+    CHECK(decides({mode, "ISETP.NE.AND P1, PT, R9, 0x3, PT", "BRA P1, 0x50"}, unguarded));
+    CHECK(decides({mode, "ISETP.NE.AND P1, PT, R9, 0x3, PT", "@P1 EXIT", "MOV R2, R8"}, "LDG.E.64 R2, desc[UR4][R8.64]") == false);
+    for (const char* move : {"MOV R7, R9", "IMAD.MOV.U32 R7, RZ, RZ, R9", "IMAD.U32 R7, RZ, RZ, R9", "VIADD R7, R9, 0x0"})
+        CHECK(decides({mode, move, "MOV R9, R12", "ISETP.EQ.AND P0, PT, R7, 0x3, PT"}, load));
+    CHECK(decides({"ULDC UR7, c[0x0][0x220]", "UISETP.EQ.AND UP0, UPT, UR7, 0x3, UPT", "PLOP3.LUT P0, PT, PT, PT, UP0, 0x80, 0x0"}, load));
+    CHECK(decides({"ULDC UR7, c[0x0][0x220]", "UISETP.EQ.AND UP0, UPT, UR7, 0x3, UPT"}, "@UP0 " + unguarded));
+    CHECK(decides({"ULDC UR7, c[0x0][0x220]", "UISETP.NE.AND UP0, UPT, UR7, 0x3, UPT"}, "@!UP0 " + unguarded));
+    CHECK(decides({"ULDC UR7, c[0x0][0x220]", "UISETP.NE.AND UP0, UPT, UR7, 0x3, UPT", "BRA.U UP0, 0x50"}, unguarded));
+    CHECK(decides({mode, "ISETP.GT.U32.AND P1, PT, R9, 0x2, PT", "ISETP.LT.AND P0, PT, R9, 0x4, P1"}, load));
+    CHECK(decides({mode, "ISETP.LT.AND P1, PT, R9, 0x3, PT", "ISETP.GE.OR P1, PT, R9, 0x4, P1"}, "@!P1 " + unguarded));
+    CHECK(decides({"LDC.U8 R9, c[0x0][0x220]", "LOP3.LUT P0, RZ, R9, 0x1, RZ, 0xc0, !PT"}, load));
+    CHECK(decides({"LDC.64 R8, c[0x0][0x220]", "ISETP.EQ.U32.AND P1, PT, R8, 0x3, PT", "ISETP.EQ.AND.EX P0, PT, R9, 0x7, PT, P1"}, load));
+    // Also where it depends on a number of the run whether it runs at all.
+    CHECK(decides({mode, "ISETP.EQ.AND P1, PT, R20, RZ, PT", "ISETP.EQ.AND P0, PT, R9, 0x3, P1"}, load));
+    CHECK(decides({mode, compare, "S2R R9, SR_TID.X", "@P1 IADD3 R9, R9, 0x1, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0"}, load));
+    // The upper half alone can say no.
+    CHECK(decides({mode, "ISETP.EQ.U32.AND P1, PT, R20, 0x3, PT", "ISETP.EQ.AND.EX P0, PT, R9, 0x3, PT, P1"}, load));
+    // A loop in which it stays as it is.
+    CHECK(decides({mode, "IADD3 R7, R7, 0x1, RZ", compare, "ISETP.NE.AND P1, PT, R7, R20, PT", "@P1 BRA 0x20"}, load));
+    // Signs count.
+    const auto sixth = [&](const std::string& how) {
+        return with({"LDC R9, c[0x0][0x228]", "ISETP." + how + " P0, PT, R9, 0x1, PT"}, 0, load);
+    };
+    CHECK_EQ(sixth("GT.AND"), "[0]");
+    CHECK_EQ(sixth("GT.U32.AND"), "?");
+    CHECK_EQ(sixth("LE.AND"), "?");
+    CHECK_EQ(sixth("LE.U32.AND"), "[0]");
+
+    // What decides is not known, or not at that place any more: unknown in both.
+    const std::vector<std::vector<std::string>> undecided = {
+        {"LDG.E R9, desc[UR4][R8.64]", compare},
+        {"S2R R9, SR_CTAID.X", compare},
+        {"LDC R9, c[0x0][0x20]", compare},
+        {"LDC R9, c[0x0][0x250]", compare},
+        {"LDC R9, c[0x3][0x10]", compare},
+        {"LDC R9, c[0x0][R7+0x220]", compare},
+        {"LDS R9, [R7]", compare},
+        {mode, "ISETP.EQ.AND P0, PT, R9, R20, PT"},
+        {mode, "ISETP.EQ.OR P0, PT, R9, 0x3, P2"},
+        {mode, "ISETP.EQ.XOR P0, PT, R9, 0x3, P2"},
+        {mode, "ISETP.EQ.AND P0, PT, |R9|, 0x3, PT"},
+        {mode, "ISETP.EQ.AND P0, PT, -R9, 0x3, PT"},
+        {mode, "ISETP.EQ.S64.AND P0, PT, R9, 0x3, PT"},
+        {mode, "ISETP.EQ.AND P1, P0, R9, 0x3, PT"},
+        {mode, "FSETP.EQ.AND P0, PT, R9, 0x3, PT"},
+        {mode, "IADD3 R9, R9, R7, RZ", compare},
+        {mode, "IADD3.X R9, R9, 0x1, RZ, P1, !PT", compare},
+        {mode, "IMAD R9, R9, R7, RZ", compare},
+        {mode, "LOP3.LUT R9, R9, 0x1, RZ, 0x3c, !PT", compare},
+        {mode, "@P1 MOV R9, 0x3", compare},
+        {mode, "@UP1 MOV R9, 0x3", compare},
+        {mode, "LDS.64 R8, [R7]", compare},
+        {mode, "LDS.128 R8, [R7]", compare},
+        {mode, "FROM.OUTER.SPACE R20, R21", compare},
+        {mode, "CALL.ABS.NOINC R20", compare},
+        {mode, "SHFL.IDX PT, R9, R20, R7, 0x1f", compare},
+        {mode, compare, "ISETP.NE.AND P0, PT, R20, RZ, PT"},
+        {mode, compare, "@P1 ISETP.NE.AND P0, PT, R20, RZ, PT"},
+        {mode, compare, "ISETP.NE.AND P1, P0, R20, RZ, PT"},
+        {mode, compare, "IADD3 R20, P0, R20, R20, RZ"},
+        {mode, compare, "R2P PR, R20, 0x1"},
+        {mode, compare, "VOTE.ANY P0, P0"},
+        {mode, compare, "PLOP3.LUT P0, PT, P0, P1, PT, 0xfc, 0x0"},
+        {mode, compare, "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R20"},
+        // Written on one of two ways, or the next time around.
+        {mode, "@P1 BRA 0x40", "MOV R9, R20", compare},
+        {mode, compare, "@P1 BRA 0x50", "ISETP.NE.AND P0, PT, R20, RZ, PT"},
+        {mode, compare, "MOV R9, R20", "@P1 BRA 0x20"},
+        {mode, "BSSY B0, 0x50", "@P1 BREAK B0", "MOV R9, R20", compare, "BSYNC B0"},
+    };
+    for (const auto& middle : undecided)
+        for (const uint32_t number : {2u, 3u}) CHECK_EQ(middle.back() + " " + with(middle, number, load), middle.back() + " ?");
+    const std::vector<std::string> uniform = {"ULDC UR7, c[0x0][0x220]", "UISETP.EQ.AND UP0, UPT, UR7, 0x3, UPT"};
+    for (const char* writes : {"UIADD3 UR8, UP0, UR8, UR9, URZ", "UISETP.NE.AND UP1, UP0, UR8, URZ, UPT", "UR2UP UPR, UR8, 0x7f",
+                               "ELECT UP0, UR8, PT", "VOTEU.ANY UP0, P0", "FROM.OUTER.SPACE UR9, UR8"}) {
+        std::vector<std::string> middle = uniform;
+        middle.emplace_back(writes);
+        for (const uint32_t number : {2u, 3u}) CHECK_EQ(with(middle, number, "@UP0 " + unguarded), "?");
+    }
+    // Branches whose condition is another, or that say more than they do.
+    for (const char* branch : {"@P0 BRA.DIV UR4, 0x50", "@P1 BRA 0x50", "BRA P1, 0x50", "@P0 BRA.CONV UR4, 0x50", "@P0 BRA 0x40"})
+        for (const uint32_t number : {2u, 3u}) CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", branch}, number, unguarded), "?");
+    CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", "@P0 BRA 0x50"}, 2, "BSSY B0, 0x40"), "[0]");
+    // A pointer that was in the stack, or in shared memory, comes from there whatever the launch says.
+    CHECK_EQ(with({mode, compare, "LDS.64 R2, [R7]"}, 2, "@P0 LDC.64 R2, c[0x0][0x210]"), "?");
+    // One that two loads may have brought.
+    CHECK_EQ(with({mode, compare, "@P1 LDG.E.64 R2, desc[UR4][R8.64]"}, 2, load), "?");
+    // The store itself does not run.
+    CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", "LDS.64 R2, [R7]", "@P0 EXIT"}, 2, "NOP"), "-");
+    CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", "LDS.64 R2, [R7]", "@P0 EXIT"}, 3, "NOP"), "?");
+    // Parameters that are fewer than expected say nothing.
+    CHECK_EQ(at_launch(function_of({pointer, mode, compare, load, store}), {0x1000, 0x7f00, 0, 0}), "?");
+
+    // An indirect branch whose places are not known, or not in the code.
+    Function jumping = function_of({pointer, "LDC R9, c[0x2][R9]", "BRX R8 -0x20", "LDS.64 R2, [R7]", store});
+    CHECK_EQ(summary(jumping), "ST ?");
+    jumping.branches = {{0x20, {0x40}}};
+    CHECK_EQ(summary(jumping), "ST [0]");
+    jumping.branches = {{0x20, {0x40, 0x30}}};
+    CHECK_EQ(summary(jumping), "ST ?");
+    for (const BranchTargets& wrong : {BranchTargets{{0x20, {0x40, 0x48}}}, BranchTargets{{0x10, {0x40}}}, BranchTargets{{0x20, {}}}}) {
+        jumping.branches = wrong;
+        CHECK_EQ(summary(jumping), "ST ?");
+    }
+}
+
 void odd_input() {
     CHECK(roots_of({}, kArea, {}).empty());
     CHECK(roots_of(listing_of({0}, {"EXIT"}), kArea, {{0, 5}}).front().unknown);
@@ -504,17 +714,36 @@ void layout() {
     }
 }
 
+void switches() {
+    const std::string bytes = test::read("switch.sm_90.cubin");
+    const auto cubin = Cubin::parse(bytes, nullptr);
+    CHECK(cubin.has_value());
+    const auto branches = branch_targets_of(*cubin);
+    CHECK_EQ(branches.size(), 1u);
+    // As cuobjdump shows them.
+    CHECK(branches.at("_Z6chosenPfii") == (BranchTargets{{0xd0, {0x140, 0xe0, 0x1070}}, {0x920, {0x990, 0x1030, 0x930}}}));
+    // Damaged anywhere, it is read without harm.
+    for (size_t i = 0; i < bytes.size(); i += 7) {
+        std::string damaged = bytes;
+        damaged[i] = static_cast<char>(damaged[i] ^ 0xff);
+        if (const auto other = Cubin::parse(damaged, nullptr)) branch_targets_of(*other);
+    }
+}
+
 }  // namespace
 
 int main() {
     kernels();
+    launches();
     sources();
     chosen();
     maps();
     arithmetic();
     stack();
     control();
+    decisions();
     odd_input();
     layout();
+    switches();
     return test::summary("roots");
 }

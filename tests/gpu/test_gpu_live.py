@@ -30,9 +30,15 @@ LINES = {
     "shuffled": "handed",
     "function": "called",
     "swapped": "last",
+    "by_mode": "mode",
+    "by_list": "listed",
+    "by_switch": "switched",
+    "counted": "turned",
+    "by_block": "apart",
+    "by_rank": "rank",
 }
 # Of these the parameters tell when they stay on their GPU,
-JUDGED = {"direct", "in_struct", "distance", "elements", "number", "difference"}
+JUDGED = {"direct", "in_struct", "distance", "elements", "number", "difference", "by_mode", "by_list", "by_switch"}
 # and of these it is told of one of two accesses.
 PARTIAL = {"from_memory"}
 THREADS, WARPS = 1024, 32

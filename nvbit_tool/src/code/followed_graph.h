@@ -131,7 +131,8 @@ inline Graph graph_of(const Listing& listing, const std::vector<Step>& steps, co
                 block.forgetting = graph.block_of[block.end];
             block.by_convention = has(line.modifiers, "ABS");
         }
-        const bool leaves = name == "EXIT" || name == "KILL" || name == "RET" || name == "BRA" || name == "JMP" || name == "CALL";
+        const bool jumps = name == "BRA" || name == "JMP" || name == "BRX" || name == "BRXU";
+        const bool leaves = name == "EXIT" || name == "KILL" || name == "RET" || jumps || name == "CALL";
         // "BRA UP0, 0x10" and "BRA.DIV" have conditions of their own.
         const bool conditional = !always || line.operands.size() > 1 || (name != "RET" && !line.modifiers.empty());
         if (!leaves || (name == "CALL" ? !always : conditional)) go(block.end);

@@ -16,7 +16,7 @@ namespace snoopie::following {
 constexpr std::string_view kStackPointer = "R1";
 
 // They name the place where they go, or where others wait.
-constexpr std::array<std::string_view, 5> kGoing = {"BRA", "JMP", "CALL", "WARPSYNC", "BSSY"};
+constexpr std::array<std::string_view, 7> kGoing = {"BRA", "BRX", "BRXU", "JMP", "CALL", "WARPSYNC", "BSSY"};
 
 inline bool is_stack_access(const SassLine& line) { return line.name == "LDL" || line.name == "STL"; }
 

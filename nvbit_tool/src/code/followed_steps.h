@@ -72,16 +72,16 @@ constexpr std::array<std::string_view, 21> kUniformArithmetic = {"USHF",  "UBMSK
 // Moves of numbers that can be places to return to.
 constexpr std::array<std::string_view, 6> kHolding = {"MOV", "MOV32I", "UMOV", "IMAD", "SEL", "USEL"};
 // No register, general or uniform.
-constexpr std::array<std::string_view, 73> kNoResult = {
-    "ACQBULK",  "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
-    "ERRBAR",   "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
-    "PREEXIT",  "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
-    "STS",      "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
-    "DSETP",    "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
-    "UPSETP",   "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
-    "UBLKPF",   "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
-    "UTCQMMA",  "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID",
-    "USETSHMSZ"};
+constexpr std::array<std::string_view, 75> kNoResult = {
+    "ACQBULK",   "BAR",          "BREAK",       "BSYNC",        "BSSY",          "CCTL",      "CCTLL",    "CGAERRBAR",  "DEPBAR",
+    "ERRBAR",    "EXIT",         "FENCE",       "KILL",         "LDGDEPBAR",     "LDGSTS",    "MEMBAR",   "NANOSLEEP",  "NOP",
+    "PREEXIT",   "RED",          "REDG",        "REDS",         "RET",           "ST",        "STAS",     "STG",        "STL",
+    "STS",       "STSM",         "REDAS",       "BRA",          "JMP",           "WARPSYNC",  "YIELD",    "ISETP",      "FSETP",
+    "DSETP",     "HSETP2",       "PLOP3",       "PSETP",        "CSETP",         "FCHK",      "R2P",      "UISETP",     "UPLOP3",
+    "UPSETP",    "UFSETP",       "UTMALDG",     "UTMASTG",      "UTMAREDG",      "UTMAPF",    "UTMACCTL", "UBLKCP",     "UBLKRED",
+    "UBLKPF",    "UTMACMDFLUSH", "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG",    "WARPGROUP", "BPT",      "UTCBAR",     "UTCHMMA",
+    "UTCQMMA",   "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID",
+    "USETSHMSZ", "BRX",          "BRXU"};
 
 class Translator {
   public:
@@ -89,8 +89,10 @@ class Translator {
     Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, bool stack, Values* values)
         : area_(area), places_(places), stack_(stack), values_(*values), any_pair_(values_.id_of(any_pair_value())) {}
 
-    Step step_of(const SassLine& line, const SassEffect& effect) {
+    // `at`: its place in the listing.
+    Step step_of(const SassLine& line, const SassEffect& effect, size_t at) {
         Step step;
+        part_ = at;
         step.joins = line.guard != SassLine::kAlways || line.guard_negated;
         if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
         step.predicates = effect.unknown ? 0x7f : effect.predicates;
@@ -276,6 +278,9 @@ class Translator {
         }
     }
 
+    // What this instruction loads.
+    Id part() const { return values_.id_of(part_value(static_cast<uint32_t>(part_))); }
+
     // The first of so many words of the stack that an access touches; none if they are not followed.
     static std::optional<size_t> stack_word(const SassLine& line, size_t count) {
         const auto place = stack_place(line);
@@ -308,9 +313,9 @@ class Translator {
         } else if (line.name == "LDG" && written.size() == 1 && !is_wide(line.modifiers)) {
             step->writes.push_back({written.front(), {{{kZero, kIndex}, Use::added}}, false, false});
         } else if (written.size() == 1 && one_of(line.name, kNumbers) && !is_wide(line.modifiers)) {
-            step->writes.push_back({written.front(), {{{kZero, kPart}, Use::added}}, false, false});
+            step->writes.push_back({written.front(), {{{kZero, part()}, Use::added}}, false, false});
         } else if (one_of(line.name, kLoads)) {
-            for (const size_t reg : written) step->writes.push_back({reg, {{{kZero, kPart}, Use::added}}, false, false});
+            for (const size_t reg : written) step->writes.push_back({reg, {{{kZero, part()}, Use::added}}, false, false});
         } else if (begins_with(line.name, "LD") || begins_with(line.name, "ATOM") || line.name == "HMMA" || line.name == "IMMA" ||
                    line.name == "QSPC") {
             for (const size_t reg : written) step->writes.push_back({reg, {}, true, reg != written.front()});
@@ -367,6 +372,7 @@ class Translator {
     const std::optional<ParameterArea>& area_;
     const std::unordered_map<uint32_t, size_t>& places_;
     const bool stack_;
+    size_t part_ = 0;
     Values& values_;
     const Id any_pair_;
 };

@@ -14,20 +14,21 @@ namespace snoopie::following {
 
 // What a register can hold, by the 4-byte words of the parameters. `added`: words that reach it by moves and sums alone; `used`: those that
 // have a part in it otherwise. `any`: a pair that the code chooses is among them, by an index for instance, or several such are added, or
-// one to another word. `part`: it holds 32 bits from memory that is not followed, an index or one half of a pointer. A pointer has both
-// halves from there, so the lower half of an address may hold such bits, and the upper may not. `index`: a number of the run has a part in
-// it, of a thread or from memory, so that it is no constant. `places`: instructions that it names.
+// one to another word. `parts`: it holds 32 bits from memory that is not followed, an index or one half of a pointer, loaded by one of
+// these instructions, or kAnywhere. A pointer has both halves from there, so the lower half of an address may hold such bits, and the upper
+// may not. `index`: a number of the run has a part in it, of a thread or from memory, so that it is no constant. `places`: instructions
+// that it names.
 enum class Any : uint8_t { none, chosen, added };
 
 struct Value {
     bool unknown = false;
-    bool part = false;
     bool index = false;
     Any any = Any::none;
+    std::vector<uint32_t> parts;
     std::vector<uint16_t> added;
     std::vector<uint16_t> used;
     std::vector<uint32_t> places;
-    auto all() const { return std::tie(unknown, part, index, any, added, used, places); }
+    auto all() const { return std::tie(unknown, index, any, parts, added, used, places); }
     bool operator<(const Value& other) const { return all() < other.all(); }
     bool is_no_word() const { return any == Any::none && added.empty(); }
 };
@@ -65,9 +66,13 @@ inline Value index_value() {
     return value;
 }
 
-inline Value part_value() {
+// Not known where from; or from more instructions than are told apart.
+constexpr uint32_t kAnywhere = UINT32_MAX;
+constexpr size_t kMostParts = 16;
+
+inline Value part_value(uint32_t from) {
     Value value;
-    value.part = true;
+    value.parts.push_back(from);
     value.index = true;
     return value;
 }
@@ -95,12 +100,13 @@ class Values {
     Values() {
         id_of({});
         id_of(unknown_value());
-        id_of(part_value());
+        id_of(part_value(kAnywhere));
         id_of(index_value());
     }
     const Value& operator[](Id id) const { return *values_[id]; }
 
     Id id_of(Value value) {
+        if (value.parts.size() > kMostParts || (value.parts.size() > 1 && value.parts.back() == kAnywhere)) value.parts = {kAnywhere};
         if (value.unknown || value.added.size() + value.used.size() > kMostWords) value = unknown_value();
         const auto [entry, is_new] = ids_.try_emplace(std::move(value), static_cast<Id>(values_.size()));
         if (is_new) values_.push_back(&entry->first);
@@ -114,7 +120,7 @@ class Values {
         if (known == kScalar) {
             const Value one = *values_[a];
             const Value& other = *values_[b];
-            known = id_of({false, one.part || other.part, one.index || other.index, std::max(one.any, other.any),
+            known = id_of({false, one.index || other.index, std::max(one.any, other.any), united(one.parts, other.parts),
                            united(one.added, other.added), united(one.used, other.used), united(one.places, other.places)});
         }
         return known;
@@ -133,7 +139,8 @@ class Values {
         Id& known = used_[id];
         if (known == kScalar) {
             const Value& value = *values_[id];
-            known = id_of({false, value.part || value.any != Any::none, value.index, Any::none, {}, united(value.added, value.used), {}});
+            const std::vector<uint32_t> parts = value.any == Any::none ? value.parts : std::vector<uint32_t>{kAnywhere};
+            known = id_of({false, value.index, Any::none, parts, {}, united(value.added, value.used), {}});
         }
         return known;
     }
@@ -148,7 +155,7 @@ class Values {
     Id as_index(Id id) {
         if (id == kUnknown) return id;
         Value value = *values_[as_used(id)];
-        value.part = false;
+        value.parts.clear();
         return id_of(std::move(value));
     }
 

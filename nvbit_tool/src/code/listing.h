@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "code/sass.h"
@@ -18,6 +19,9 @@ struct Listing {
     std::vector<bool> begins;  // whether a basic block begins there; empty if control can go to places that are not known
 };
 
-Listing listing_of(const std::vector<uint32_t>& offsets, const std::vector<std::string_view>& texts);
+// Of indirect branches, by their offsets, where each can go.
+using BranchTargets = std::unordered_map<uint32_t, std::vector<uint32_t>>;
+
+Listing listing_of(const std::vector<uint32_t>& offsets, const std::vector<std::string_view>& texts, const BranchTargets& branches = {});
 
 }  // namespace snoopie

@@ -5,27 +5,21 @@
 #include <string_view>
 #include <utility>
 
+#include "code/function_info.h"
+
 namespace snoopie {
 
 namespace {
 
-// The section ".nv.info.KERNEL" is a list of attributes: a byte that says how long it is, a byte that says what it is, and two bytes: its
-// value, or the size of what follows.
 std::optional<KernelParameters> parameters_in(std::string_view section) {
-    constexpr uint8_t kSized = 4;
     constexpr uint8_t kArea = 0x0a;       // a symbol; then two bytes for the base and two for the size
     constexpr uint8_t kParameter = 0x17;  // an index; then two bytes for the ordinal, two for the offset, and the size above 18 other bits
     constexpr uint32_t kSizeShift = 18;
     KernelParameters parameters;
     bool has_area = false;
+    bool damaged = false;
     std::map<uint16_t, KernelParameters::One> found;
-    Reader attributes(section);
-    while (!attributes.at_end()) {
-        const auto form = attributes.read<uint8_t>();
-        const auto kind = attributes.read<uint8_t>();
-        const auto size = attributes.read<uint16_t>();
-        if (form != kSized) continue;
-        Reader value = attributes.take(size);
+    const bool whole = visit_attributes(section, [&](uint8_t kind, Reader value) {
         value.read<uint32_t>();
         if (kind == kArea) {
             parameters.area.base = value.read<uint16_t>();
@@ -35,11 +29,11 @@ std::optional<KernelParameters> parameters_in(std::string_view section) {
             const auto ordinal = value.read<uint16_t>();
             const auto offset = value.read<uint16_t>();
             const auto bytes = value.read<uint32_t>() >> kSizeShift;
-            if (!value.ok()) return std::nullopt;
+            damaged |= !value.ok();
             found[ordinal] = {offset, bytes};
         }
-    }
-    if (!attributes.ok() || !has_area) return std::nullopt;
+    });
+    if (!whole || damaged || !has_area) return std::nullopt;
     for (const auto& [ordinal, one] : found) {
         if (ordinal != parameters.list.size() || one.offset + one.bytes > parameters.area.bytes) return std::nullopt;
         parameters.list.push_back(one);

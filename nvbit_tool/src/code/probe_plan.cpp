@@ -64,14 +64,14 @@ std::optional<Probe> measuring_probe(const Instruction& instruction, const Opcod
 
 }  // namespace
 
-Listing listing_of(const std::vector<Instruction>& instructions) {
+Listing listing_of(const std::vector<Instruction>& instructions, const BranchTargets& branches) {
     std::vector<uint32_t> offsets;
     std::vector<std::string_view> texts;
     for (const Instruction& instruction : instructions) {
         offsets.push_back(instruction.offset);
         texts.push_back(instruction.sass);
     }
-    return listing_of(offsets, texts);
+    return listing_of(offsets, texts, branches);
 }
 
 std::vector<PlannedCall> plan_calls(const std::vector<Instruction>& instructions, const Listing& listing, ProbePlan& plan, size_t packing,

@@ -83,7 +83,7 @@ struct ProbePlan {
 // The sites and their probes. `tensor_maps`: whether tensor maps can be decoded on this driver and GPU.
 ProbePlan plan_probes(const std::vector<Instruction>& instructions, bool tensor_maps);
 
-Listing listing_of(const std::vector<Instruction>& instructions);
+Listing listing_of(const std::vector<Instruction>& instructions, const BranchTargets& branches = {});
 
 // The calls, for the plan's probes. `listing`: of these instructions. `packing`: at most so many accesses share a call. `groups`: of each
 // probe, see PackableAccess; empty = all are of one.

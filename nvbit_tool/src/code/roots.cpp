@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "code/followed_graph.h"
+#include "code/followed_paths.h"
 #include "code/followed_steps.h"
 #include "code/followed_values.h"
 #include "code/sass_operands.h"
@@ -29,8 +30,9 @@ class Flow {
         // Control can go to places that are not known.
         if (listing.begins.empty() || !std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.has_value(); })) return;
         Translator translator(area, places_, has_plain_stack(listing), &values_);
-        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], listing.effects[i]));
+        for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], listing.effects[i], i));
         graph_ = graph_of(listing, steps_, places_);
+        share_parts();
         for (const Block& block : graph_->blocks)
             for (const auto& holds_place : {block.returns_by, block.waits_by})
                 if (holds_place) wanted.push_back(*holds_place);
@@ -59,11 +61,59 @@ class Flow {
     }
     Values& values() { return values_; }
 
+    // Where an instruction runs that loads a part of a value; guarded ones are told apart.
+    bool is_guarded(size_t instruction) const { return steps_[instruction].joins; }
+    size_t block_of(size_t instruction) const { return graph_->block_of[instruction]; }
+
+    // Lays the ways that control was found to take. The places of the guarded instructions are returned.
+    std::vector<size_t> lay(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<size_t>& guarded,
+                            LaunchPaths* paths) {
+        Values values;
+        Translator translator(area, places_, false, &values);
+        std::vector<Step> steps;
+        for (size_t i = 0; i < steps_.size(); ++i) steps.push_back(translator.step_of(*listing.lines[i], listing.effects[i], i));
+        Facts facts(listing, area, steps, paths);
+        return lay_paths(listing, *graph_, ways(), guarded, &facts, paths);
+    }
+
   private:
     static std::unordered_map<uint32_t, size_t> places_of(const std::vector<uint32_t>& offsets) {
         std::unordered_map<uint32_t, size_t> places;
         for (size_t i = 0; i < offsets.size(); ++i) places.emplace(offsets[i], i);
         return places;
+    }
+
+    // What the unguarded instructions of a block load comes from there alike.
+    void share_parts() {
+        for (const Block& block : graph_->blocks)
+            for (size_t i = block.begin; i < block.end; ++i)
+                for (Write& write : steps_[i].writes)
+                    for (Term& term : write.terms)
+                        if (!steps_[i].joins && term.word.reg == kZero &&
+                            values_[term.word.value].parts == std::vector{static_cast<uint32_t>(i)})
+                            term.word.value = values_.id_of(part_value(static_cast<uint32_t>(block.begin)));
+    }
+
+    // Those that go_on takes. A function that a block calls returns behind it, wherever else it may go.
+    std::vector<Way> ways() {
+        std::vector<Way> ways;
+        for (size_t b = 0; b < graph_->blocks.size(); ++b) {
+            if (!reached_[b]) continue;
+            const Block& block = graph_->blocks[b];
+            for (const size_t to : block.next) ways.push_back({b, to, false});
+            for (const auto& to : {block.forgetting, block.behind_call})
+                if (to) ways.push_back({b, *to, true});
+            if (!block.waits_by && !block.returns_by) continue;
+            State state = states_[b];
+            ++round_;
+            for (const size_t i : active_[b]) apply(steps_[i], &state);
+            if (block.waits_by)
+                for (const size_t to : places_in(*block.waits_by, state).value_or(graph_->meetings)) ways.push_back({b, to, false});
+            if (block.returns_by)
+                for (const size_t to : places_in(*block.returns_by, state).value_or(graph_->returns))
+                    if (!call_before_[to] || before_call_.count(*call_before_[to]) == 0) ways.push_back({b, to, true});
+        }
+        return ways;
     }
 
     // Numbers the registers that matter and leaves the others out of the steps.
@@ -217,7 +267,8 @@ class Flow {
     // The blocks that a register names; none if it may hold something else.
     std::optional<std::vector<size_t>> places_in(size_t reg, const State& state) const {
         const Value& value = values_[reg < kRegisters ? state[index_[reg]] : kUnknown];
-        if (value.places.empty() || value.unknown || value.part || !value.added.empty() || !value.used.empty()) return std::nullopt;
+        if (value.places.empty() || value.unknown || !value.parts.empty() || !value.added.empty() || !value.used.empty())
+            return std::nullopt;
         std::vector<size_t> found;
         for (const uint32_t place : value.places) found.push_back(graph_->block_of[places_.at(place)]);
         return found;
@@ -364,10 +415,12 @@ std::optional<Address> address_in(const SassLine& line, std::string_view operand
 bool names_map(const SassLine& line) { return begins_with(line.name, "UTMA"); }
 
 // `map`: of a tensor map, which is to lie among the parameters; what counts is what these point to.
+// Where the upper half has parts from memory, it is unknown for these alone, and they are not looked at here.
 Roots roots_from(const Value& low, const Value& high, bool map) {
     Roots roots;
     // A number is added to the lower half.
-    if (low.unknown || high.unknown || high.part || (high.any != Any::none && low.any == Any::none)) return roots;
+    const bool is_any_part = !high.parts.empty() && high.parts.back() == kAnywhere;
+    if (low.unknown || high.unknown || is_any_part || (high.any != Any::none && low.any == Any::none)) return roots;
     const auto holds = [](const std::vector<uint16_t>& words, uint32_t word) {
         return std::binary_search(words.begin(), words.end(), word);
     };
@@ -392,6 +445,41 @@ Roots roots_from(const Value& low, const Value& high, bool map) {
     return roots;
 }
 
+// Where results are unknown, from instructions to places, or in all launches.
+void set_places(const Listing& listing, const std::optional<ParameterArea>& area, Flow* flow, LaunchPaths* paths,
+                std::vector<Roots>* results) {
+    std::set<size_t> guarded;
+    bool any = false;
+    for (const Roots& roots : *results) {
+        any |= !roots.unknown_at.empty();
+        for (const uint32_t i : roots.unknown_at)
+            if (flow->is_guarded(i)) guarded.insert(i);
+    }
+    if (!any) return;
+    std::vector<size_t> places;
+    std::vector<bool> always;
+    if (paths) {
+        places = flow->lay(listing, area, {guarded.begin(), guarded.end()}, paths);
+        always = paths->always_reached();
+    }
+    for (Roots& roots : *results) {
+        std::set<uint32_t> at;
+        for (const uint32_t i : roots.unknown_at) {
+            const auto one = guarded.find(i);
+            at.insert(static_cast<uint32_t>(!paths                 ? 0
+                                            : one == guarded.end() ? flow->block_of(i)
+                                                                   : places[static_cast<size_t>(std::distance(guarded.begin(), one))]));
+        }
+        const bool ever = !paths || std::any_of(at.begin(), at.end(), [&](uint32_t place) { return always[place]; });
+        if (!at.empty() && ever)
+            roots = Roots();
+        else
+            roots.unknown_at.assign(at.begin(), at.end());
+    }
+    if (paths && std::all_of(results->begin(), results->end(), [](const Roots& roots) { return roots.unknown_at.empty(); }))
+        *paths = LaunchPaths();
+}
+
 }  // namespace
 
 std::optional<size_t> address_operand(const SassLine& line, size_t reference) {
@@ -403,8 +491,8 @@ std::optional<size_t> address_operand(const SassLine& line, size_t reference) {
     return std::nullopt;
 }
 
-std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area,
-                            const std::vector<AddressOperand>& addresses) {
+std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses,
+                            LaunchPaths* paths) {
     const std::vector<std::optional<SassLine>>& lines = listing.lines;
     std::vector<Roots> results(addresses.size());
     if (lines.empty() || addresses.empty() || !area) return results;
@@ -431,10 +519,17 @@ std::vector<Roots> roots_of(const Listing& listing, const std::optional<Paramete
             for (const size_t reg : of) sum = flow.values().sum(sum, flow.value(state, instruction, reg));
             return sum;
         };
-        for (const size_t i : found->second)
-            results[i] =
-                roots_from(flow.values()[half(parsed[i]->low)], flow.values()[half(parsed[i]->high)], names_map(*lines[instruction]));
+        for (const size_t i : found->second) {
+            const Value& high = flow.values()[half(parsed[i]->high)];
+            results[i] = roots_from(flow.values()[half(parsed[i]->low)], high, names_map(*lines[instruction]));
+            // By instructions for now.
+            if (results[i].unknown)
+                results[i].unknown_at = {static_cast<uint32_t>(instruction)};
+            else
+                results[i].unknown_at = high.parts;
+        }
     });
+    set_places(listing, area, &flow, paths, &results);
     return results;
 }
 

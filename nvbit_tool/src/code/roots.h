@@ -4,6 +4,9 @@
 // accesses can leave the GPU. For that the parameters are followed through the code, as values of 32-bit registers: a pointer keeps its
 // halves apart, so that two integers that lie side by side in a struct are not taken for one.
 //
+// Many kernels can be launched in several ways, of which one takes its pointers from memory. What is unknown for that reason alone is so in
+// launches that reach that code: launch_paths.h tells which do.
+//
 // Everything errs towards `unknown`: what is loaded from memory other than as a 32-bit number, what another function returns, what an
 // instruction that is not known writes.
 #pragma once
@@ -11,8 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
+#include "code/launch_paths.h"
 #include "code/listing.h"
 
 namespace snoopie {
@@ -35,9 +40,12 @@ struct Roots {
         map,      // the address in a tensor map that lies anywhere among the parameters; nothing else
     };
     Any any = Any::none;
-    bool operator==(const Roots& other) const {
-        return unknown == other.unknown && pointers == other.pointers && numbers == other.numbers && any == other.any;
-    }
+    // It is unknown in launches that reach one of these places. In others it is what the above says, or if that is nothing, the access does
+    // not run. Ascending; none if this is so in no launch, or of an unknown one in all.
+    std::vector<uint32_t> unknown_at = {};
+    auto all() const { return std::tie(unknown, pointers, numbers, any, unknown_at); }
+    bool operator==(const Roots& other) const { return all() == other.all(); }
+    bool unknown_always() const { return unknown && unknown_at.empty(); }
 };
 
 // An operand that is an address in global or generic memory.
@@ -49,7 +57,9 @@ struct AddressOperand {
 // The `reference`-th of the instruction's operands that are addresses, in the order in which it names them; none if it has no such.
 std::optional<size_t> address_operand(const SassLine& line, size_t reference);
 
-// `area`: none for a function that is called, which knows none of its registers. One result for each address.
-std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses);
+// `area`: none for a function that is called, which knows none of its registers. One result for each address. `paths`: with the places
+// where they are unknown; if null, they are so in all launches.
+std::vector<Roots> roots_of(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<AddressOperand>& addresses,
+                            LaunchPaths* paths = nullptr);
 
 }  // namespace snoopie

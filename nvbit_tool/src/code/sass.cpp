@@ -75,7 +75,7 @@ constexpr auto kNothing =
            "UIMAD",   "UISETP", "ULDC",  "ULEA",      "ULOP3",  "UMOV",   "UPLOP3", "UPOPC", "UPRMT",     "USEL",   "USGXT", "USHF"});
 // Control goes on elsewhere, or other lanes may run behind it. Those in the first list name where.
 constexpr auto kBranches = names({"BRA", "BSSY", "JMP"});
-constexpr auto kBorders = names({"BAR", "BREAK", "BSYNC", "CALL", "EXIT", "KILL", "NANOSLEEP", "RET", "WARPSYNC", "YIELD"});
+constexpr auto kBorders = names({"BAR", "BREAK", "BRX", "BRXU", "BSYNC", "CALL", "EXIT", "KILL", "NANOSLEEP", "RET", "WARPSYNC", "YIELD"});
 
 // Of the type that the modifiers name. SHF.L.U64.HI is the upper half of a shift; a conversion names the type of its source, too:
 // F2I.U32.F64, I2F.F64.U32, F2F.F32.F64.

@@ -27,9 +27,10 @@ struct FunctionAddresses {
     };
     std::optional<KernelParameters> parameters;
     std::vector<Roots> roots;  // each once
-    std::vector<Site> sites;   // of known roots; others, and those of functions that it calls, can be live at any launch
+    LaunchPaths paths;         // with the places where they are unknown
+    std::vector<Site> sites;   // of roots that are known in some launches; others, and those of functions that it calls, can be live at any
     bool all_known = false;    // there are no others
-    // The 8-byte words of the parameters that the roots refer to, ascending; none if they can be any.
+    // The 8-byte words of the parameters that the roots and paths refer to, ascending; none if they can be any.
     std::optional<std::vector<uint16_t>> words;
     std::vector<Call> calls;  // by offset
 

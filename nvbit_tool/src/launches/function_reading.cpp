@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/demangle.h"
@@ -62,7 +63,7 @@ LineChain chain_of(const LineTable& table, const std::string& function, uint32_t
 }
 
 // What the address of each probe of a kernel is made from; unknown where that cannot be told.
-std::vector<Roots> roots_of_probes(const Listing& listing, const ProbePlan& plan, const ParameterArea& area) {
+std::vector<Roots> roots_of_probes(const Listing& listing, const ProbePlan& plan, const ParameterArea& area, LaunchPaths* paths) {
     std::vector<AddressOperand> operands;
     std::vector<size_t> probes;
     for (size_t i = 0; i < plan.probes.size(); ++i) {
@@ -75,18 +76,21 @@ std::vector<Roots> roots_of_probes(const Listing& listing, const ProbePlan& plan
         operands.push_back({at, *operand});
         probes.push_back(i);
     }
-    std::vector<Roots> found = roots_of(listing, area, operands);
+    std::vector<Roots> found = roots_of(listing, area, operands, paths);
     std::vector<Roots> roots(plan.probes.size());
     for (size_t i = 0; i < found.size(); ++i) roots[probes[i]] = std::move(found[i]);
     return roots;
 }
 
-// Of each probe, for calls: those whose addresses begin with the same pointers may leave the GPU in the same launches.
+// Of each probe, for calls: those whose addresses begin with the same pointers, and are unknown at the same places, may leave the GPU in
+// the same launches.
 std::vector<int> groups_of(const std::vector<Roots>& roots) {
-    std::map<std::pair<Roots::Any, std::vector<uint16_t>>, int> groups;
+    std::map<std::tuple<Roots::Any, std::vector<uint16_t>, std::vector<uint32_t>>, int> groups;
     std::vector<int> group;
-    for (const Roots& one : roots)
-        group.push_back(one.unknown ? -1 : groups.try_emplace({one.any, one.pointers}, static_cast<int>(groups.size())).first->second);
+    for (const Roots& one : roots) {
+        const auto next = static_cast<int>(groups.size());
+        group.push_back(one.unknown_always() ? -1 : groups.try_emplace({one.any, one.pointers, one.unknown_at}, next).first->second);
+    }
     return group;
 }
 
@@ -108,11 +112,12 @@ FunctionReading FunctionReader::read(const Names& names, const ModuleReading& mo
     std::vector<Instruction>& instructions = reading.instructions;
     for (Instr* instr : instrs) instructions.push_back(describe(instr));
     reading.plan = plan_probes(instructions, tensor_maps);
-    const Listing listing = listing_of(instructions);
+    const auto branches = module.branch_targets.find(names.mangled);
+    const Listing listing = listing_of(instructions, branches == module.branch_targets.end() ? BranchTargets() : branches->second);
     const auto parameters = module.parameters.find(names.mangled);
     if (finds_roots_ && names.kernel && parameters != module.parameters.end()) {
         reading.parameters = parameters->second;
-        reading.roots = roots_of_probes(listing, reading.plan, parameters->second.area);
+        reading.roots = roots_of_probes(listing, reading.plan, parameters->second.area, &reading.paths);
     }
     reading.plan.calls = plan_calls(instructions, listing, reading.plan, packing_, groups_of(reading.roots));
     const auto add_site = [&](SiteDescription site) {

@@ -22,7 +22,8 @@ namespace snoopie {
 
 // What is read from the module that holds the function.
 struct ModuleReading {
-    std::unordered_map<std::string, KernelParameters> parameters;  // by the kernel's name in the module
+    std::unordered_map<std::string, KernelParameters> parameters;   // by the kernel's name in the module
+    std::unordered_map<std::string, BranchTargets> branch_targets;  // by the function's
     LineTable lines;
     DeviceLaunches launches;
     std::unordered_set<std::string> recursive;
@@ -35,6 +36,7 @@ struct FunctionReading {
     std::vector<Poll> polls;
     std::unordered_map<size_t, std::optional<BranchPredicate>> exit_predicates;  // by the branches that leave polls
     std::vector<Roots> roots;                                                    // of the plan's probes
+    LaunchPaths paths;                                                           // with the places where they are unknown
     std::optional<KernelParameters> parameters;                                  // of a kernel whose addresses were followed
     FunctionDescription description;
 };

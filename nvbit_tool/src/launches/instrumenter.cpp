@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "code/branch_targets.h"
 #include "code/code_ahead.h"
 #include "code/disassembler.h"
 #include "code/nccl_kernels.h"
@@ -146,8 +147,9 @@ std::string read_module(CUcontext context, CUfunction function) {
 }
 
 // The words of the parameters that these refer to; none if they can be any.
-std::optional<std::vector<uint16_t>> words_of(const std::vector<Roots>& roots) {
-    std::set<uint16_t> words;
+std::optional<std::vector<uint16_t>> words_of(const std::vector<Roots>& roots, const LaunchPaths& paths) {
+    const std::vector<uint16_t> deciding = paths.words();
+    std::set<uint16_t> words(deciding.begin(), deciding.end());
     for (const Roots& one : roots) {
         if (one.any != Roots::Any::none) return std::nullopt;
         words.insert(one.pointers.begin(), one.pointers.end());
@@ -160,22 +162,23 @@ JumpGuard jump_guard(const PlannedCall& call) {
     return call.guard_common ? static_cast<JumpGuard>(call.guard | (call.guard_negated ? 8 : 0)) : kUnguarded;
 }
 
-// `roots`: of the plan's probes. All but the calls.
-std::shared_ptr<FunctionAddresses> addresses_of(const std::vector<Instruction>& instructions, const ProbePlan& plan,
-                                                const KernelParameters& parameters, const std::vector<Roots>& roots,
-                                                const Catalog::Entry& entry) {
+// All but the calls.
+std::shared_ptr<FunctionAddresses> addresses_of(const FunctionReading& reading, const Catalog::Entry& entry) {
+    const ProbePlan& plan = reading.plan;
+    const std::vector<Roots>& roots = reading.roots;
     auto addresses = std::make_shared<FunctionAddresses>();
-    addresses->parameters = parameters;
+    addresses->parameters = reading.parameters;
+    addresses->paths = reading.paths;
     for (size_t i = 0; i < plan.probes.size(); ++i) {
-        if (roots[i].unknown) continue;
+        if (roots[i].unknown_always()) continue;
         const size_t site = plan.probes[i].site;
         const auto same = std::find(addresses->roots.begin(), addresses->roots.end(), roots[i]);
         addresses->sites.push_back({entry.first_site + static_cast<uint32_t>(site), static_cast<size_t>(same - addresses->roots.begin()),
-                                    instructions[plan.sites[site].instruction].sass});
+                                    reading.instructions[plan.sites[site].instruction].sass});
         if (same == addresses->roots.end()) addresses->roots.push_back(roots[i]);
     }
     addresses->all_known = addresses->sites.size() == entry.sites;
-    addresses->words = words_of(addresses->roots);
+    addresses->words = words_of(addresses->roots, addresses->paths);
     return addresses;
 }
 
@@ -358,7 +361,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
         }
     }
     if (!reading.parameters) return {entry, nullptr};
-    const auto addresses = addresses_of(instructions, plan, *reading.parameters, reading.roots, entry);
+    const auto addresses = addresses_of(reading, entry);
     for (auto& [offset, call] : noted) addresses->calls.push_back(std::move(call));
     return {entry, addresses};
 }
@@ -387,6 +390,7 @@ const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction funct
             module->launches = DeviceLaunches::find(*cubin);
             module->recursive = recursive_functions(*cubin);
             module->parameters = parameters_of(*cubin);
+            module->branch_targets = branch_targets_of(*cubin);
         }
         std::optional<LineTable> lines = lines_ ? LineTable::parse(code, &why_not) : LineTable();
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);

@@ -154,7 +154,6 @@ class AnyTerms {
 };
 
 bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any, Steps& steps) {
-    if (address.unknown) return true;
     if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
     Terms terms;
     if (address.any != Roots::Any::none) {
@@ -220,7 +219,8 @@ std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void*
     return bytes;
 }
 
-std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where) {
+std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where,
+                            const LaunchPaths& paths) {
     // The addresses of a launch are made from the same few words.
     std::unordered_map<uint64_t, Where> known;
     const WhereIs remembered = [&](uint64_t address) {
@@ -230,8 +230,16 @@ std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::stri
     };
     AnyTerms any(parameters, remembered);
     Steps steps(remembered);
+    const std::vector<bool> reached = paths.reached(parameters);
+    const auto runs = [&](uint32_t place) { return place >= reached.size() || reached[place]; };
     std::vector<bool> leave;
-    for (const Roots& address : addresses) leave.push_back(may_leave(address, parameters, remembered, any, steps));
+    for (const Roots& address : addresses) {
+        const std::vector<uint32_t>& unknown_at = address.unknown_at;
+        if (address.unknown_always() || std::any_of(unknown_at.begin(), unknown_at.end(), runs))
+            leave.push_back(true);
+        else  // where it is unknown in all launches that run it, none does now
+            leave.push_back(!address.unknown && may_leave(address, parameters, remembered, any, steps));
+    }
     return leave;
 }
 

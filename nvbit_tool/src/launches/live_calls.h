@@ -31,7 +31,8 @@ ParameterBuffer parameter_buffer(void* const* extra);
 // The bytes of the parameters of a launch, which its call holds in one of two forms; none if they are not whole.
 std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void* const* parameters, void* const* extra);
 
-// Of each address of a kernel. `parameters`: as they lie in constant bank 0.
-std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where);
+// Of each address of a kernel. `parameters`: as they lie in constant bank 0. `paths`: with the places where addresses are unknown.
+std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where,
+                            const LaunchPaths& paths = {});
 
 }  // namespace snoopie

@@ -18,7 +18,7 @@ const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, 
     version_ = version;
     const auto [entry, is_new] = known_.try_emplace(addresses.looked_at(*parameters));
     if (!is_new) return entry->second;
-    const std::vector<bool> live = may_leave(addresses.roots, *parameters, where);
+    const std::vector<bool> live = may_leave(addresses.roots, *parameters, where, addresses.paths);
     std::vector<uint32_t> dead;
     for (const FunctionAddresses::Site& site : addresses.sites)
         if (!live[site.roots]) dead.push_back(site.id);

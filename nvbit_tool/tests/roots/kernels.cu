@@ -232,3 +232,56 @@ KERNEL tensor_in_memory(const Map* maps) {
     copy_tile(tile, maps + blockIdx.x, 0, &barrier);
 }
 #endif
+
+struct Modes {
+    float* data;
+    float* const* list;
+    long stride;
+    int mode;
+    unsigned flags;
+};
+
+// store [0] (4, 5), or unknown in launches of mode 3: where the pointer comes from is said by a parameter
+KERNEL by_mode(Modes modes) {
+    float* data = modes.data;
+    if (modes.mode == 2) data += blockIdx.y * modes.stride;
+    if (modes.mode == 3) data = modes.list[blockIdx.y];
+    data[thread()] = 1;
+}
+
+// store [0], or unknown in launches with a list
+KERNEL by_list(Modes modes) { (modes.list ? modes.list[blockIdx.y] : modes.data)[thread()] = 1; }
+
+// store [0], or unknown in launches with that flag
+KERNEL by_flag(Modes modes) {
+    float* data = modes.data;
+    if (modes.flags & 8) data = modes.list[blockIdx.y];
+    data[thread()] = 1;
+}
+
+__device__ __forceinline__ float worked(float value, int rounds) {
+    for (int i = 0; i < rounds; ++i) value = value * value + static_cast<float>(i);
+    return value;
+}
+
+// store [0], or unknown in launches of mode 7: behind a switch, which is an indirect branch
+KERNEL by_switch(Modes modes, const float* in, int rounds) {
+    float* data = modes.data;
+    float value = in[thread()];
+    switch (modes.flags) {
+        case 0: value = worked(value, rounds); break;
+        case 1: value = worked(1 - value, rounds + 1) * 3; break;
+        case 2: value = __expf(value); break;
+        case 3: value = worked(2 + value, 4 * rounds); break;
+        case 4: value = in[thread() + 1] + 2; break;
+        default: break;
+    }
+    if (modes.mode == 7) data = modes.list[blockIdx.y];
+    data[thread()] = value;
+}
+
+// store unknown: what decides is in memory
+KERNEL by_loaded_mode(Modes modes, const int* mode) { (*mode == 3 ? modes.list[blockIdx.y] : modes.data)[thread()] = 1; }
+
+// store unknown: what decides differs by block
+KERNEL by_mode_of_block(Modes modes) { (modes.mode + blockIdx.z == 3 ? modes.list[blockIdx.y] : modes.data)[thread()] = 1; }

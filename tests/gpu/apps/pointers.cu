@@ -17,6 +17,12 @@
 //   shuffled    which of two pointers other lanes hand over       handed: store
 //   function    a pointer that a function through a pointer returns          called: store
 //   swapped     which of two pointers a loop ends with            last: store
+//   by_mode     whether the pointer is in memory, as a number says           mode: store
+//   by_list     whether there is a list of pointers in memory     listed: store
+//   by_switch   which way a switch takes                          switched: store
+//   counted     what a loop makes of such a number                turned: store
+//   by_block    how many blocks there are, at a distance          apart: store
+//   by_rank     how many times a distance, from memory to memory  rank: store
 #include <cstdint>
 #include <vector>
 
@@ -109,6 +115,62 @@ __global__ void swapped(uint32_t* a, uint32_t* b, int turns) {
     a[thread()] = 1;  // remote: last
 }
 
+// The ways of a library's kernel: the launch says which, and one takes the pointer from memory.
+struct Ways {
+    uint32_t* to;
+    uint32_t** list;
+    int mode;
+};
+__global__ void by_mode(Ways ways) {
+    uint32_t* to = ways.to;
+    if (ways.mode == 2) to += blockIdx.y;
+    if (ways.mode == 3) to = ways.list[blockIdx.y];
+    to[thread()] = 1;  // remote: mode
+}
+__global__ void by_list(Ways ways) {
+    (ways.list ? ways.list[blockIdx.y] : ways.to)[thread()] = 1;  // remote: listed
+}
+
+__device__ __forceinline__ float worked(float value, int rounds) {
+    for (int i = 0; i < rounds; ++i) value = value * value + static_cast<float>(i);
+    return value;
+}
+__global__ void by_switch(Ways ways, int rounds) {
+    uint32_t* to = ways.to;
+    float value = static_cast<float>(thread());
+    switch (ways.mode) {
+        case 0:
+            value = worked(value, rounds);
+            break;
+        case 1:
+            value = worked(1 - value, rounds + 1) * 3;
+            break;
+        case 2:
+            value = __expf(value);
+            break;
+        case 3:
+            value = worked(2 + value, 4 * rounds);
+            break;
+        case 4:
+            to = ways.list[blockIdx.y];
+            break;
+        default:
+            return;
+    }
+    to[thread()] = value == 1234567.0f ? 2 : 1;  // remote: switched
+}
+__global__ void counted(Ways ways, int turns) {
+#pragma unroll 1
+    for (int i = 0; i < turns; ++i) ways.mode += 1 + (ways.mode == 7);
+    (ways.mode == 3 ? *ways.list : ways.to)[thread()] = 1;  // remote: turned
+}
+__global__ void by_block(uint32_t* base, int64_t apart) {
+    base[blockIdx.y * apart + thread()] = 1;  // remote: apart
+}
+__global__ void by_rank(uint32_t* base, int64_t apart, int rank) {
+    base[rank * apart + thread()] = 1;  // remote: rank
+}
+
 int main(int argc, char** argv) {
     const int launches = argc > 1 ? static_cast<int>(argument(argv[1], 4, 100000, kUsage)) : 4;
     open_gpus("pointers");
@@ -145,6 +207,14 @@ int main(int argc, char** argv) {
         shuffled<<<grid, block>>>(here, there, far ? 1 : 2);
         function<<<grid, block>>>(to, i % 2);
         swapped<<<grid, block>>>(here, there, far ? 3 : 4);
+        // In every fourth launch the pointer is in memory, too, and leads to the GPU's own.
+        const bool listed = i % 4 >= 2;
+        by_mode<<<grid, block>>>({here, slot, listed ? 3 : 0});
+        by_list<<<grid, block>>>({here, listed ? static_cast<uint32_t**>(slot) : nullptr, 0});
+        by_switch<<<grid, block>>>({here, slot, listed ? 4 : i % 4}, 3);
+        counted<<<grid, block>>>({here, slot, 0}, far ? 3 : 5);
+        by_block<<<dim3(kThreads / 256, far ? 2 : 1), block>>>(here, there - here);
+        by_rank<<<grid, block>>>(here, there - here, far);
     }
     CHECK(cudaDeviceSynchronize());
     const std::vector<uint32_t> stored = peer.read<uint32_t>();
