@@ -59,6 +59,8 @@ def test_a_click_on_a_page_outlasts_what_the_page_before_tells(app: str, open_pa
     heading(page, "Kernels")
     settled(page)
     heading(page, "Kernels")
+
+
 # Resolves once the browser is back, and so many ms later forth again.
 _BACK_AND_FORTH = """
 later => new Promise((done) => {
