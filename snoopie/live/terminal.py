@@ -48,6 +48,9 @@ class View:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        # Who does not see accesses has no column of them.
+        seen = any(family.name == "accessed_bytes" for family in metrics.families())
+        self.keys = {key: name for key, name in KEYS.items() if key != "a" or seen}
         self.key = "l"
         self._before: dict[object, float] = {}
         self._now: dict[object, float] = {}
@@ -93,15 +96,27 @@ class View:
             return Group(Text("not watching yet    q ends", style="dim"))
         processes = self.processes()
         families = {family.name: family for family in self._metrics.families()}
-        keys = "  ".join(f"{key} {name}" for key, name in KEYS.items())
+        keys = "  ".join(f"{key} {name}" for key, name in self.keys.items())
         lost = {what: number for what, number in self._metrics.lost.items() if number}
         said = [Text(f"sort by: {keys}    q ends", style="dim")]
         if lost:
             said.append(Text("lost: " + ", ".join(f"{number:,} {what}" for what, number in lost.items()), style="red"))
-        tables = [_processes(processes), self._kernels(families), self._copies(families)]
+        tables = [self._processes(processes), self._kernels(families), self._copies(families)]
         if "accessed_bytes" in families:
             tables.append(self._accesses(families))
         return Group(*tables, self._memory(families), *said)
+
+    def _processes(self, rows: list[Row]) -> Table:
+        table = _table("Processes", ["PID", "program", "user", "container"], list(self.keys.values()))
+        for row in rows[:_ROWS]:
+            about = row.about
+            shown = {
+                "l": units.count(row.launches), "c": units.rate(row.copied), "a": units.rate(row.accessed),
+                "m": units.bytes(row.memory), "e": f"{row.errors:,}", "w": units.percent(row.waiting),
+            }  # fmt: skip
+            words = (str(about.pid), about.program, about.user, about.container)
+            table.add_row(*map(_shown, words), *(shown[key] for key in self.keys))
+        return table
 
     def _by(self, family: Family, *labels: str) -> list[tuple[tuple[str, ...], float, float]]:
         """Values of labels, sum and rate; the highest first."""
@@ -142,18 +157,6 @@ class View:
         return table
 
 
-def _processes(rows: list[Row]) -> Table:
-    table = _table("Processes", ["PID", "program", "user", "container"], list(KEYS.values()))
-    for row in rows[:_ROWS]:
-        about = row.about
-        table.add_row(
-            str(about.pid), _shown(about.program), _shown(about.user), _shown(about.container),
-            units.count(row.launches), units.rate(row.copied), units.rate(row.accessed), units.bytes(row.memory),
-            f"{row.errors:,}", units.percent(row.waiting),
-        )  # fmt: skip
-    return table
-
-
 def _shown(name: str) -> Text:
     return Text(visible(name))
 
@@ -184,7 +187,7 @@ def shown(view: View, lock: threading.Lock, end: Callable[[], None]) -> Iterator
                 key = pressed(1.0)
                 if key == "q":
                     end()
-                elif key in KEYS:
+                elif key in view.keys:
                     view.key = key
                 live.update(drawn(), refresh=True)
 

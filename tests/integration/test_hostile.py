@@ -111,7 +111,8 @@ def test_every_command(name: str, ask: Ask, tmp_path: Path) -> None:
     for row in done:
         assert row["status"] in (0, 1), row
         assert row["peak"] < GIB + 3 * raw, row
-        if REFUSED[name]:
+        # A watch reads less, and so refuses less.
+        if REFUSED[name] and row["command"] != "watch":
             assert row["status"] == 1, row
             assert row["command"] == "check" or REFUSED[name] in row["said"], row
     if not REFUSED[name]:

@@ -56,9 +56,12 @@ def stacks(trace: snoopie.Trace) -> dict[str, tuple[int, int]]:
     }
 
 
-def int3(program: Program, function: str, library: Path = watched.STUB / "libcuda.so.1") -> bool:
-    """Whether there is a breakpoint where the function begins in the memory of the program."""
-    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+def int3(
+    program: Program, function: str, library: Path = watched.STUB / "libcuda.so.1", file: Path | None = None
+) -> bool:
+    """Whether there is a breakpoint where the function begins in the memory of the program. ``file``: the library as it
+    is seen from here."""
+    symbols = subprocess.run(["nm", file or library], capture_output=True, text=True, check=True).stdout
     address = int(next(line.split()[0] for line in symbols.splitlines() if line.endswith(f" {function}")), 16)
     maps = Path(f"/proc/{program.pid}/maps").read_text().splitlines()
     start = int(next(line for line in maps if line.endswith(str(library))).split("-")[0], 16)
@@ -303,6 +306,29 @@ def test_a_driver_that_comes_later(tmp_path: Path) -> None:
         program.do("launch _Z1kv 10")
         traces = recorded(watch, tmp_path)
     assert calls(traces[program.pid])["cuLaunchKernel"] == (10, 0, 0)
+
+
+def test_a_driver_that_only_a_container_has(tmp_path: Path) -> None:
+    """Of another mount namespace, where what is watched from here has another file or none under the path."""
+    own = tmp_path / "own"
+    own.mkdir()
+    enter = f'mount -t tmpfs none {own} && cp {watched.STUB}/* {own} && exec "$@"'
+    if subprocess.run(["unshare", "-m", "true"]).returncode != 0:
+        pytest.skip("no mount namespace can be made here")
+    watch = Watch("--all", "-o", f"{tmp_path}/")
+    with Program(own, "unshare", "-m", "sh", "-c", enter, "sh") as program:
+        program.do("sync 1")
+        assert not (own / "libcuda.so.1").exists()
+        seen_there = Path(f"/proc/{program.pid}/root{own}/libcuda.so.1")
+        until(lambda: int3(program, "cuLaunchKernel", own / "libcuda.so.1", file=seen_there))
+        program.do("launch _Z1kv 10")
+        program.do("alloc 2 100")
+        traces = recorded(watch, tmp_path)
+        trace = traces[program.pid]
+        assert calls(trace)["cuLaunchKernel"] == (10, 0, 0)
+        assert kernels(trace) == {"k()": 10}
+        # Stacks are of its files too.
+        assert set(trace.leaks()["source"]) == {"one_place"}
 
 
 def test_an_address_that_is_not_exported(tmp_path: Path) -> None:

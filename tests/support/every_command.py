@@ -26,6 +26,7 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
     for figure in ("matrix", "timeline", "lines", "memory"):
         some[f"plot {figure}"] = ["plot", "--figure", figure, "-o", str(out / f"{figure}.svg"), at]
     some |= {f"export {kind}": ["export", "--format", kind, "-o", str(out / kind), at] for kind in ("csv", "parquet")}
+    some["watch"] = ["watch", at, "--prometheus", ":0", "--for", "1s"]
     some["export sqlite"] = ["export", "--format", "sqlite", "-o", str(out / "x.sqlite"), at]
     some["export chrome"] = ["export", "--format", "chrome", "-o", str(out / "x.json"), at]
     return some
@@ -44,7 +45,7 @@ class _Nowhere(io.TextIOBase):
 
 
 # Of these each reads another part of a trace.
-FEW = ("check", "stats", "stats object", "calls", "report", "export parquet")
+FEW = ("check", "stats", "stats object", "calls", "watch", "report", "export parquet")
 
 
 def run_each(out: Path, some: dict[str, list[str]]) -> Iterator[dict[str, object]]:

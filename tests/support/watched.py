@@ -70,12 +70,12 @@ def be_ready() -> None:
 
 
 class Program:
-    """The program, which answers each command when it has done it."""
+    """The program, which answers each command when it has done it. ``around``: a command that becomes another."""
 
-    def __init__(self, folder: Path = STUB, **variables: str) -> None:
+    def __init__(self, folder: Path = STUB, *around: str, **variables: str) -> None:
         environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), **variables}
         self._process = subprocess.Popen(
-            [folder / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+            [*around, folder / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
         )
         self.pid = self._process.pid
 

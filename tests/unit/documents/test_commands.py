@@ -153,6 +153,7 @@ NOT_RUN = {
     "snoopie view --source-map /build/app=/home/me/app": "is a part of a command: the trace is missing",
     "sudo snoopie watch --pid 4711 --for 30s -o trace.zst": WATCH,
     "snoopie run --prometheus -- ./app": FOLLOWED,
+    "snoopie run --prometheus -- torchrun …": FOLLOWED,
     "snoopie watch --live FOLDER": FOLLOWED,
     "snoopie watch --live snoopie-app-20261122-224003-3fa9/": FOLLOWED,
     "sudo snoopie watch --all --prometheus": WATCH,

@@ -196,7 +196,7 @@ def test_the_unit_is_one(tmp_path: Path) -> None:
     assert bounds is not None
     assert {"CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"} <= set(bounds[1].split())
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("no systemd is installed")
+        pytest.skip("no systemd is installed (Debian: systemd)")
     # It looks whether the program is there.
     unit = tmp_path / "snoopie-watch.service"
     unit.write_text(text.replace(program, sys.executable))

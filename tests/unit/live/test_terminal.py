@@ -38,4 +38,6 @@ def test_a_view() -> None:
     Console(file=output, width=120).print(view.render())
     text = output.getvalue()
     assert "kern()" in text
+    # Of accesses by kernels nothing is known, which is not the same as none.
+    assert "accesse" not in text
     assert "\x1b" not in text
