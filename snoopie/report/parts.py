@@ -156,7 +156,8 @@ def _look(name: str, values: pd.Series, cells: list[Cell]) -> str:
 
 def _column(name: str, values: pd.Series) -> list[Cell]:
     largest = float(values.max()) if name in _BARS and len(values) else 0.0
-    shares = [100 * float(value) / largest if largest > 0 else None for value in values] if largest else None
+    # Where an amount is not known, it has no bar.
+    shares = [100 * float(value) / largest if value == value else None for value in values] if largest > 0 else None
     said = [cut(say(name, value), keep_end=kind(name) is Kind.PATH) for value in values.tolist()]
     return [Cell(text, shares[row] if shares else None) for row, text in enumerate(said)]
 

@@ -23,6 +23,7 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
     some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary")}
     some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object")}
     some |= {"diff": ["diff", at, at], "report": ["report", at, "-o", str(out / "x.html")]}
+    some["report --interactive"] = ["report", "--interactive", at, "-o", str(out / "y.html")]
     for figure in ("matrix", "timeline", "lines", "memory"):
         some[f"plot {figure}"] = ["plot", "--figure", figure, "-o", str(out / f"{figure}.svg"), at]
     some |= {f"export {kind}": ["export", "--format", kind, "-o", str(out / kind), at] for kind in ("csv", "parquet")}
@@ -34,7 +35,8 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
 
 # What commands import when they run.
 _NEEDED = (
-    *("api.trace", "report.page", "trace.check", "exporters.folder", "exporters.sqlite", "exporters.chrome"),
+    *("api.trace", "report.page", "report.interactive.page", "trace.check"),
+    *("exporters.folder", "exporters.sqlite", "exporters.chrome"),
     *(f"figures.{name}" for name in ("lines", "matrix", "memory", "timeline")),
 )
 
@@ -45,7 +47,7 @@ class _Nowhere(io.TextIOBase):
 
 
 # Of these each reads another part of a trace.
-FEW = ("check", "stats", "stats object", "calls", "watch", "report", "export parquet")
+FEW = ("check", "stats", "stats object", "calls", "watch", "report", "report --interactive", "export parquet")
 
 
 def run_each(out: Path, some: dict[str, list[str]]) -> Iterator[dict[str, object]]:

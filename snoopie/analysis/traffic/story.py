@@ -17,7 +17,7 @@ _VERBS = {
 # A share that is as good as these is called so.
 _HALF = 0.02
 _ALL = 0.995
-# What is less of what a GPU issues, flags and the like, has no part in the pattern.
+# What is less of the most that a GPU issues to one place, flags and the like, has no part in the pattern.
 _LEAST = 0.01
 
 
@@ -44,7 +44,7 @@ def sentence(traffic: pd.DataFrame, sites: pd.DataFrame, gpus: int, copied: int)
     wire = int(chosen["wire_bytes"].sum())
     well = f", {units.percent(int(chosen['bytes'].sum()) / wire)} efficient" if wire else ""
     by_pair = chosen.groupby(["issuer", "owner"])["bytes"].sum()
-    most = by_pair[by_pair >= _LEAST * by_pair.groupby("issuer").transform("sum")].reset_index()
+    most = by_pair[by_pair >= _LEAST * by_pair.groupby("issuer").transform("max")].reset_index()
     ends = {int(str(issuer)): set(owners) for issuer, owners in most.groupby("issuer")["owner"]}
     share = int(of_each.iloc[0]) / int(of_each.sum())
     return f"{name} {verb} {_part(share)}, {_between(ends, gpus, towards)}{well}."

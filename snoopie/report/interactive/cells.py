@@ -88,7 +88,8 @@ def _places(trace: Trace, moved: pd.DataFrame, most: int) -> pd.Index[Any]:
     if len(every) <= most:
         return every
     ends = pd.concat([moved.set_index(end)["bytes"] for end in ("issuer", "owner")])
-    largest = set(ends.groupby(level=0).sum().sort_values(ascending=False, kind="stable").index[:most])
+    sums = ends.groupby(level=0).sum().reindex(every, fill_value=0)
+    largest = set(sums.sort_values(ascending=False, kind="stable").index[:most])
     return every[[label in largest for label in every]]
 
 

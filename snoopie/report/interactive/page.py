@@ -12,7 +12,7 @@ from markupsafe import Markup
 from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.report.interactive.limits import MOST_BYTES, Limits
-from snoopie.report.interactive.payload import packed, payload
+from snoopie.report.interactive.payload import packed, payload, sections
 from snoopie.report.page import Progress, about, title_of
 from snoopie.report.parts import MOST_LETTERS, Folders, cut
 
@@ -52,7 +52,10 @@ def render(
     """The page as HTML, of at most so many bytes."""
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     style, script = (_HERE / "page.css").read_text(encoding="utf-8"), script_text()
-    limits = Limits()
+    tell = progress or (lambda _: None)
+    tell("findings")
+    fixed, limits = sections(trace, sources), Limits()
+    tell("the rest")
     while True:
         text = environment.get_template("page.html").render(
             title=cut(title or title_of(trace)),
@@ -62,7 +65,7 @@ def render(
             script=Markup(script),
             style_hash=_hash(style),
             script_hash=_hash(script),
-            data=packed(payload(trace, sources, limits, progress or (lambda _: None))),
+            data=packed(fixed | payload(trace, sources, limits)),
         )
         # Limits are of numbers and letters; how small these become, only compression knows.
         if len(text.encode("utf-8")) <= most or limits == limits.halved():

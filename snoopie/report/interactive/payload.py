@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from snoopie.api.trace import Trace
 from snoopie.figures import colours
 from snoopie.report.interactive import listings, timeline
-from snoopie.report.interactive.cells import Cells, cells, columns
+from snoopie.report.interactive.cells import cells, columns
 from snoopie.report.interactive.limits import Limits
 from snoopie.report.parts import MOST_ROWS, Folders, Part, Section, cut
 from snoopie.report.sections import about, communication, findings
@@ -25,13 +24,10 @@ _SHORT = 80
 _LONGEST = 600
 
 
-def payload(
-    trace: Trace, sources: Folders, limits: Limits, progress: Callable[[str], None] = lambda part: None
-) -> dict[str, Any]:
-    """What the page shows; source as `snoopie.report.page.write` has it."""
-    progress("overview")
-    made = cells(trace, limits)
-    parts = {
+def sections(trace: Trace, sources: Folders) -> dict[str, Any]:
+    """What the page shows whatever the limits, which has its own."""
+    found = trace.findings()
+    return {
         "unknown": trace.lacks(Lack.ACCESSES),
         "story": cut(trace.story(), _LONGEST),
         "estimated": trace.estimated,
@@ -39,15 +35,17 @@ def payload(
         "losses": _parts(about.losses(trace, sources)),
         "machine": _parts(about.machine(trace, sources)),
         "tables": _tables(trace),
-        "findings": _findings(trace, made),
+        "findings": [_finding(row) for row in found.head(MOST_ROWS).to_dict("records")],
+        "all_findings": len(found),
     }
-    progress("source")
-    files = listings.files(trace, made, sources, limits)
-    instructions = listings.instructions(trace, made, limits)
-    progress("timeline")
-    when = timeline.timeline(trace, made, limits)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(file for file, _ in made.lines))}
-    return parts | {
+
+
+def payload(trace: Trace, sources: Folders, limits: Limits) -> dict[str, Any]:
+    """The rest of what the page shows; source as `snoopie.report.page.write` has it."""
+    made = cells(trace, limits)
+    files = list(dict.fromkeys(file for file, _ in made.lines))
+    numbers = {file: number for number, file in enumerate(files)}
+    return {
         "colours": {"heat": colours.of_amounts(), "marks": colours.of_gpus(10), "neutral": colours.NEUTRAL},
         "operations": OPERATIONS,
         "places": [cut(place) for place in made.places],
@@ -58,9 +56,9 @@ def payload(
         "margins": {name: columns(table) for name, table in made.margins.items()},
         "left": made.left,
         "together": made.together,
-        "files": files,
-        "instructions": instructions,
-        "timeline": when,
+        "files": listings.files(trace, made, sources, limits),
+        "instructions": listings.instructions(trace, made, limits),
+        "timeline": timeline.timeline(trace, made, limits),
     }
 
 
@@ -86,11 +84,7 @@ def _tables(trace: Trace) -> list[dict[str, Any]]:
     return [_plain(table) for table in made]
 
 
-def _findings(trace: Trace, made: Cells) -> list[dict[str, Any]]:
-    """As cards, each with the number of its line, or -1."""
-    lines = {line: number for number, line in enumerate(made.lines)}
-    found = trace.findings()
-    return [
-        asdict(findings.card(row)) | {"line": lines.get((row["file"], row["line"]), -1), "of": len(found)}
-        for row in found.head(MOST_ROWS).to_dict("records")
-    ]
+def _finding(row: dict[Any, Any]) -> dict[str, Any]:
+    """A card, and the name of its line as the page has it, or ""."""
+    line = f"{cut(row['file'], keep_end=True)}:{row['line']}" if row["line"] else ""
+    return asdict(findings.card(row)) | {"line": line}

@@ -105,7 +105,11 @@ def test_the_page_knows_what_the_trace_shows(trace: snoopie.Trace, tmp_path: Pat
     assert content["places"] == ["GPU 0", "GPU 1", "GPU 2", "GPU 3"]
     assert content["unknown"] == ""
     assert ["Bytes", "52.2 KiB"] in [numbers[:2] for numbers in content["totals"][0]["numbers"]]
-    assert [finding["title"] for finding in content["findings"]] == list(trace.findings()["title"])
+    found = trace.findings()
+    assert [finding["title"] for finding in content["findings"]] == list(found["title"])
+    assert [finding["line"] for finding in content["findings"]] == [
+        f"{row.file}:{row.line}" if row.line else "" for row in found.itertuples()
+    ]
     assert content["losses"][0]["texts"] == [in_shell_words(sentence) for sentence in trace.losses()]
     (file,) = (file for file in content["files"] if file["name"] == "ring.cu")
     assert file["origin"] == "not recorded with the trace, but from the source folders that were named"
@@ -116,6 +120,20 @@ def test_the_page_knows_what_the_trace_shows(trace: snoopie.Trace, tmp_path: Pat
     assert content["instructions"]["all"] == len(sites)
     assert content["instructions"]["code"] == [row.sass or row.opcode for row in sites.itertuples()]
     assert content["instructions"]["bytes"] == list(sites["bytes"])
+
+
+def test_findings_have_their_line_and_remedy(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    site = builder.site(builder.function("k()"), "STG.E", "store", 4, line=builder.line("/x/k.cu", 7))
+    builder.count(builder.launch(1, 0), site, 1, 10**6, 32 * 10**6, 32 * 10**6)
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    content = known(page.render(trace))
+    found = trace.findings()
+    assert len(found) >= 1
+    assert content["all_findings"] == len(found)
+    assert [finding["remedy"] for finding in content["findings"]] == list(found["remedy"])
+    # Another one is about the pair.
+    assert {finding["line"] for finding in content["findings"]} == {"/x/k.cu:7", ""}
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(places=2, kernels=1, lines=1, cells=1)])

@@ -55,7 +55,9 @@ function matrixTable(size) {
     return every.filter((place) => DATA.gpus[place] || there.has(place));
   });
   const height = (own) => (state.value === "efficiency" ? Math.min(own.wire_bytes ? own.bytes / own.wire_bytes : 0, 1) : own[state.value]);
-  const largest = state.value === "efficiency" ? 1 : Math.max(1, ...[...sums.values()].map(height));
+  // What stands for all others is no measure for single places.
+  const single = [...sums].filter(([pair]) => !endsOf(pair).includes(DATA.places.length)).map(([, own]) => height(own));
+  const largest = state.value === "efficiency" ? 1 : Math.max(1, ...single);
   const roomy = seconds.length <= ROOMY;
   const [rowName, columnName] = state.reading === "issued" ? ["Issuer", "Owner"] : ["From", "To"];
   const head = make("tr", {}, make("th", { scope: "col" }, `${rowName} ↓ ${columnName} →`), ...seconds.map((place) => make("th", { scope: "col" }, placeName(place))));
@@ -74,7 +76,7 @@ function matrixTable(size) {
       "data-focus": `cell ${first} ${second}`,
       click: () => choose(chosen ? { first: -1, second: -1 } : { first, second }),
     }, roomy ? text : "");
-    const colour = heat(height(own) / largest);
+    const colour = heat(Math.min(height(own) / largest, 1));
     button.style.backgroundColor = colour;
     button.style.color = inkOn(colour);
     return make("td", {}, button);

@@ -44,10 +44,14 @@ function findings() {
     make("p", { class: "where" }, `${finding.severity} · ${finding.where}`),
     make("p", {}, `${finding.numbers}. Threshold: ${finding.threshold}.`),
     make("p", {}, make("b", {}, "What to do: "), finding.remedy),
-    finding.line >= 0 && DATA.lines[finding.line][1]
-      ? make("button", { type: "button", click: () => choose({ view: "source", line: finding.line }) }, `Show ${lineName(finding.line)}`)
-      : "",
+    showLine(finding.line),
   ));
-  const more = DATA.findings[0].of - DATA.findings.length;
+  const more = DATA.all_findings - DATA.findings.length;
   return [anyFilter() ? remark("Of the whole trace, whatever the filters.") : "", ...made, more > 0 ? remark(`${exact(more)} more: snoopie findings lists them all.`) : ""];
+}
+
+// A button that shows the line of this name, if the page has it.
+function showLine(name) {
+  const line = name ? DATA.lines.findIndex((_, number) => lineTitle(number) === name) : -1;
+  return line < 0 ? "" : make("button", { type: "button", click: () => choose({ view: "source", line }) }, `Show ${lineName(line)}`);
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import snoopie
+from tests.support import hostile
 from tests.support.encoder import HOST, TraceBuilder
 
 
@@ -34,6 +35,13 @@ def told(folder: Path, gpus: int, pairs: list[tuple[int, int]], operation: str =
 )
 def test_between_whom(tmp_path: Path, gpus: int, pairs: list[tuple[int, int]], whom: str) -> None:
     assert told(tmp_path, gpus, pairs) == f"a.cu:5 sends all bytes, {whom}, 50 % efficient."
+
+
+def test_more_places_than_a_hundred(tmp_path: Path) -> None:
+    """Each is less than a hundredth of what its GPU issues."""
+    trace = snoopie.load(hostile.write(tmp_path, ["250-gpus"])["250-gpus"])
+    assert len(trace.gpus) == 250
+    assert trace.story() == "Kernel kernel sends all bytes, each GPU to all others, 100 % efficient."
 
 
 def test_what_is_done(tmp_path: Path) -> None:
