@@ -449,11 +449,16 @@ def test_refusals_are_one_line(
 
 
 @pytest.mark.parametrize("setting", [one for one in settings.SETTINGS if one.pattern or one.kind != "text"])
-def test_a_variable_that_the_collector_would_refuse(bench: Bench, setting: settings.Setting) -> None:
-    bench.environment[setting.variable] = "%q,"
-    done = bench.run("--", bench.app("print('started')"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"snoopie: {setting.variable}=%q,: use {setting.allowed}\n"
+def test_a_variable_that_the_collector_would_refuse(
+    bench: Bench, setting: settings.Setting, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In this process: nothing is started."""
+    app = bench.app("print('started')")
+    monkeypatch.chdir(bench.work)
+    monkeypatch.setattr(os, "environ", bench.environment | {setting.variable: "%q,"})
+    assert cli.main(["run", "--", app]) == 2
+    done = capfd.readouterr()
+    assert (done.out, done.err) == ("", f"snoopie: {setting.variable}=%q,: use {setting.allowed}\n")
 
 
 def test_an_option_stands_above_a_variable_that_is_wrong(bench: Bench) -> None:
