@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.conftest import PATIENCE, running_app, settled
-from tests.browser.steps import SAMPLES
+from tests.browser.conftest import PATIENCE, settled
 from visualizer.pages import VIEWS
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -22,21 +21,15 @@ outside => axe.run({exclude: outside.map(one => [one])}, {resultTypes: ["violati
 """
 
 
-@pytest.fixture(scope="module")
-def sample() -> Iterator[str]:
-    with running_app(str(SAMPLES / "halo-4gpu")) as address:
-        yield address
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_violation(scheme: Any, sample: str, browser: Browser, note: str) -> None:
+def test_no_violation(scheme: Any, sample_app: Callable[[str], str], browser: Browser, note: str) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme=scheme)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(note)
     page = context.new_page()
     found = {}
     for view in VIEWS:
-        page.goto(f"{sample}/{view.name}")
+        page.goto(f"{sample_app('halo-4gpu')}/{view.name}")
         page.get_by_role("heading", name=view.title, exact=True, level=2).wait_for()
         settled(page)
         page.evaluate(AXE)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import running_app, settled
-from tests.browser.steps import SAMPLES, go_to, metric, rows
+from tests.browser.conftest import settled
+from tests.browser.steps import go_to, metric, rows
 
 OpenPage = Callable[[str], Page]
 
 
-@pytest.fixture(scope="module")
-def halo() -> Iterator[str]:
-    with running_app(str(SAMPLES / "halo-4gpu")) as address:
-        yield address
+@pytest.fixture
+def halo(sample_app: Callable[[str], str]) -> str:
+    return sample_app("halo-4gpu")
 
 
 def begin(page: Page) -> Page:
@@ -49,21 +48,18 @@ def test_which_pair_is_the_bottleneck_and_what_could_it_come_down_to(halo: str, 
         expect(first).to_contain_text(part)
 
 
-def test_what_does_nccl_do(open_page: OpenPage) -> None:
-    with running_app(str(SAMPLES / "allreduce-4gpu")) as address:
-        page = begin(open_page(address))
-        go_to(page, "Collectives")
-        expect(page.get_by_text("of number 0: rank 2 came last")).to_be_visible()
-        last = rows(page.frame_locator("iframe").first).nth(2)
-        # Its kernel is named RING_LL: what ran is Simple. What moved is what a ring of four moves, and a few flags.
-        for part in ("AllReduce", "835.6 µs", "710.6 µs", "2.3 MiB", "Ring", "Simple", "830 MB/s"):
-            expect(last).to_contain_text(part)
+def test_what_does_nccl_do(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    page = begin(open_page(sample_app("allreduce-4gpu")))
+    go_to(page, "Collectives")
+    expect(page.get_by_text("of number 0: rank 2 came last")).to_be_visible()
+    last = rows(page.frame_locator("iframe").first).nth(2)
+    # Its kernel is named RING_LL: what ran is Simple. What moved is what a ring of four moves, and a few flags.
+    for part in ("AllReduce", "835.6 µs", "710.6 µs", "2.3 MiB", "Ring", "Simple", "830 MB/s"):
+        expect(last).to_contain_text(part)
 
 
-def test_did_the_change_help(open_page: OpenPage) -> None:
-    samples = [str(SAMPLES / f"jacobi-{gpus}gpu.zst") for gpus in (2, 4)]
-    with running_app(samples[0], "--", f"--compare={samples[1]}") as address:
-        page = begin(open_page(address))
-        go_to(page, "Compare")
-        assert metric(page, "Bytes") == "1.9 MiB"
-        expect(page.get_by_test_id("stMetric").first).to_contain_text("+1.6 MiB")
+def test_did_the_change_help(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    page = begin(open_page(sample_app("jacobi-2gpu.zst")))
+    go_to(page, "Compare")
+    assert metric(page, "Bytes") == "1.9 MiB"
+    expect(page.get_by_test_id("stMetric").first).to_contain_text("+1.6 MiB")
