@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +21,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 
 from tests.support import mixed, ring
 
-APP = Path(__file__).resolve().parents[2] / "visualizer" / "app.py"
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "visualizer" / "app.py"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Without these the browser asks its maker's servers at every start.
 QUIET = (
@@ -102,6 +103,22 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def mixed_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The app on the two ranks of tests/support/mixed.py."""
     with running_app(str(mixed.write_mixed(tmp_path_factory.mktemp("mixed")))) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def sample_app() -> Iterator[Callable[[str], str]]:
+    """sample_app(sample) → the address of the app on it, one for all tests; beside jacobi of two GPUs that of four."""
+    addresses: dict[str, str] = {}
+    with ExitStack() as apps:
+
+        def address(sample: str) -> str:
+            if sample not in addresses:
+                path = ROOT / "sample_traces" / sample
+                beside = ["--", "--compare", str(path.with_name("jacobi-4gpu.zst"))] if "jacobi" in sample else []
+                addresses[sample] = apps.enter_context(running_app(str(path), *beside))
+            return addresses[sample]
+
         yield address
 
 

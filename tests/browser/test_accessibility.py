@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.conftest import PATIENCE, running_app, settled
-from tests.browser.steps import SAMPLES
+from tests.browser.conftest import PATIENCE, settled
 from tests.support import axe
 from visualizer.pages import VIEWS
 
@@ -17,21 +16,15 @@ from visualizer.pages import VIEWS
 NOT_OURS = ["[data-testid=stSidebarNav]", "[data-testid=stSkipToContent]"]
 
 
-@pytest.fixture(scope="module")
-def sample() -> Iterator[str]:
-    with running_app(str(SAMPLES / "halo-4gpu")) as address:
-        yield address
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_violation(scheme: Any, sample: str, browser: Browser, note: str) -> None:
+def test_no_violation(scheme: Any, sample_app: Callable[[str], str], browser: Browser, note: str) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme=scheme)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(note)
     page = context.new_page()
     found = {}
     for view in VIEWS:
-        page.goto(f"{sample}/{view.name}")
+        page.goto(f"{sample_app('halo-4gpu')}/{view.name}")
         page.get_by_role("heading", name=view.title, exact=True, level=2).wait_for()
         settled(page)
         if violations := axe.violations(page, NOT_OURS):

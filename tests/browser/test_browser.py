@@ -240,15 +240,14 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
 
 # A file beside sources of all samples, and a folder of several processes with its own.
 @pytest.mark.parametrize("sample", ["ring-4gpu.zst", "halo-4gpu"])
-def test_samples_show_their_source(sample: str, open_page: OpenPage) -> None:
-    with running_app(str(SAMPLES / sample)) as address:
-        page = open_page(address)
-        # The program lies beside its trace: the marked lines are there, and one of them is chosen.
-        go_to(page, "Source")
-        lines = page.get_by_role("listbox", name="Source lines")
-        expect(lines.get_by_text("// remote:").first).to_be_visible()
-        expect(page.get_by_role("heading", name=re.compile(r"\.cu:\d+"))).to_be_visible()
-        set_to(page, "Who reached whom")
-        # After it comes, for a moment, what makes the browser load Plotly.
-        page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
-        picture(page, f"{sample}-line")
+def test_samples_show_their_source(sample: str, sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    page = open_page(sample_app(sample))
+    # The program lies beside its trace: the marked lines are there, and one of them is chosen.
+    go_to(page, "Source")
+    lines = page.get_by_role("listbox", name="Source lines")
+    expect(lines.get_by_text("// remote:").first).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile(r"\.cu:\d+"))).to_be_visible()
+    set_to(page, "Who reached whom")
+    # After it comes, for a moment, what makes the browser load Plotly.
+    page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
+    picture(page, f"{sample}-line")

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import drawn, running_app, settled
-from tests.browser.steps import SAMPLES
+from tests.browser.conftest import drawn, settled
 from visualizer.pages import VIEWS
 from visualizer.views.overview import LOOKING
 
@@ -41,27 +39,12 @@ SHOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def app_of() -> Iterator[Callable[[str], str]]:
-    """app_of(sample) → the address of an app that shows it."""
-    addresses: dict[str, str] = {}
-    with ExitStack() as apps:
-
-        def address(sample: str) -> str:
-            if sample not in addresses:
-                beside = ["--", "--compare", str(SAMPLES / "jacobi-4gpu.zst")] if sample.startswith("jacobi") else []
-                addresses[sample] = apps.enter_context(running_app(str(SAMPLES / sample), *beside))
-            return addresses[sample]
-
-        yield address
-
-
 @pytest.mark.parametrize("name", [view.name for view in VIEWS])
-def test_picture(name: str, app_of: Callable[[str], str], open_page: Callable[[str], Page]) -> None:
+def test_picture(name: str, sample_app: Callable[[str], str], open_page: Callable[[str], Page]) -> None:
     sample, chosen = SHOWN[name]
     title = next(view.title for view in VIEWS if view.name == name)
     # The first page has no name of its own.
-    page = open_page(f"{app_of(sample)}/{name if name != VIEWS[0].name else ''}?{chosen}")
+    page = open_page(f"{sample_app(sample)}/{name if name != VIEWS[0].name else ''}?{chosen}")
     page.get_by_role("heading", name=title, exact=True, level=2).wait_for()
     settled(page)
     # Tables and charts load their scripts.

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import running_app, settled
-from tests.browser.steps import SAMPLES, rows
+from tests.browser.steps import rows
 from tests.support.program import SECTORS, App
 
 OpenPage = Callable[[str], Page]
@@ -72,10 +72,9 @@ def task(open_page: OpenPage, address: str, question: str) -> Iterator[Task]:
     yield Task(page, question, begun)
 
 
-@pytest.fixture(scope="module")
-def halo() -> Iterator[str]:
-    with running_app(str(SAMPLES / "halo-4gpu")) as address:
-        yield address
+@pytest.fixture
+def halo(sample_app: Callable[[str], str]) -> str:
+    return sample_app("halo-4gpu")
 
 
 def test_which_line_costs_most(halo: str, open_page: OpenPage) -> None:
@@ -121,11 +120,8 @@ def test_which_array_is_exchanged_and_which_part_of_it(halo: str, open_page: Ope
         assert asked.clicks == 2
 
 
-def test_what_does_nccl_do(open_page: OpenPage) -> None:
-    with (
-        running_app(str(SAMPLES / "allreduce-4gpu")) as address,
-        task(open_page, address, "What does NCCL do, and who is late?") as asked,
-    ):
+def test_what_does_nccl_do(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    with task(open_page, sample_app("allreduce-4gpu"), "What does NCCL do, and who is late?") as asked:
         asked.go_to("Collectives")
         last = rows(asked.page.frame_locator("iframe").first).nth(2)
         # Its kernel is named RING_LL: what ran is Simple. What moved is what a ring of four moves, and a few flags.
@@ -137,12 +133,8 @@ def test_what_does_nccl_do(open_page: OpenPage) -> None:
         assert asked.clicks == 1
 
 
-def test_did_the_change_help(open_page: OpenPage) -> None:
-    samples = [str(SAMPLES / f"jacobi-{gpus}gpu.zst") for gpus in (2, 4)]
-    with (
-        running_app(samples[0], "--", f"--compare={samples[1]}") as address,
-        task(open_page, address, "Did my change help?") as asked,
-    ):
+def test_did_the_change_help(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    with task(open_page, sample_app("jacobi-2gpu.zst"), "Did my change help?") as asked:
         asked.go_to("Compare")
         times = rows(asked.page.frame_locator("iframe").nth(1)).first
         asked.answers(
