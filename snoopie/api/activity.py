@@ -63,7 +63,7 @@ class ActivityMethods(TimeMethods):
         """
         ran = self._of_lanes(streams, lanes)
         events = ran.events[self._names(streams).having(text)[ran.events.index]] if text else ran.events
-        table = activity.blocks(events, first, last, most, Folding(folds))
+        table = activity.blocks(events, first, last, most, Folding(list(folds)))
         named = table.assign(id=table["longest"])
         return table.drop(columns="longest").assign(name=self._described(named, ran)["name"])
 
@@ -90,16 +90,16 @@ class ActivityMethods(TimeMethods):
         streams: bool = True,
         lanes: Iterable[int] | None = None,
     ) -> pd.DataFrame:
-        """The row of `activity_within`, with lane number total, of the ``number``-th (from 1 on, by start) of the
-        ``total`` things of ``lanes`` that have the text in their name; number 0: of the first that ends after a moment
+        """The row of `activity_within`, with lane number events, of the ``number``-th (from 1 on, by start) of the
+        ``events`` things of ``lanes`` that have the text in their name; number 0: of the first that ends after a moment
         (host ns), else of the first of all. No row where nothing is called so."""
         ran = self._of_lanes(streams, lanes)
         events = ran.events[self._names(streams).having(text)[ran.events.index]]
         if events.empty or not text:
-            return self._described(events.iloc[:0], ran).assign(lane=0, number=0, total=0)
+            return self._described(events.iloc[:0], ran).assign(lane=0, number=0, events=0)
         at, number = activity.found(events, number, after)
         table = self._described(at, ran)
-        return table.assign(lane=at["lane"].to_numpy(), number=number, total=len(events))
+        return table.assign(lane=at["lane"].to_numpy(), number=number, events=len(events))
 
     def activity_within(
         self, first: int, last: int, limit: Natural = 200, streams: bool = True, lanes: Iterable[int] | None = None

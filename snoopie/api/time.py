@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from itertools import pairwise
 
@@ -23,12 +23,12 @@ from snoopie.errors import UsageError
 from snoopie.trace.lacks import Lack
 
 # Parts of time in order: from the first moment until before the second, host ns.
-Folds = Sequence[tuple[int, int]]
+Folds = Collection[tuple[int, int]]
 
 
 def over_time(moves: pd.DataFrame, bins: int, first: int | None, last: int | None, folds: Folds) -> pd.DataFrame:
     """`timeline.over_time` without the folds."""
-    folding = Folding(folds)
+    folding = Folding(list(folds))
     if not folding:
         return timeline.over_time(moves, bins, first, last)
     start, end = (folding.folded(moves[name].to_numpy()) for name in ("start", "end"))

@@ -137,7 +137,7 @@ def _search(view: View) -> Search:
     if not text:
         return Search()
     row = _nth(view, text, st.session_state.get("timeline_found", 0))
-    return Search(text, *(int(row[name].iloc[0]) for name in ("number", "total"))) if len(row) else Search(text)
+    return Search(text, *(int(row[name].iloc[0]) for name in ("number", "events"))) if len(row) else Search(text)
 
 
 def _nth(view: View, text: str, number: int, after: int = 0) -> pd.DataFrame:
@@ -156,7 +156,7 @@ def _find(view: View, text: str, by: int) -> None:
     if text != before[0] or not before[1]:
         row = _nth(view, text, 0, view.shown[0])
     else:
-        total = int(_nth(view, text, 1)["total"].sum()) or 1
+        total = int(_nth(view, text, 1)["events"].sum()) or 1
         row = _nth(view, text, (before[1] - 1 + by) % total + 1)
     if row.empty:
         return

@@ -39,9 +39,10 @@ def _pairs(table: pd.DataFrame) -> list[tuple[str, str, pd.Series[bool]]]:
     """Name, colour (of the first end) and rows of each pair, in the order of places."""
     first, second = table.columns[:2]
     sums = table.groupby([first, second], sort=False)["bytes"].sum().sort_values(ascending=False, kind="stable")
-    apart, known = sums.index[:_APART].sort_values(), places.by_label()
+    apart, known = sums.index[:_APART], places.by_label()
+    at = {label: place for place, label in enumerate(known)}
     parts = []
-    for one, other in apart:
+    for one, other in sorted(apart, key=lambda pair: (at[pair[0]], at[pair[1]])):
         colour = known[one].colour if known[one].kind == "gpu" else colours.NEUTRAL
         parts.append((f"{one} → {other}", colour, (table[first] == one) & (table[second] == other)))
     rest = ~pd.MultiIndex.from_frame(table[[first, second]]).isin(apart)

@@ -64,11 +64,11 @@ def show() -> None:
     address.keep_one("traffic_of", list(OF))
     drawn = lane_view.View(shown, whole, folds, lanes, apart, st.session_state["colour"] == "kernel")
     lane_view.show(drawn, _traffic(shown, folds))
+    _chosen(whole)
     with st.container(horizontal=True, gap="medium"):
         _traffic_controls()
     _about_traffic()
     _notes(lanes)
-    _chosen(whole)
     _table(lanes, shown, apart)
     _overlap()
     _busy(shown)

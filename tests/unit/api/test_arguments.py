@@ -34,6 +34,7 @@ NEEDED: dict[str, Any] = {
     "type": "float32",
     "communicator": "x",
     "pattern": "x",
+    "text": "x",
     "path": "/nowhere/log.csv",
     "source": "/nowhere.zst",
     "a": "/nowhere.zst",

@@ -157,7 +157,7 @@ def test_sums_of_a_part_of_time(trace: snoopie.Trace) -> None:
 def test_a_search_by_name(trace: snoopie.Trace) -> None:
     def found(*question: object) -> list[tuple[str, int, int, int]]:
         rows = trace.activity_search("PUT", *question)  # type: ignore[arg-type]
-        return [(row.what, row.id, row.number, row.total) for row in rows.itertuples()]
+        return [(row.what, row.id, row.number, row.events) for row in rows.itertuples()]
 
     assert found() == [("kernel", 1, 1, 4)]
     assert [found(number)[0][:2] for number in (1, 2, 3, 4)] == [
