@@ -110,11 +110,11 @@ class Comparison:
             texts_ = [text, text]
             same |= {line: line for line in range(1, 1 + len(texts.split(text or "")))}
         codes = [[] if one is None else texts.split(one) for one in texts_]
-        numbers = [
+        of_a, of_b = (
             sorted({*range(1, len(code) + 1), *table.index.tolist()})
             for code, table in zip(codes, (own, its), strict=True)
-        ]
-        found = pd.DataFrame(same_lines.aligned(*numbers, same), columns=["line", "line_b"], dtype="int64")
+        )
+        found = pd.DataFrame(same_lines.aligned(of_a, of_b, same), columns=["line", "line_b"], dtype="int64")
         for name, line, code, amount, table in (
             ("code", "line", codes[0], "a", own),
             ("code_b", "line_b", codes[1], "b", its),
@@ -141,8 +141,8 @@ class Comparison:
         if by != "line":
             keys = ["kernel"] if by == "kernel" else ["from", "to"]
             # Names may be categories, which the tables of the app cannot read.
-            named = (table.astype(dict.fromkeys(keys, "str")) for table in (a, b))
-            return _side_by_side.side_by_side(*named, keys, value)
+            one, other = (table.astype(dict.fromkeys(keys, "str")) for table in (a, b))
+            return _side_by_side.side_by_side(one, other, keys, value)
         lines_a, lines_b = (table[["file", "line", "at"]] for table in self._lines)
         lines_b = lines_b.assign(own=self._own_lines[1]["file"])
         a = a.merge(lines_a.drop_duplicates(), on=["file", "line"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import snoopie
 from snoopie.cli.output import in_shell_words
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from snoopie.api.loading import Source
 
 
-def add_traces(parser: argparse.ArgumentParser) -> None:
+def add_traces(parser: argparse.ArgumentParser, *, least: Literal[0, 1] = 1) -> None:
     """TRACE…, --run or --all-runs, and how they are read."""
-    parser.add_argument("traces", metavar="TRACE", nargs="+", help="trace file, or folder with traces")
+    nargs = "+" if least else "*"
+    parser.add_argument("traces", metavar="TRACE", nargs=nargs, help="trace file, or folder with traces")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--run", metavar="RUN", help="of several runs this one: its number, or the beginning of its ID")
     which.add_argument("--all-runs", action="store_true", help="add up several runs")

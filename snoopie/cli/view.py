@@ -18,15 +18,15 @@ from snoopie.extras import APP, need
 if TYPE_CHECKING:
     from snoopie.analysis.source.lines import Mapping
 
-DESCRIPTION = """Open traces in the app, in a web browser. Prints the app's address with a token, without which nobody
-gets in. Ctrl-C ends it."""
+DESCRIPTION = """Open traces in the app, in a web browser. Without one, it offers samples, the folders here, and what
+was opened before. Prints the app's address with a token, without which nobody gets in. Ctrl-C ends it."""
 # The app answers this machine only: a trace names files and commands of its user, and a cluster's nodes are shared. By
 # number: another user may listen where else "localhost" leads, to be told the token.
 ADDRESS = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_traces(parser)
+    add_traces(parser, least=0)
     parser.add_argument(
         "--source",
         metavar="DIR",

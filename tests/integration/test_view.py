@@ -105,6 +105,16 @@ def test_the_token_is_changed_for_a_cookie(app: Viewed) -> None:
         assert place.startswith("/") and not place.startswith(("//", "/\\"))
 
 
+@pytest.mark.parametrize("path", ["/", "/communication", "/kernels?operations=load"])
+def test_pages_know_where_they_will_be(app: Viewed, path: str) -> None:
+    """Before Streamlit's scripts do, and however the browser takes them."""
+    plain = app.ask(path, headers=app.cookie)
+    assert "[data-testid=stAppViewContainer]:not(:has(" in plain.body.partition("</head>")[0]
+    assert int(plain.headers["content-length"]) == len(plain.body.encode())
+    small = app.ask(path, headers=app.cookie | {"Accept-Encoding": "gzip"})
+    assert (small.status, small.headers["content-encoding"]) == (200, "gzip")
+
+
 def test_cookies_of_other_servers_do_not_matter(app: Viewed) -> None:
     others = 'a={"b": [1, 2]}; =; c="; \x80'
     assert app.ask("/", headers={"Cookie": f"{others}; {app.cookie['Cookie']}; d={others}"}).status == 200

@@ -32,6 +32,8 @@ def use_the_space() -> None:
         # Streamlit's own grey is too pale to be read by everybody.
         f"[data-testid=stCaptionContainer] {{ opacity: 1; color: {_FAINT[is_dark()]}; }} "
         "[data-testid=stCaptionContainer] :not(a) { color: inherit; } "
+        # As high as what it stands for, in most cases: a chooser with its label.
+        "[data-testid=stSkeleton] { min-height: 64px; } "
         "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
     )
 

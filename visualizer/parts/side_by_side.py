@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 
 import pandas as pd
 import streamlit as st
@@ -54,14 +54,14 @@ def _rows(lines: pd.DataFrame, value: str) -> Iterator[str]:
         near |= told.shift(distance, fill_value=False)
     largest = max(float(lines["change"].abs().max()) if len(lines) else 0.0, 1.0)
     left_out = 0
-    for row, other, shown in zip(lines.itertuples(index=False), _differ(lines), near, strict=True):
+    for row, other, shown in zip(lines.to_dict("records"), _differ(lines), near, strict=True):
         if not shown:
             left_out += 1
             continue
         if left_out:
             yield f'<tr class="gap"><td colspan="5">{units.plural(left_out, "line", "lines")} as before</td></tr>'
             left_out = 0
-        yield _row(row._asdict(), bool(other), value, largest)
+        yield _row(row, bool(other), value, largest)
 
 
 def _differ(lines: pd.DataFrame) -> pd.Series[bool]:
@@ -69,7 +69,7 @@ def _differ(lines: pd.DataFrame) -> pd.Series[bool]:
     return lines["code"].str.strip() != lines["code_b"].str.strip()
 
 
-def _row(row: dict[str, object], other: bool, value: str, largest: float) -> str:
+def _row(row: Mapping[Hashable, object], other: bool, value: str, largest: float) -> str:
     cells = []
     for side, line, code in (("A", row["line"], row["code"]), ("B", row["line_b"], row["code_b"])):
         ground = f' style="background: {_GROUND[side]}"' if other and line else ""

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from visualizer.server import invitation  # noqa: E402
+from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
 
 APP = ROOT / "visualizer" / "app.py"
@@ -52,6 +53,7 @@ def main() -> None:
         Middleware(Guard, token=token, hosts=hosts),
         # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves.
         Middleware(GZipMiddleware, compresslevel=3),
+        Middleware(Early),
     ]
     app = st.App(APP, lifespan=invite, middleware=middleware)
     options = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
@@ -32,7 +33,7 @@ _MATCHED = {
     "Pairs": "GPUs match by number.",
 }
 # What times there are of, and the columns that name a row.
-_TIMES = {
+_TIMES: Mapping[str, tuple[Literal["kernel", "line", "pair"], list[str]]] = {
     "Kernels": ("kernel", ["kernel"]),
     "Lines": ("line", ["file", "line", "line_b"]),
     "Pairs": ("pair", ["from", "to"]),

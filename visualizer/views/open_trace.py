@@ -25,6 +25,8 @@ _FOLDER = "open_folder"
 
 
 def show() -> None:
+    # See visualizer.server.early: no list of pages comes here.
+    st.html('<span class="without-sidebar"></span>')
     st.title("Snoopie")
     st.write("Every byte that crosses between GPUs, and the line of code that sent it.")
     left, right = st.columns(2, gap="large")

@@ -519,9 +519,10 @@ def test_view_becomes_the_server(ring_path: Path, monkeypatch: pytest.MonkeyPatc
     cli.main(["view", str(ring_path), "--source", str(ring_path.parent), "--port", "9000", "--allow-truncated"])
     cli.main(["view", str(ring_path), "--compare", str(ring_path), "--no-token", "--address", "localhost"])
     cli.main(["view", str(ring_path), "--address", "0.0.0.0"])
+    cli.main(["view"])
     server = [sys.executable, sys.executable, str(ROOT / "visualizer" / "server" / "serve.py")]
-    assert [words[:3] for words in started] == [server] * 4
-    plain, fixed, opened, everywhere = (
+    assert [words[:3] for words in started] == [server] * 5
+    plain, fixed, opened, everywhere, nothing = (
         (words[3 : words.index("--")], words[words.index("--") + 1 :]) for words in started
     )
     assert plain == (["--address=127.0.0.1"], [str(ring_path)])
@@ -530,6 +531,8 @@ def test_view_becomes_the_server(ring_path: Path, monkeypatch: pytest.MonkeyPatc
     compared = [f"--compare={ring_path}", str(ring_path)]
     assert opened == (["--address=127.0.0.1", "--no-token", "--page=compare"], compared)
     assert everywhere == (["--address=0.0.0.0"], [str(ring_path)])
+    # What can be opened is chosen in the app.
+    assert nothing == (["--address=127.0.0.1"], [])
 
 
 def test_the_app_of_a_wheel_is_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
