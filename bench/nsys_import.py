@@ -2,7 +2,8 @@
 
 Makes exports as nsys does (two thirds calls; kernels, copies and memsets that refer to them), one several times as
 large as the other, and imports each in a process of its own. Beside the rate stands that of only fetching the same
-cells with sqlite3, so that a slow machine is told from a slow importer, and the peak memory.
+cells with sqlite3, so that a slow machine is told from a slow importer, and the peak memory. The exit status is 1 where
+that is more than MOST times as much for the larger one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path.insert(0, str(ROOT))
 from tests.support.nsys_export import Export, global_pid, global_tid  # noqa: E402
 
 GROWTH = 4
+MOST = 1.25
 _PID, _THREADS = 4711, 4
 # Of each round of calls: a launch, an asynchronous copy, a memset and three that start nothing.
 _NAMES = ("cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020", "cudaStreamSynchronize_v3020",
@@ -105,14 +107,15 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=500_000, help="of the smaller export")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         print(json.dumps(measure(arguments.measure[0], Path(arguments.measure[1]))))
-        return
+        return 0
+    peaks = []
     with tempfile.TemporaryDirectory() as folder:
         for rows in (arguments.rows, GROWTH * arguments.rows):
             path = Path(folder) / f"{rows}.sqlite"
@@ -123,13 +126,15 @@ def main() -> None:
                 )
                 for what in ("fetch", "import")
             }
+            peaks.append(found["import"]["peak"])
             fetch, done = found["fetch"]["seconds"], found["import"]["seconds"]
             print(
                 f"{rows:>12,} rows, {path.stat().st_size / 1e6:,.0f} MB: {rows / done / 1e6:.2f} M rows/s imported, "
                 f"{rows / fetch / 1e6:.2f} M rows/s only fetched ({done / fetch:.2f} times as long); peak "
                 f"{found['import']['peak'] / 2**20:,.0f} MiB, {found['import']['before'] / 2**20:,.0f} before"
             )
+    return int(peaks[1] > MOST * peaks[0])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

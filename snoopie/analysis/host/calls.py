@@ -171,9 +171,10 @@ def _timed(table: pd.DataFrame) -> pd.DataFrame:
     renamed = table.rename(columns={"total": "host_ns", "least": "min_ns", "most": "max_ns"})
     unknown = renamed["min_ns"] == _NOT_KNOWN
     if unknown.any():
-        # Without any known duration the sum of them is not known either.
         known = {name: renamed[name].mask(unknown) for name in ("min_ns", "max_ns")}
-        renamed = renamed.assign(**known, host_ns=renamed["host_ns"].mask(unknown & (renamed["host_ns"] == 0)))
+        # Without any known duration, or size, the sum of them is not known either.
+        known |= {name: renamed[name].mask(unknown & (renamed[name] == 0)) for name in ("host_ns", "bytes")}
+        renamed = renamed.assign(**known)
     return renamed.assign(mean_ns=renamed["host_ns"] / renamed["calls"].where(renamed["calls"] > 0))
 
 

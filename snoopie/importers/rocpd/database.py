@@ -114,7 +114,11 @@ class Query:
         """Joins the rows whose column equals a cell; nothing where that cannot be."""
         if self.database.has(table, column) and to != "NULL":
             self._tables[alias] = table
-            self._joins += f" LEFT JOIN {quoted(table)} {alias} ON {alias}.{quoted(column)} = {to}"
+            own, key = quoted(table), quoted(column)
+            # Rows with one id would have what refers to them stand there several times.
+            if self.database.all(f"SELECT 1 FROM {own} GROUP BY {key} HAVING count(*) > 1"):
+                own = f"(SELECT * FROM {own} GROUP BY {key})"
+            self._joins += f" LEFT JOIN {own} {alias} ON {alias}.{key} = {to}"
 
     def rows(self, cells: Sequence[str], condition: str = "", value: int = 0) -> Iterator[list[tuple[Any, ...]]]:
         """The cells of the rows that meet a condition on ?1."""

@@ -19,7 +19,8 @@ from snoopie.importers.snoopie_log.fields import HEX, Flags, Ints
 Letters = NDArray[np.uint8]
 
 _QUOTE, _NEWLINE, _MINUS, _ZERO = b'"\n-0'
-_FIELD = re.compile(rb'"(\w+)": ?("?)([^"\n]*?)\2(?:[, ]+(?=")|(?=\}[ \t\r]*$))', re.ASCII)
+# Some versions forget a quote, or write one too many.
+_FIELD = re.compile(rb'"(\w+)": ?"?([^"\n]*?)[", ]*(?="\w+": |\}[ \t\r]*$)', re.ASCII)
 _DIGITS, _HEX_DIGITS = 18, 16
 # Layouts in a piece; a log has a few dozen, one for each number of digits.
 _MOST_LAYOUTS = 512
@@ -53,14 +54,16 @@ class Alike:
         """The decimal numbers of a key, and where there is one; 0 elsewhere."""
         values, good = np.zeros(self.rows, np.int64), np.zeros(self.rows, np.bool_)
         for layout, letters in self._values(key):
-            negative = letters[:, :1] == _MINUS
-            digits = np.where(np.arange(letters.shape[1]) == 0, np.where(negative, _ZERO, letters), letters)
-            short = 0 < letters.shape[1] - int(negative.all()) <= _DIGITS
+            if not letters.shape[1]:
+                continue
+            negative = letters[:, 0] == _MINUS
+            digits = letters.copy()
+            digits[negative, 0] = _ZERO
             found, fine = _spelled(digits, 10)
-            fine &= short & ~(negative[:, 0] & (letters.shape[1] == 1))
-            values[layout.rows] = np.where(
-                fine, np.where(negative[:, 0], -found.view(np.int64), found.view(np.int64)), 0
-            )
+            length = letters.shape[1] - negative
+            fine &= (length > 0) & (length <= _DIGITS)
+            number = np.where(fine, found, 0).view(np.int64)
+            values[layout.rows] = np.where(negative, -number, number)
             good[layout.rows] = fine
         return values, good
 
@@ -135,7 +138,7 @@ def _spans(line: bytes, renamed: Mapping[str, str]) -> dict[str, tuple[int, int]
         key = renamed.get(key, key)
         if match.start() != at or key in spans:
             raise UnlikeError
-        spans[key] = match.span(3)
+        spans[key] = match.span(2)
         at = match.end()
     if line[:1] != b"{" or not spans or line[at:].rstrip() != b"}":
         raise UnlikeError

@@ -103,7 +103,7 @@ def test_the_sample_of_alnairs_own_readme(tmp_path: Path, capsys: pytest.Capture
     copies = table.loc["cuMemcpyH2D"]
     assert copies[["min_ns", "max_ns", "p50_ns", "p99_ns"]].tolist() == [18_000, 35_000, 32_768, 35_000]
     assert table["p50_ns"]["cuMemAlloc"] == 2_097_152
-    assert table.loc["cuLaunchKernel", ["min_ns", "max_ns", "p50_ns", "p99_ns"]].isna().all()
+    assert table.loc["cuLaunchKernel", ["min_ns", "max_ns", "p50_ns", "p99_ns", "bytes"]].isna().all()
     losses = " ".join(trace.losses())
     assert "Calls of which timeline.log has only sums" in losses
     assert "metrics.log does not" not in losses

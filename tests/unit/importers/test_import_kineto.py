@@ -16,7 +16,7 @@ import snoopie
 from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import CorruptError, NotATraceError, SnoopieError, TruncatedError
-from snoopie.importers import Imported
+from snoopie.importers import Imported, spool
 from snoopie.importers.kineto import import_kineto
 
 BASE = 1_735_632_360_000_000_000
@@ -152,6 +152,26 @@ def test_a_trace(tmp_path: Path, layout: str) -> None:
     for part in ("Copies within the memory of one GPU: 1.", "whose call is not in the file: 1.", "UUIDs of GPUs"):
         assert part in losses
     assert "skipped" not in losses
+
+
+def test_parts_are_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What refers to one another is joined however few rows are joined at once."""
+    whole = imported(tmp_path, EVENTS)
+    tables = ("launches", "spans", "copies", "calls", "collectives", "memory_use")
+    ids = ["function", "group"]
+
+    def rows(trace: Trace) -> list[list[str]]:
+        found = (getattr(trace, table).drop(columns=ids, errors="ignore") for table in tables)
+        return [sorted(map(str, table.to_numpy().tolist())) for table in found]
+
+    monkeypatch.setattr(spool, "_TOGETHER", 0)
+    monkeypatch.setattr(spool, "_AT_ONCE", 1)
+    monkeypatch.setattr(spool, "_SMALL", 1)
+    (tmp_path / "parts").mkdir()
+    parts = imported(tmp_path / "parts", EVENTS)
+    assert rows(parts) == rows(whole)
+    assert parts.losses() == whole.losses()
+    assert parts.totals == whole.totals
 
 
 def test_collectives(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from snoopie.analysis.source.stacks import label_of, labels
 from snoopie.analysis.source.stacks import places as frames_of
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
+from snoopie.importers import spool
 from snoopie.importers.nsys import import_nsys, memory
 from snoopie.importers.nsys.names import call_name
 from snoopie.trace.check import check
@@ -117,6 +118,27 @@ def test_stacks(trace: Trace, version: str) -> None:
     # Where the version does not say the address, the name of a frame without a symbol is one.
     unresolved = frames.loc[int(stacks.loc[second, "frame"]), "address"]
     assert unresolved == 0x7F0000001234
+
+
+_IDS = ["function", "group", "stack"]
+
+
+def test_parts_are_as_the_whole(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What refers to one another is joined however few rows are joined at once."""
+    whole = load(scenario(version), tmp_path)
+    (tmp_path / "parts").mkdir()
+    monkeypatch.setattr(spool, "_TOGETHER", 0)
+    monkeypatch.setattr(spool, "_AT_ONCE", 1)
+    monkeypatch.setattr(spool, "_SMALL", 1)
+    parts = load(scenario(version), tmp_path / "parts")
+    for table in ("launches", "spans", "copies", "calls", "objects", "memory_use", "collectives"):
+        rows = [sorted(map(str, getattr(trace, table).drop(columns=_IDS, errors="ignore").to_numpy().tolist()))
+                for trace in (whole, parts)]  # fmt: skip
+        assert rows[0] == rows[1], table
+    labels = [trace.stack_label(trace.objects["stack"]).tolist() for trace in (whole, parts)]
+    assert labels[0] == labels[1]
+    assert parts.losses() == whole.losses()
+    assert parts.totals == whole.totals
 
 
 def test_calls_are_counted_once(trace: Trace, version: str) -> None:

@@ -16,7 +16,9 @@ from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
 from snoopie.importers import text
-from snoopie.importers.snoopie_log import import_snoopie_log, log
+from snoopie.importers.snoopie_log import import_snoopie_log, json_lines, log
+from snoopie.importers.snoopie_log.alike import UnlikeError
+from snoopie.importers.snoopie_log.json_lines import JsonLines
 from snoopie.importers.snoopie_log.opcode import decode
 
 COLUMNS = (
@@ -383,6 +385,65 @@ def test_json_lines_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, g
     parts = load(path)
     for table in ("counts", "objects", "records"):
         assert getattr(parts, table).to_numpy().tolist() == getattr(whole, table).to_numpy().tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_lines_that_are_alike_say_what_patterns_find_in_them(data: st.DataObject) -> None:
+    """Values of any length and of any letters, in lines of each generation that quotes its keys."""
+    access, allocation = JSON[data.draw(st.sampled_from([name for name in JSON if name > "2023-02"]))]
+    value = st.text(st.characters(codec="utf-8", exclude_characters='"\n\r,}\x1c\x1d\x1e\x85\u2028\u2029'), max_size=9)
+    number = st.integers(-3, 12_000) | st.sampled_from(["", "-", "x", "1 2", "9" * 19])
+    address = st.sampled_from([f"0x{BASE + 4 * place:x}" for place in range(40)] + ["0x", "BASE", "0x12g"])
+    draws = st.fixed_dictionaries(
+        {"op": st.sampled_from(["STG.E", "LDG.E.64"]), "addr": address, "issuer": number, "owner": st.integers(-1, 3)}
+    )
+    facts = {"base": f"0x{BASE:016x}", "end": "0x0", "size": 4096, "pc": "0x55d500401a2f"}
+    lines = [access.format(**facts, **drawn) for drawn in data.draw(st.lists(draws, max_size=12))]
+    # Of the object and the source.
+    file, thread = (
+        data.draw(st.lists(value, min_size=12, max_size=12)),
+        data.draw(st.lists(number, min_size=12, max_size=12)),
+    )
+    lines = [
+        line.replace("put.cu", file[place]).replace('"thread_index": 5', f'"thread_index": {thread[place]}')
+        for place, line in enumerate(lines)
+    ]
+    piece = ("\n".join([allocation.format(**facts, owner=0), *lines]) + "\n").encode()
+    found, expected = JsonLines(), JsonLines()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_lines, "Alike", _unlike)
+        patterns = expected.read(piece)
+    alike = found.read(piece)
+    names = [alike.opcodes[code] for code in alike.table["opcode"]]
+    assert names == [patterns.opcodes[code] for code in patterns.table["opcode"]]
+    columns = [name for name in alike.table if name != "opcode"]
+    assert alike.table[columns].to_numpy().tolist() == patterns.table[columns].to_numpy().tolist()
+    assert alike.address.tolist() == patterns.address.tolist()
+    assert (alike.lines, alike.wrong) == (patterns.lines, patterns.wrong)
+    assert found.side() == expected.side()
+    assert list(found.kernels) == list(expected.kernels)
+
+
+def _unlike(*_: object) -> None:
+    raise UnlikeError
+
+
+def test_lines_of_one_kind_are_read_without_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the digits of one number grow as those of another shrink."""
+    monkeypatch.setattr(JsonLines, "_learnt", lambda *_: pytest.fail("a pattern was made"))
+    access, _ = JSON["2023-04"]
+    facts = {"pc": "0x55d500401a2f", "op": "STG.E", "issuer": 1, "owner": 0}
+    lines = [
+        access.format(**facts, addr=f"0x{BASE + 4 * thread:x}")
+        .replace('malloc": 7', f'malloc": {10 ** (5 - thread // 8)}')
+        .replace('index": 5', f'index": {10 ** (thread // 8)}')
+        for thread in range(40)
+    ]
+    read = JsonLines().read(("\n".join(lines) + "\n").encode())
+    assert read.table["thread_indx"].tolist() == [10 ** (thread // 8) for thread in range(40)]
+    assert read.address.tolist() == [BASE + 4 * thread for thread in range(40)]
+    assert read.wrong == 0
 
 
 def test_damaged_json_lines_are_counted(tmp_path: Path) -> None:

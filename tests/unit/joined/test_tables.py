@@ -128,3 +128,21 @@ def test_a_column_of_the_table_has_the_dtype_of_its_role(ring_path: Path) -> Non
         assert tables.sites["operation"].dtype == "str"
         assert tables.copies["issuer"].dtype == "int64"
         assert tables.collectives["communicator"].dtype == "str"
+
+
+def test_tables_that_are_decoded_when_asked_for_are_as_those_that_are_kept(
+    mixed_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = snoopie.load(mixed_folder)
+    monkeypatch.setattr("snoopie.trace.tables._KEPT", 0)
+    again = snoopie.load(mixed_folder)
+    assert all(not source._tables.keys() & {"launches", "copies"} for source in again._tables.sources)
+    for table in (
+        "launches", "counts", "copies", "sites", "lines", "objects", "spans", "stacks", "frames", "calls",
+        "call_totals",
+    ):  # fmt: skip
+        pd.testing.assert_frame_equal(getattr(again, table), getattr(kept, table))
+    assert again.summary() == kept.summary()
+    assert again.losses() == kept.losses()
+    pd.testing.assert_frame_equal(again.by_resource(), kept.by_resource())
+    pd.testing.assert_frame_equal(again.matrix(), kept.matrix())
