@@ -3,8 +3,8 @@
     python tests/make_roots.py [ARCHITECTURE …] > tests/data/roots.txt
 
 Needs nvcc and nvdisasm on PATH. A function is "# architecture name base bytes", the last two being where constant
-bank 0 holds its parameters ("-" twice for a function without), for each indirect branch "!", its offset and where it can
-go, and its instructions, each with its offset.
+bank 0 holds its parameters ("-" twice for a function without), for each indirect branch "!", its offset and where it
+can go, and its instructions, each with its offset.
 """
 
 from __future__ import annotations

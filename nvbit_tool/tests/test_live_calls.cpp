@@ -185,6 +185,48 @@ void bytes() {
     CHECK(parameter_bytes({{0x210, 0}, {}}, nullptr, nullptr) == std::string());
 }
 
+// Numbers of which it is known how often they take part.
+void multiples() {
+    const auto with = [](std::vector<Roots::Multiple> some, std::vector<uint16_t> numbers = {}) {
+        Roots address = roots({0}, std::move(numbers));
+        address.multiples = std::move(some);
+        return address;
+    };
+    // So many bytes, and not 2, 4, 8 or 16 times as many.
+    constexpr uint64_t kTo = kForeign - kOwn;
+    for (const uint8_t shift : {0, 2, 4}) {
+        const Roots address = with({{2, 2, false, shift}});
+        CHECK(leaves(address, {kOwn, kTo >> shift}));
+        CHECK(leaves(address, {kOwn, (kTo >> shift) + 7}));
+        CHECK(!leaves(address, {kOwn, (kTo >> shift) - 1}));
+        CHECK(!leaves(address, {kOwn, kTo >> (shift + 1)}));
+    }
+    // Of 64 bits where the upper half takes part, too.
+    const std::vector<uint64_t> far{kOther, kForeign - kOther};
+    CHECK(leaves(with({{2, 2, false, 0}, {3, 3, false, 0}}), far));
+    CHECK(leaves(with({{2, 2, false, 0}}, {3}), far));
+    CHECK(leaves(with({{2, 2, false, 2}, {3, 3, false, 2}}), {kOther, (kForeign - kOther) / 4}));
+    const uint64_t back = 0 - (kForeign - kOther) / 8;
+    CHECK(!leaves(with({{2, 2, false, 3}, {3, 3, false, 3}}), {kOther, back}));
+    // A product: of a rank and the distance from each GPU's memory to the next one's.
+    const Roots by_rank = with({{2, 4, true, 2}, {3, 4, true, 2}});
+    CHECK(!leaves(by_rank, {kOther, (kForeign - kOther) / 4, 0}));
+    CHECK(leaves(by_rank, {kOther, (kForeign - kOther) / 4, 1}));
+    CHECK(leaves(by_rank, {kOther, (kForeign - kOther + 11) / 12, 3}));
+    // One that is not as it was is looked at by itself.
+    CHECK(leaves(with({{2, 4, true, 2}, {3, 4, true, 2}}, {2, 3}), {kOther, (kForeign - kOther) / 4, 0}));
+    // Sizes and strides, whose products lead on in the tensor.
+    const Roots strided = with({{2, 4, true, 0}, {4, 4, false, 0}});
+    CHECK(!leaves(strided, {kOwn, 4096, 8192}));
+    CHECK(leaves(strided, {kOwn, 4096, 16384}));
+    CHECK(leaves(strided, {kOwn, 1, kTo}));
+    // Pointers to foreign memory that take part as numbers, and words that the launch does not have.
+    CHECK(leaves(with({{2, 2, false, 0}}), {kOther, kForeign}));
+    CHECK(leaves(with({{4, 2, true, 0}}), {kOther, kForeign, 0}));
+    CHECK(leaves(with({{2, 2, false, 0}}), {kOther}));
+    CHECK(leaves(with({{2, 4, true, 0}}), {kOther, 0}));
+}
+
 // Unknown in launches that reach some code: where word 1 is 7, or where word 2 is not null.
 void reached() {
     LaunchPaths paths;
@@ -248,6 +290,7 @@ int main() {
     chosen();
     maps();
     bytes();
+    multiples();
     reached();
     looked_up_once();
     return test::summary("live calls");

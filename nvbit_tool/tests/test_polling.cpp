@@ -27,6 +27,7 @@ std::map<std::string, Function> functions_in(const std::string& text) {
         std::istringstream words(line);
         std::string first, architecture, name;
         words >> first;
+        if (first == "!") continue;  // where an indirect branch can go
         if (first != "#") {
             function->offsets.push_back(static_cast<uint32_t>(std::stoul(first, nullptr, 16)));
             function->texts.push_back(line.substr(first.size() + 1));

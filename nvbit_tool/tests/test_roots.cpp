@@ -60,7 +60,9 @@ std::string text_of(const Roots& roots) {
     std::string text = "[" + std::string(kAny[static_cast<size_t>(roots.any)]);
     for (const uint16_t word : roots.pointers) text += (text.back() == '[' ? "" : " ") + std::to_string(word);
     text += "]";
-    for (const uint16_t word : roots.numbers) text += " " + std::to_string(word);
+    std::set<uint16_t> numbers(roots.numbers.begin(), roots.numbers.end());
+    for (const Roots::Multiple& one : roots.multiples) numbers.insert({one.word, one.factor});
+    for (const uint16_t word : numbers) text += " " + std::to_string(word);
     return text;
 }
 
@@ -418,6 +420,60 @@ void arithmetic() {
     CHECK_EQ(by({"LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R4, 0x1, R2"}), "LD [0] 2");
 }
 
+// How often a number takes part in an address: "4<<2 4*5<<0", and behind a bar those of which that is not known.
+void multiples() {
+    const auto of = [](std::vector<std::string> middle) {
+        middle.insert(middle.begin(), {"LDC.64 R2, c[0x0][0x210]", "LDC R7, c[0x0][0x220]", "LDC R6, c[0x0][0x224]", "S2R R8, SR_TID.X"});
+        middle.insert(middle.end(), {"IMAD.WIDE R4, R9, 0x4, R2", "LDG.E R0, desc[UR4][R4.64]"});
+        std::string text;
+        for (const auto& [name, roots] : roots_in(function_of(middle))) {
+            if (roots.unknown || roots.pointers != std::vector<uint16_t>{0}) continue;
+            for (const Roots::Multiple& one : roots.multiples)
+                text += std::to_string(one.word) + (one.product ? "*" + std::to_string(one.factor) : "") + "<<" +
+                        std::to_string(one.shift) + " ";
+            text += "|";
+            for (const uint16_t word : roots.numbers) text += " " + std::to_string(word);
+        }
+        return text;
+    };
+    CHECK_EQ(of({"IMAD R9, R8, R7, RZ"}), "4<<2 |");
+    CHECK_EQ(of({"IMAD R9, R8, c[0x0][0x220], R6"}), "4<<2 5<<2 |");
+    CHECK_EQ(of({"S2R R9, SR_CTAID.Y", "IMAD R8, R9, 0x80, R8", "IMAD R9, R7, R8, RZ"}), "4<<2 |");
+    CHECK_EQ(of({"IMAD R9, R8, R7, R8", "IMAD.SHL.U32 R9, R9, 0x2, RZ"}), "4<<3 |");
+    CHECK_EQ(of({"IMAD R10, R8, R7, RZ", "SHF.R.S32.HI R11, RZ, 0x1f, R10", "LEA R2, P0, R10, R2, 0x3",
+                 "LEA.HI.X R3, R10, R3, R11, 0x3, P0", "MOV R9, RZ"}),
+             "4<<3 |");
+    CHECK_EQ(of({"IMAD R9, R7, R6, RZ"}), "4*5<<2 |");
+    CHECK_EQ(of({"IMAD R9, R6, c[0x0][0x220], RZ"}), "4*5<<2 |");
+    CHECK_EQ(of({"IADD3 R9, R8, R7, RZ", "IMAD R9, R9, R6, RZ"}), "4*5<<2 5<<2 |");
+    // The remainder of a division by a number, times another: as strides of tensors are used.
+    CHECK_EQ(of({"MOV R10, RZ", "MOV R11, R8", "IMAD.HI.U32 R10, R11, c[0x0][0x228], R10", "SHF.R.U32.HI R10, RZ, 0x3, R10",
+                 "IMAD.MOV R10, RZ, RZ, -R10", "IMAD R11, R10, R7, R8", "IMAD R9, R11, R6, RZ"}),
+             "4*5<<2 5<<2 |");
+    // An index in multiples, one that can be a constant, and constants: that of one step is not known.
+    for (const char* index :
+         {"IMAD.SHL.U32 R8, R8, 0x4, RZ", "SHF.L.U32 R8, R8, 0x2, RZ", "LOP3.LUT R8, R8, 0xfffffffc, RZ, 0xc0, !PT", "MOV R8, 0x8",
+          "@P0 MOV R8, 0x8", "SEL R8, R8, 0x8, P0", "IMNMX R8, R8, 0x8, PT", "LDG.E R8, desc[UR4][R20.64]", "LDS R8, [R20]",
+          "IMAD R8, R8, R20, RZ", "SHFL.IDX PT, R8, R8, R20, 0x1f", "PRMT R8, R8, 0x7604, RZ", "@P0 IMAD R8, R8, 0x8, RZ",
+          "IMAD R8, R8, R8, RZ", "LEA R8, R8, R8, 0x2", "IMAD R8, R8, 0x3, R8"})
+        CHECK_EQ(of({index, "IMAD R9, R8, R7, RZ"}), "| 4");
+    // A word that is not as it was: something is added to it, so that it can be one where it is nought.
+    for (const char* change : {"VIADD R7, R7, 0x1", "IADD3 R7, R7, 0x1, RZ", "LOP3.LUT R7, R7, 0x3, RZ, 0xc0, !PT", "SEL R7, R7, 0x1, P0",
+                               "@P0 MOV R7, 0x1", "IMAD R7, R7, 0x3, RZ", "LEA R7, R7, 0x1, 0x1", "IMNMX R7, R7, 0x1, PT"}) {
+        const std::string found = of({change, "IMAD R9, R7, R6, RZ"});
+        CHECK(found.find(" 5", found.find('|')) != found.npos);
+    }
+    CHECK_EQ(of({"@P0 LDC R7, c[0x0][0x228]", "IMAD R9, R7, R6, RZ"}), "4*5<<2 5*6<<2 | 5");
+    // Other factors than powers of two, products of three, and what bits are taken from.
+    CHECK_EQ(of({"IMAD R9, R7, 0x3, RZ"}), "| 4");
+    CHECK_EQ(of({"IMAD R9, R7, R6, RZ", "IMAD R9, R9, c[0x0][0x228], RZ"}), "| 4 5 6");
+    CHECK_EQ(of({"IMAD R9, R8, R7, RZ", "LOP3.LUT R9, R9, 0xff, RZ, 0xc0, !PT"}), "| 4");
+    CHECK_EQ(of({"IMAD R9, R8, R7, RZ", "SHF.L.U32 R9, R9, 0x2, RZ"}), "| 4");
+    CHECK_EQ(of({"IMAD R9, R7, 0x10000, RZ", "IMAD R9, R9, 0x10000, RZ"}), "| 4");
+    // In two ways.
+    CHECK_EQ(of({"IMAD R9, R8, R7, RZ", "@P0 IMAD.SHL.U32 R9, R7, 0x4, RZ"}), "4<<2 4<<4 |");
+}
+
 // What a kernel puts into its stack it finds there again.
 void stack() {
     const std::string begin = "LDC R1, c[0x0][0x28]";
@@ -739,6 +795,7 @@ int main() {
     chosen();
     maps();
     arithmetic();
+    multiples();
     stack();
     control();
     decisions();

@@ -38,7 +38,8 @@ LINES = {
     "by_rank": "rank",
 }
 # Of these the parameters tell when they stay on their GPU,
-JUDGED = {"direct", "in_struct", "distance", "elements", "number", "difference", "by_mode", "by_list", "by_switch"}
+JUDGED = {"direct", "in_struct", "distance", "elements", "number", "difference"}
+JUDGED |= {"by_mode", "by_list", "by_switch", "by_rank"}
 # and of these it is told of one of two accesses.
 PARTIAL = {"from_memory"}
 THREADS, WARPS = 1024, 32

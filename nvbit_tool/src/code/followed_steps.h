@@ -23,11 +23,13 @@ struct Word {
     Id value = kScalar;
 };
 
-enum class Use { moved, added, used, index };
+enum class Use { moved, added, mixed, used, index };
 
 struct Term {
     Word word;
     Use use = Use::used;
+    Times times = {};       // what it is multiplied by
+    bool by_other = false;  // by the other of the first two terms
 };
 
 struct Write {
@@ -37,6 +39,7 @@ struct Write {
     bool joins = false;    // it may not be written: what was there can stay
     bool one_of = false;   // it holds one of the terms, not their sum
     bool smaller = false;  // than each of the first two
+    bool counts = false;   // by ones if one of the terms does
 };
 
 constexpr int kNoGuard = -1;
@@ -54,6 +57,9 @@ constexpr std::array<std::string_view, 24> kSums = {"MOV",    "MOV32I", "UMOV", 
                                                     "UIADD3", "SEL",    "FSEL",   "USEL",    "LOP3",   "LOP32I",  "ULOP3", "PRMT",
                                                     "UPRMT",  "IMNMX",  "VIMNMX", "VIMNMX3", "UIMNMX", "UVIMNMX", "R2UR",  "VIADDMNMX"};
 constexpr std::array<std::string_view, 3> kChoices = {"SEL", "FSEL", "USEL"};
+// Whether their results are sums, or one of the sources, and not made of their bits.
+constexpr std::array<std::string_view, 13> kPlain = {"MOV",    "MOV32I", "UMOV", "IADD", "IADD3", "IADD32I", "VIADD",
+                                                     "UVIADD", "UIADD3", "SEL",  "FSEL", "USEL",  "R2UR"};
 constexpr std::array<std::string_view, 2> kProducts = {"IMAD", "UIMAD"};
 constexpr std::array<std::string_view, 2> kShiftedSums = {"LEA", "ULEA"};
 constexpr std::array<std::string_view, 3> kConversions = {"F2I", "I2F", "F2F"};
@@ -178,6 +184,15 @@ class Translator {
         if (found.reg != kZero || found.value != kScalar) write->terms.push_back({found, use});
     }
 
+    static Times shifted_by(uint32_t bits) { return bits <= kMostShift ? Times{Times::Kind::shift, static_cast<uint16_t>(bits)} : Times{}; }
+    // Of an immediate factor.
+    static Times times_of(std::string_view source) {
+        const auto factor = immediate(source);
+        for (uint32_t bits = 0; factor && bits <= kMostShift; ++bits)
+            if (*factor == 1u << bits) return shifted_by(bits);
+        return {};
+    }
+
     // For which there is a term.
     bool is_value(std::string_view source) const {
         const Word word = word_of(source, 0);
@@ -212,17 +227,24 @@ class Translator {
                 if (pair) add(source(i), 1, Use::used, &write);
             };
             if (one_of(line.name, kScalars)) {
-                write.terms.push_back({{kZero, kIndex}, Use::added});
+                const bool counts = (line.name == "S2R" || line.name == "S2UR") && !sources.empty() &&
+                                    (begins_with(sources[0], "SR_TID.") || begins_with(sources[0], "SR_CTAID."));
+                write.terms.push_back({{kZero, counts ? kSingle : kIndex}, Use::added});
             } else if (line.name == "SHFL") {
-                add(source(0), 0, Use::added, &write);
+                add(source(0), 0, Use::mixed, &write);
             } else if (sum) {
                 write.one_of = one_of(line.name, kChoices);
-                for (size_t i = 0; i < sources.size(); ++i) add(source(i), k, moves ? Use::moved : Use::added, &write);
+                const Use one = moves ? Use::moved : one_of(line.name, kPlain) ? Use::added : Use::mixed;
+                for (size_t i = 0; i < sources.size(); ++i) add(source(i), k, one, &write);
             } else if (product) {
                 const Use factor = wide ? Use::index : Use::used;  // of 32 bits
                 const bool by_one = !wide && source(1) == "0x1";
                 add(source(0), 0, by_one ? Use::added : factor, &write);
+                const size_t first = write.terms.size();
                 add(source(1), 0, factor, &write);
+                if (first == 1) write.terms[0].times = times_of(source(1));
+                if (first == 0 && write.terms.size() == 1) write.terms[0].times = times_of(source(0));
+                if (write.terms.size() == 2) write.terms[0].by_other = write.terms[1].by_other = true;
                 add(source(2), k, has(line.modifiers, "MOV") ? Use::moved : Use::added, &write);
             } else if (shifted) {
                 // The lower half of what is shifted by little gives the upper half of the result no more than its highest bits.
@@ -231,10 +253,16 @@ class Translator {
                     add(source(0), 0, Use::index, &write);
                 else
                     use(0, wide);
+                const size_t shifted_low = write.terms.size();
                 add(source(1), k, Use::added, &write);
+                const size_t summed = write.terms.size();
                 for (size_t i = 2; i < sources.size(); ++i) use(i, wide);
+                const auto by = sources.empty() ? std::nullopt : immediate(sources.back());
+                for (size_t i = 0; i < write.terms.size(); ++i)
+                    if (by && (i < shifted_low || i >= summed)) write.terms[i].times = shifted_by(*by);
             } else if (sign) {
                 add(source(2), 0, Use::index, &write);
+                for (Term& term : write.terms) term.times = shifted_by(0);
             } else {
                 // The operands of a shift are 32 bits each, whatever the modifiers say of both; of an upper product only the addend is a
                 // pair.
@@ -244,6 +272,7 @@ class Translator {
                     conversion ? converts_pair(line) : !shift && !upper_product && (wide || upper || is_wide(line.modifiers));
                 for (size_t i = 0; i < sources.size(); ++i) use(i, pairs || (upper_product && i == 2));
                 // A factor without words, as an immediate is, has no term; a constant in a register has one.
+                write.counts = upper_product || (shift && has(line.modifiers, "R"));
                 write.smaller = upper_product && sources.size() > 1 && is_value(sources[0]) && is_value(sources[1]);
             }
             step->writes.push_back(std::move(write));
@@ -272,7 +301,7 @@ class Translator {
             const auto from = sources.empty() ? std::nullopt : constant_of(sources[0]);
             const bool index =
                 from && !from->parameters && count == 1 && !begins_with(sources[0], "c[0x4]") && begins_with(sources[0], "c[0x");
-            const Use use = is_narrow(line.modifiers) ? Use::index : Use::added;
+            const Use use = is_narrow(line.modifiers) ? Use::index : Use::moved;
             if (!index) write.terms.push_back({{kZero, sources.empty() ? kUnknown : constant(sources[0], k, count > 1)}, use});
             step->writes.push_back(std::move(write));
         }

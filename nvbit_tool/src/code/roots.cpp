@@ -300,16 +300,18 @@ class Flow {
         return changed;
     }
 
-    Id used_as(Id id, Use use) {
+    Id used_as(Id id, Use use, const Times& times) {
         switch (use) {
             case Use::moved:
                 return id;
             case Use::added:
                 return values_.as_added(id);
+            case Use::mixed:
+                return values_.as_mixed(id);
             case Use::used:
-                return values_.as_used(id);
+                return values_.as_factor(id, times);
             default:
-                return values_.as_index(id);
+                return values_.as_index(id, times);
         }
     }
 
@@ -328,6 +330,7 @@ class Flow {
         results_.clear();
         for (const Write& write : step.writes) {
             Id result = write.unknown ? kUnknown : kScalar;
+            bool counts = false;
             const auto value_of = [&](const Term& term) {
                 return term.word.reg == kZero ? term.word.value : read(*state, term.word.reg, step.guard);
             };
@@ -336,9 +339,17 @@ class Flow {
                 const Id one = value_of(term);
                 // What is smaller than an index is one, however large the other factor.
                 if (write.smaller && i < 2 && !values_[one].index && values_[value_of(write.terms[1 - i])].index) continue;
-                const Id used = used_as(one, term.use);
+                const Times times = term.by_other ? values_.times(value_of(write.terms[1 - i])) : term.times;
+                const Id used = used_as(one, term.use, times);
+                if (write.counts && values_[one].single) counts = true;
                 result = write.one_of ? values_.join(result, used) : values_.sum(result, used);
             }
+            if (counts) result = values_.as_single(result);
+            // Five times a number is that number and four times it.
+            for (size_t i = 1; i < write.terms.size() && !write.counts; ++i)
+                for (size_t j = 0; j < i; ++j)
+                    if (const size_t reg = write.terms[i].word.reg; reg != kZero && reg == write.terms[j].word.reg)
+                        result = values_.as_multiple(result);
             results_.push_back(write.joins ? values_.join(read(*state, write.reg, step.guard), result) : result);
         }
         for (size_t i = 0; i < step.writes.size(); ++i) {
@@ -424,14 +435,27 @@ Roots roots_from(const Value& low, const Value& high, bool map) {
     const auto holds = [](const std::vector<uint16_t>& words, uint32_t word) {
         return std::binary_search(words.begin(), words.end(), word);
     };
-    std::vector<uint16_t> others = united(united(low.added, low.used), united(high.added, high.used));
+    std::vector<uint16_t> others = united(low.added, high.added);
+    std::vector<Roots::Multiple> multiples;
+    for (const Number& number : united(low.used, high.used)) {
+        if (number.shift == kAnyTimes)
+            others = united(others, {number.word});
+        else
+            multiples.push_back(
+                {number.word, number.factor == kNoWord ? number.word : number.factor, number.factor != kNoWord, number.shift});
+    }
     for (const uint16_t word : low.added)
         if (word % 2 == 0 && holds(high.added, word + 1u)) roots.pointers.push_back(word / 2);
     for (const uint16_t word : others)
         if (!holds(roots.pointers, word / 2u)) roots.numbers.push_back(word);
+    for (const Roots::Multiple& one : multiples)
+        if (!holds(roots.pointers, one.word / 2u) || (one.product && !holds(roots.pointers, one.factor / 2u)))
+            roots.multiples.push_back(one);
+    const auto of_area = [](const Roots::Multiple& one) { return one.word >= kAreaAddress || one.factor >= kAreaAddress; };
     if (high.any != Any::none) roots.any = low.any == Any::added || high.any == Any::added ? Roots::Any::added : Roots::Any::pointer;
     const bool has_pointer = !roots.pointers.empty() || roots.any != Roots::Any::none;
-    const bool in_parameters = holds(others, kAreaAddress) || holds(others, kAreaAddress + 1);
+    const bool in_parameters =
+        holds(others, kAreaAddress) || holds(others, kAreaAddress + 1) || std::any_of(multiples.begin(), multiples.end(), of_area);
     if (map) {
         // Its place among them is not followed.
         const bool is_there = roots.any == Roots::Any::none && roots.pointers == std::vector<uint16_t>{kAreaAddress / 2};

@@ -32,6 +32,16 @@ struct Roots {
     bool unknown = true;             // it can be any address
     std::vector<uint16_t> pointers;  // 8-byte words of the parameters that it is a sum of; one or more, but for `any`
     std::vector<uint16_t> numbers;  // 4-byte words that take part in it otherwise: factors, offsets, shifted, or only one half of a pointer
+    // Those of which it is known how often they do: an index, or a constant that is left out, is added so many times 2^`shift` the word, or
+    // the product of the two words.
+    struct Multiple {
+        uint16_t word = 0;
+        uint16_t factor = 0;  // the same if there is none
+        bool product = false;
+        uint8_t shift = 0;
+        auto all() const { return std::tie(word, factor, product, shift); }
+        bool operator==(const Multiple& other) const { return all() == other.all(); }
+    };
     // The code chooses a word, by an index for instance:
     enum class Any : uint8_t {
         none,
@@ -43,7 +53,8 @@ struct Roots {
     // It is unknown in launches that reach one of these places. In others it is what the above says, or if that is nothing, the access does
     // not run. Ascending; none if this is so in no launch, or of an unknown one in all.
     std::vector<uint32_t> unknown_at = {};
-    auto all() const { return std::tie(unknown, pointers, numbers, any, unknown_at); }
+    std::vector<Multiple> multiples = {};
+    auto all() const { return std::tie(unknown, pointers, numbers, any, unknown_at, multiples); }
     bool operator==(const Roots& other) const { return all() == other.all(); }
     bool unknown_always() const { return unknown && unknown_at.empty(); }
 };

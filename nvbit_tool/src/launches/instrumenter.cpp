@@ -154,6 +154,8 @@ std::optional<std::vector<uint16_t>> words_of(const std::vector<Roots>& roots, c
         if (one.any != Roots::Any::none) return std::nullopt;
         words.insert(one.pointers.begin(), one.pointers.end());
         for (const uint16_t half : one.numbers) words.insert(half / 2);
+        for (const Roots::Multiple& multiple : one.multiples)
+            for (const uint32_t half : {multiple.word, multiple.factor}) words.insert(static_cast<uint16_t>(half / 2));
     }
     return std::vector<uint16_t>(words.begin(), words.end());
 }

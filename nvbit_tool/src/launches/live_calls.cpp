@@ -46,7 +46,8 @@ bool is_small(int64_t number) { return -kLowestAddress < number && number < kLow
 // More are not looked at one by one.
 constexpr size_t kMostPairs = 1024;
 
-// Whether so many elements on from a pointer, of any usual size, something foreign begins: each pair is looked at once.
+// Whether so many elements on from a pointer, of any usual size, or so many bytes, something foreign begins: each pair of a pointer and
+// elements is looked at once.
 class Steps {
   public:
     explicit Steps(const WhereIs& where) : where_(where) {}
@@ -69,14 +70,19 @@ class Steps {
     std::unordered_map<std::pair<uint64_t, int64_t>, bool, Hash> known_;
 };
 
-bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, Steps& steps) {
+bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, std::vector<int64_t> bytes, const WhereIs& where,
+              Steps& steps) {
     const auto once = [](auto* list) {
         std::sort(list->begin(), list->end());
         list->erase(std::unique(list->begin(), list->end()), list->end());
     };
     once(&pointers);
     once(&numbers);
-    if (pointers.size() * numbers.size() > kMostPairs) return true;
+    once(&bytes);
+    if (pointers.size() * (numbers.size() + bytes.size()) > kMostPairs) return true;
+    for (const int64_t far : bytes)
+        for (const uint64_t pointer : pointers)
+            if (where(pointer + static_cast<uint64_t>(far)) == Where::foreign) return true;
     for (const int64_t elements : numbers)
         for (const uint64_t pointer : pointers)
             if (steps.leads_out(pointer, elements)) return true;
@@ -117,7 +123,43 @@ struct Terms {
     bool has_pointer = false;        // that stays here, or is null
     std::vector<uint64_t> pointers;  // and what may be meant for one
     std::vector<int64_t> numbers;
+    std::vector<int64_t> bytes;  // the same, where the size of what they count is known
 };
+
+// What a word of 32 bits can be as a number: with a sign or without one, or the lower half of 64 bits if the upper one takes part, too.
+std::vector<int64_t> numbers_of(const Roots& address, const std::string& parameters, uint16_t half, uint32_t value) {
+    std::vector<int64_t> numbers{static_cast<int32_t>(value), value};
+    const auto is_upper = [&](const Roots::Multiple& one) { return one.word == half + 1 || one.factor == half + 1; };
+    const bool whole = half % 2 == 0 && (std::any_of(address.multiples.begin(), address.multiples.end(), is_upper) ||
+                                         std::binary_search(address.numbers.begin(), address.numbers.end(), half + 1));
+    const auto word = read<int64_t>(parameters, half / 2u);
+    if (whole && word) numbers.push_back(*word);
+    return numbers;
+}
+
+// False if one of the two words is part of a pointer to foreign memory, or is not there.
+bool add_multiples(const Roots& address, const Roots::Multiple& multiple, const std::string& parameters, const WhereIs& where,
+                   Terms* terms) {
+    for (const uint16_t half : {multiple.word, multiple.factor}) {
+        const auto word = read<uint64_t>(parameters, half / 2u);
+        if (word && where(*word) == Where::foreign) return false;
+    }
+    const auto one = read<uint32_t>(parameters, multiple.word);
+    const auto other = read<uint32_t>(parameters, multiple.factor);
+    if (!one || !other) return false;
+    const auto add = [&](int64_t number) {
+        const auto far = static_cast<uint64_t>(number) << multiple.shift;
+        // Kernels for small arrays count in 32 bits.
+        for (const int64_t bytes : {static_cast<int64_t>(far), static_cast<int64_t>(static_cast<uint32_t>(far))})
+            terms->bytes.push_back(bytes);
+    };
+    for (const int64_t number : numbers_of(address, parameters, multiple.word, *one)) {
+        if (!multiple.product) add(number);
+        for (const int64_t factor : multiple.product ? numbers_of(address, parameters, multiple.factor, *other) : std::vector<int64_t>())
+            add(static_cast<int64_t>(static_cast<uint64_t>(number) * static_cast<uint64_t>(factor)));
+    }
+    return true;
+}
 
 // Any word can be the pointer. Those that are none may be anything, also what was never written: they are left out unless they are added
 // to others. False if one leads out.
@@ -188,7 +230,9 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         const bool whole = half % 2 == 0 && i + 1 < address.numbers.size() && address.numbers[i + 1] == half + 1;
         if (whole && word) terms.numbers.push_back(static_cast<int64_t>(*word));
     }
-    return lead_out(std::move(terms.pointers), std::move(terms.numbers), steps);
+    for (const Roots::Multiple& multiple : address.multiples)
+        if (!add_multiples(address, multiple, parameters, where, &terms)) return true;
+    return lead_out(std::move(terms.pointers), std::move(terms.numbers), std::move(terms.bytes), where, steps);
 }
 
 }  // namespace

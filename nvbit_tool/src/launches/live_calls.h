@@ -2,9 +2,10 @@
 //
 // A pointer into memory that is the GPU's own makes accesses that stay there, as long as the program does not leave an allocation by
 // arithmetic. To be safe from that, too, the numbers that take part in an address are looked at: none may be a pointer to foreign memory
-// by itself, nor lead from the pointer into foreign memory, as the distance of two pointers would; and no pointer may lie less than 64 KiB
-// before foreign memory, which it may be meant for. A pointer that the code chooses by an index can be any word of the parameters: none may
-// lead out. Where anything is not as expected the answer is yes: a probe too many costs time, one too few would cost an access.
+// by itself, nor lead from the pointer into foreign memory, as the distance of two pointers would: as so many bytes where the code tells
+// how many it counts, else as elements of any usual size. And no pointer may lie less than 64 KiB before foreign memory, which it may be
+// meant for. A pointer that the code chooses by an index can be any word of the parameters: none may lead out. Where anything is not as
+// expected the answer is yes: a probe too many costs time, one too few would cost an access.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <string>
 
+#include "code/branch_targets.h"
 #include "code/cubin.h"
 #include "code/device_launches.h"
 #include "code/line_table.h"
@@ -40,6 +41,7 @@ FUZZ_TARGET(cubin) {
 FUZZ_TARGET(launch_tables) {
     const std::optional<Cubin> cubin = Cubin::parse(input, nullptr);
     if (!cubin) return;
+    branch_targets_of(*cubin);
     for (const auto& [_, parameters] : parameters_of(*cubin))
         for (const KernelParameters::One& one : parameters.list)
             fuzz::require(one.offset + one.bytes <= parameters.area.bytes, "parameters are within their area");

@@ -169,6 +169,8 @@ def functions(name: str) -> Iterator[tuple[str, bytes]]:
     own: list[str] = []
     number = 0
     for line in [*(DATA / name).read_text().splitlines(), "#"]:
+        if line.startswith("!"):
+            continue
         if not line.startswith("#"):
             own.append(line.split(" ", 2 if name == "listing.txt" else 1)[-1])
             continue

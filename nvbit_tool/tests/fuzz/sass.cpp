@@ -43,8 +43,17 @@ FUZZ_TARGET(sass) {
                 accesses.push_back({i, static_cast<int>(i * 2 % 254), line.guard, line.guard_negated, static_cast<int>(i % 2)});
             }
     }
-    for (const std::optional<ParameterArea>& area : {std::optional<ParameterArea>(), std::optional(ParameterArea{0x210, 0x40})})
-        fuzz::require(roots_of(listing, area, addresses).size() == addresses.size(), "each address has its roots");
+    for (const std::optional<ParameterArea>& area : {std::optional<ParameterArea>(), std::optional(ParameterArea{0x210, 0x40})}) {
+        LaunchPaths paths;
+        const std::vector<Roots> all = roots_of(listing, area, addresses, &paths);
+        fuzz::require(all.size() == addresses.size(), "each address has its roots");
+        const std::vector<bool> most = paths.reached("");
+        const std::vector<bool> reached = paths.reached(std::string(0x40, '\3'));
+        for (size_t i = 0; i < reached.size(); ++i) fuzz::require(most[i] || !reached[i], "what is not known leaves all ways open");
+        for (const Roots& roots : all)
+            for (const uint32_t place : roots.unknown_at)
+                fuzz::require(place < reached.size(), "an address is unknown at places of the code");
+    }
     for (const Poll& poll : find_polls(listing)) {
         fuzz::require(!poll.loads.empty() && !poll.exits.empty() && poll.begin < poll.end && poll.end <= texts.size(), "a poll is a loop");
         for (const size_t load : poll.loads) fuzz::require(poll.begin <= load && load < poll.end, "what it loads is in the loop");

@@ -269,12 +269,23 @@ KERNEL by_switch(Modes modes, const float* in, int rounds) {
     float* data = modes.data;
     float value = in[thread()];
     switch (modes.flags) {
-        case 0: value = worked(value, rounds); break;
-        case 1: value = worked(1 - value, rounds + 1) * 3; break;
-        case 2: value = __expf(value); break;
-        case 3: value = worked(2 + value, 4 * rounds); break;
-        case 4: value = in[thread() + 1] + 2; break;
-        default: break;
+        case 0:
+            value = worked(value, rounds);
+            break;
+        case 1:
+            value = worked(1 - value, rounds + 1) * 3;
+            break;
+        case 2:
+            value = __expf(value);
+            break;
+        case 3:
+            value = worked(2 + value, 4 * rounds);
+            break;
+        case 4:
+            value = in[thread() + 1] + 2;
+            break;
+        default:
+            break;
     }
     if (modes.mode == 7) data = modes.list[blockIdx.y];
     data[thread()] = value;

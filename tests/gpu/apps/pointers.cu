@@ -167,7 +167,7 @@ __global__ void counted(Ways ways, int turns) {
 __global__ void by_block(uint32_t* base, int64_t apart) {
     base[blockIdx.y * apart + thread()] = 1;  // remote: apart
 }
-__global__ void by_rank(uint32_t* base, int64_t apart, int rank) {
+__global__ void by_rank(uint32_t* base, int64_t apart, uint32_t rank) {
     base[rank * apart + thread()] = 1;  // remote: rank
 }
 
