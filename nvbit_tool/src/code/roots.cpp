@@ -480,6 +480,9 @@ void set_places(const Listing& listing, const std::optional<ParameterArea>& area
             if (flow->is_guarded(i)) guarded.insert(i);
     }
     if (!any) return;
+    // Much is handed over anew at each launch, work of NCCL for instance: to look at it each time would take longer than it saves.
+    constexpr uint32_t kMostBytes = 2048;
+    if (area->bytes > kMostBytes) paths = nullptr;
     std::vector<size_t> places;
     std::vector<bool> always;
     if (paths) {
