@@ -718,6 +718,8 @@ void decisions() {
     CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", "@P0 BRA 0x50"}, 2, "BSSY B0, 0x40"), "[0]");
     // A pointer that was in the stack, or in shared memory, comes from there whatever the launch says.
     CHECK_EQ(with({mode, compare, "LDS.64 R2, [R7]"}, 2, "@P0 LDC.64 R2, c[0x0][0x210]"), "?");
+    // The load always runs, whatever the guard of the instruction says with which its block begins.
+    for (const uint32_t number : {2u, 3u}) CHECK_EQ(with({mode, compare, "@P1 BRA 0x60", "@P0 MOV R20, R21"}, number, unguarded), "?");
     // One that two loads may have brought.
     CHECK_EQ(with({mode, compare, "@P1 LDG.E.64 R2, desc[UR4][R8.64]"}, 2, load), "?");
     // The store itself does not run.
