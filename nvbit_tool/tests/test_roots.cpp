@@ -706,6 +706,8 @@ void decisions() {
     for (const auto& middle : undecided)
         for (const uint32_t number : {2u, 3u}) CHECK_EQ(middle.back() + " " + with(middle, number, load), middle.back() + " ?");
     const std::vector<std::string> uniform = {"ULDC UR7, c[0x0][0x220]", "UISETP.EQ.AND UP0, UPT, UR7, 0x3, UPT"};
+    for (const char* pair : {"CS2UR UR6, SR_CLOCKLO", "ULEPC UR6", "UIMAD.WIDE UR6, UR8, UR9, URZ"})
+        for (const uint32_t number : {2u, 3u}) CHECK_EQ(with({uniform[0], pair, uniform[1]}, number, "@UP0 " + unguarded), "?");
     for (const char* writes : {"UIADD3 UR8, UP0, UR8, UR9, URZ", "UISETP.NE.AND UP1, UP0, UR8, URZ, UPT", "UR2UP UPR, UR8, 0x7f",
                                "ELECT UP0, UR8, PT", "VOTEU.ANY UP0, P0", "FROM.OUTER.SPACE UR9, UR8"}) {
         std::vector<std::string> middle = uniform;
