@@ -772,6 +772,13 @@ void layout() {
         CHECK_EQ(one.list.front().offset, 0u);
         CHECK_EQ(one.list.front().bytes, 8u);
     }
+    // Parameters that are told in a form that is not known, as large ones are: nothing is known of any.
+    std::string others = bytes;
+    const std::string parameter("\x04\x17\x0c\x00", 4);
+    size_t changed = 0;
+    for (size_t at = others.find(parameter); at != others.npos; at = others.find(parameter, at), ++changed) others[at + 1] = 0x45;
+    CHECK(changed >= 3);
+    CHECK(parameters_of(*Cubin::parse(others, nullptr)).empty());
 }
 
 void switches() {
