@@ -40,7 +40,7 @@ std::optional<KernelParameters> parameters_in(std::string_view section) {
         parameters.list.push_back(one);
         end = one.offset + one.bytes;
     }
-    // One of more than 16 KiB is told in another form: what is not known here would be taken for nought.
+    // More than 4 KiB of them are told in another form: what is not known here would be taken for nought.
     if (end != parameters.area.bytes) return std::nullopt;
     return parameters;
 }
