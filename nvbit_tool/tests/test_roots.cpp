@@ -706,6 +706,8 @@ void decisions() {
     for (const auto& middle : undecided)
         for (const uint32_t number : {2u, 3u}) CHECK_EQ(middle.back() + " " + with(middle, number, load), middle.back() + " ?");
     const std::vector<std::string> uniform = {"ULDC UR7, c[0x0][0x220]", "UISETP.EQ.AND UP0, UPT, UR7, 0x3, UPT"};
+    for (const char* pair : {"CS2UR UR6, SR_CLOCKLO", "ULEPC UR6", "UIMAD.WIDE UR6, UR8, UR9, URZ"})
+        for (const uint32_t number : {2u, 3u}) CHECK_EQ(with({uniform[0], pair, uniform[1]}, number, "@UP0 " + unguarded), "?");
     for (const char* writes : {"UIADD3 UR8, UP0, UR8, UR9, URZ", "UISETP.NE.AND UP1, UP0, UR8, URZ, UPT", "UR2UP UPR, UR8, 0x7f",
                                "ELECT UP0, UR8, PT", "VOTEU.ANY UP0, P0", "FROM.OUTER.SPACE UR9, UR8"}) {
         std::vector<std::string> middle = uniform;
@@ -718,6 +720,8 @@ void decisions() {
     CHECK_EQ(with({mode, "ISETP.NE.AND P0, PT, R9, 0x3, PT", "@P0 BRA 0x50"}, 2, "BSSY B0, 0x40"), "[0]");
     // A pointer that was in the stack, or in shared memory, comes from there whatever the launch says.
     CHECK_EQ(with({mode, compare, "LDS.64 R2, [R7]"}, 2, "@P0 LDC.64 R2, c[0x0][0x210]"), "?");
+    // The load always runs, whatever the guard of the instruction says with which its block begins.
+    for (const uint32_t number : {2u, 3u}) CHECK_EQ(with({mode, compare, "@P1 BRA 0x60", "@P0 MOV R20, R21"}, number, unguarded), "?");
     // One that two loads may have brought.
     CHECK_EQ(with({mode, compare, "@P1 LDG.E.64 R2, desc[UR4][R8.64]"}, 2, load), "?");
     // The store itself does not run.
@@ -768,6 +772,13 @@ void layout() {
         CHECK_EQ(one.list.front().offset, 0u);
         CHECK_EQ(one.list.front().bytes, 8u);
     }
+    // Parameters that are told in a form that is not known, as large ones are: nothing is known of any.
+    std::string others = bytes;
+    const std::string parameter("\x04\x17\x0c\x00", 4);
+    size_t changed = 0;
+    for (size_t at = others.find(parameter); at != others.npos; at = others.find(parameter, at), ++changed) others[at + 1] = 0x45;
+    CHECK(changed >= 3);
+    CHECK(parameters_of(*Cubin::parse(others, nullptr)).empty());
 }
 
 void switches() {

@@ -280,11 +280,8 @@ class Translator {
     }
 
     void write_uniform(const SassLine& line, size_t reg, const std::vector<std::string_view>& sources, Step* step) {
-        const size_t count = line.name == "USHF"          ? 1
-                             : has(line.modifiers, "256") ? 8
-                             : has(line.modifiers, "128") ? 4
-                             : is_wide(line.modifiers)    ? 2
-                                                          : 1;
+        const bool pair = is_wide(line.modifiers) || line.name == "ULEPC" || (line.name == "CS2UR" && !has(line.modifiers, "32"));
+        const size_t count = line.name == "USHF" ? 1 : has(line.modifiers, "256") ? 8 : has(line.modifiers, "128") ? 4 : pair ? 2 : 1;
         if (one_of(line.name, kParameterLoads))
             parameter_load(line, reg, count, sources, step);
         else if (one_of(line.name, kSums) || one_of(line.name, kProducts) || one_of(line.name, kShiftedSums) ||

@@ -34,10 +34,14 @@ std::optional<KernelParameters> parameters_in(std::string_view section) {
         }
     });
     if (!whole || damaged || !has_area) return std::nullopt;
+    uint32_t end = 0;
     for (const auto& [ordinal, one] : found) {
         if (ordinal != parameters.list.size() || one.offset + one.bytes > parameters.area.bytes) return std::nullopt;
         parameters.list.push_back(one);
+        end = one.offset + one.bytes;
     }
+    // More than 4 KiB of them are told in another form: what is not known here would be taken for nought.
+    if (end != parameters.area.bytes) return std::nullopt;
     return parameters;
 }
 

@@ -83,15 +83,20 @@ class Flow {
         return places;
     }
 
-    // What the unguarded instructions of a block load comes from there alike.
+    // What the unguarded instructions of a block load comes from there alike: as if the first of them had loaded it. A guarded one stands
+    // for itself alone.
     void share_parts() {
-        for (const Block& block : graph_->blocks)
-            for (size_t i = block.begin; i < block.end; ++i)
+        for (const Block& block : graph_->blocks) {
+            std::optional<size_t> first;
+            for (size_t i = block.begin; i < block.end; ++i) {
+                if (steps_[i].joins) continue;
+                if (!first) first = i;
                 for (Write& write : steps_[i].writes)
                     for (Term& term : write.terms)
-                        if (!steps_[i].joins && term.word.reg == kZero &&
-                            values_[term.word.value].parts == std::vector{static_cast<uint32_t>(i)})
-                            term.word.value = values_.id_of(part_value(static_cast<uint32_t>(block.begin)));
+                        if (term.word.reg == kZero && values_[term.word.value].parts == std::vector{static_cast<uint32_t>(i)})
+                            term.word.value = values_.id_of(part_value(static_cast<uint32_t>(*first)));
+            }
+        }
     }
 
     // Those that go_on takes. A function that a block calls returns behind it, wherever else it may go.
@@ -480,6 +485,9 @@ void set_places(const Listing& listing, const std::optional<ParameterArea>& area
             if (flow->is_guarded(i)) guarded.insert(i);
     }
     if (!any) return;
+    // Much is handed over anew at each launch, work of NCCL for instance: to look at it each time would take longer than it saves.
+    constexpr uint32_t kMostBytes = 2048;
+    if (area->bytes > kMostBytes) paths = nullptr;
     std::vector<size_t> places;
     std::vector<bool> always;
     if (paths) {
