@@ -192,6 +192,8 @@ _QUIET = """
   const begun = performance.now();
   let calm = 0, last = "";
   const empty = (frame) => {
+    // What is loaded ahead is hidden, and may go before it is drawn.
+    if (!frame.checkVisibility({visibilityProperty: true})) return false;
     const root = frame.contentDocument?.querySelector("#root");
     return frame.contentDocument?.readyState !== "complete" || root?.childElementCount === 0;
   };

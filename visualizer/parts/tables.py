@@ -120,35 +120,38 @@ def grid(
     in_words = {name: words for name, words in in_words.items() if words != values[name]}
     definitions = [_column(name, rows[name], in_words.get(name)) | dict((looks or {}).get(name, {})) for name in shown]
     header = 48 if any(map(_in_two_lines, definitions)) else 34
-    result = AgGrid(
-        rows.assign(**{_text(name): list(words) for name, words in in_words.items()}),
-        gridOptions={
-            "columnDefs": [
-                *definitions,
-                *({"field": name, "hide": True} for name in (*hidden, *map(_text, in_words))),
-            ],
-            "defaultColDef": {
-                "resizable": True,
-                "sortable": True,
-                "filter": True,
-                "suppressHeaderMenuButton": True,
-                "wrapHeaderText": True,
+    # In a place of its own. Where something new stands above it, the browser would move the table's frame, which loads
+    # it again, and Streamlit does not know a frame again that was moved: it stayed empty.
+    with st.container():
+        result = AgGrid(
+            rows.assign(**{_text(name): list(words) for name, words in in_words.items()}),
+            gridOptions={
+                "columnDefs": [
+                    *definitions,
+                    *({"field": name, "hide": True} for name in (*hidden, *map(_text, in_words))),
+                ],
+                "defaultColDef": {
+                    "resizable": True,
+                    "sortable": True,
+                    "filter": True,
+                    "suppressHeaderMenuButton": True,
+                    "wrapHeaderText": True,
+                },
+                "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
+                "rowHeight": ROW_HEIGHT,
+                "headerHeight": header,
+                "tooltipShowDelay": 400,
             },
-            "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
-            "rowHeight": ROW_HEIGHT,
-            "headerHeight": header,
-            "tooltipShowDelay": 400,
-        },
-        update_on=["selectionChanged"],
-        custom_css={
-            **theme.font_faces(),
-            ".ag-header-cell, .ag-cell:not([style*=monospace])": {"font-family": f"{theme.FONT} !important"},
-            ".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"},
-        },
-        allow_unsafe_jscode=True,  # the bars above and what views add; nothing of a trace is ever part of one
-        height=min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6),
-        key=key,
-    )
+            update_on=["selectionChanged"],
+            custom_css={
+                **theme.font_faces(),
+                ".ag-header-cell, .ag-cell:not([style*=monospace])": {"font-family": f"{theme.FONT} !important"},
+                ".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"},
+            },
+            allow_unsafe_jscode=True,  # the bars above and what views add; nothing of a trace is ever part of one
+            height=min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6),
+            key=key,
+        )
     chosen = result.selected_rows
     return None if chosen is None or len(chosen) == 0 else chosen.iloc[0]
 
