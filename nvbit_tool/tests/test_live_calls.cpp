@@ -192,14 +192,18 @@ void multiples() {
         address.multiples = std::move(some);
         return address;
     };
-    // So many bytes, and not 2, 4, 8 or 16 times as many.
+    // So many bytes, and not 2, 4, 8 or 16 times as many, unless the step is large: its first may lead into what is own, too.
     constexpr uint64_t kTo = kForeign - kOwn;
+    constexpr uint64_t kSmall = kMiB / 2;
     for (const uint8_t shift : {0, 2, 4}) {
         const Roots address = with({{2, 2, false, shift}});
+        CHECK(leaves(address, {kForeign - kSmall, kSmall >> shift}));
+        CHECK(leaves(address, {kForeign - kSmall, (kSmall >> shift) + 7}));
+        CHECK(!leaves(address, {kForeign - kSmall, (kSmall >> shift) - 1}));
+        CHECK(!leaves(address, {kForeign - kSmall, kSmall >> (shift + 1)}));
         CHECK(leaves(address, {kOwn, kTo >> shift}));
-        CHECK(leaves(address, {kOwn, (kTo >> shift) + 7}));
-        CHECK(!leaves(address, {kOwn, (kTo >> shift) - 1}));
-        CHECK(!leaves(address, {kOwn, kTo >> (shift + 1)}));
+        for (const int steps : {1, 2, 3, 4}) CHECK(leaves(address, {kOwn, kTo >> (shift + steps)}));
+        CHECK(!leaves(address, {kOwn, kTo >> (shift + 5)}));
     }
     // Of 64 bits where the upper half takes part, too.
     const std::vector<uint64_t> far{kOther, kForeign - kOther};

@@ -137,6 +137,8 @@ std::vector<int64_t> numbers_of(const Roots& address, const std::string& paramet
     return numbers;
 }
 
+constexpr uint64_t kLargeStep = 1 << 20;  // bytes
+
 // False if one of the two words is part of a pointer to foreign memory, or is not there.
 bool add_multiples(const Roots& address, const Roots::Multiple& multiple, const std::string& parameters, const WhereIs& where,
                    Terms* terms) {
@@ -153,8 +155,16 @@ bool add_multiples(const Roots& address, const Roots::Multiple& multiple, const 
         for (const int64_t bytes : {static_cast<int64_t>(far), static_cast<int64_t>(static_cast<uint32_t>(far))})
             terms->bytes.push_back(bytes);
     };
+    // An index steps through small distances one by one. Of large ones the first may lead into another allocation of this GPU.
+    const auto add_steps = [&](int64_t number) {
+        add(number);
+        const uint64_t magnitude = number < 0 ? 0 - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+        const bool is_large = magnitude >= kLargeStep >> std::min<uint32_t>(multiple.shift, 20);
+        for (const int64_t steps : {2, 4, 8, 16})
+            if (is_large) add(static_cast<int64_t>(static_cast<uint64_t>(number) * static_cast<uint64_t>(steps)));
+    };
     for (const int64_t number : numbers_of(address, parameters, multiple.word, *one)) {
-        if (!multiple.product) add(number);
+        if (!multiple.product) add_steps(number);
         for (const int64_t factor : multiple.product ? numbers_of(address, parameters, multiple.factor, *other) : std::vector<int64_t>())
             add(static_cast<int64_t>(static_cast<uint64_t>(number) * static_cast<uint64_t>(factor)));
     }
