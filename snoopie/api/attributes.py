@@ -41,7 +41,10 @@ class TraceAttributes(TraceCore):
         What the measured launches of a kernel on a GPU moved is scaled by the number of its launches there, everywhere
         but in ``counts``, ``records``, `by_launch`, and views of launches that were named one by one.
         """
-        return self._tables.sampled and bool((self._weighted_launches["weight"] != 1).any())
+        if not self._tables.sampled:
+            return False
+        launches = self._weighted_launches
+        return "weight" in launches and bool((launches["weight"] != 1).any())
 
     def lacks(self, what: Lack) -> str:
         """A sentence, where the tools whose recordings these are did not record it, so that it is unknown: "" where

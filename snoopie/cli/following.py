@@ -53,6 +53,7 @@ def offered_meanwhile(arguments: argparse.Namespace, files: Callable[[], Iterabl
 def follow(arguments: argparse.Namespace) -> int:
     """Shows or offers what the traces of ``arguments.files`` tell until their processes have ended."""
     from snoopie.live.recording import Recording
+    from snoopie.trace.limits import allowed
 
     sources = [Path(name) for name in arguments.files]
 
@@ -60,7 +61,8 @@ def follow(arguments: argparse.Namespace) -> int:
         for source in sources:
             yield from source.glob("*.zst") if source.is_dir() else [source]
 
-    recording, lock, over = Recording(files), threading.Lock(), threading.Event()
+    limits = allowed(arguments.trust)
+    recording, lock, over = Recording(files, limits=limits), threading.Lock(), threading.Event()
     end = time.monotonic() + (arguments.seconds or float("inf"))
     more = recording.look()
     if recording.problems and len(recording.problems) == recording.seen:

@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or none with --live, --prometheus or --otlp",
     )  # fmt: skip
     parser.add_argument("--live", action="store_true", help="show processes, kernels, copies and memory meanwhile")
+    parser.add_argument("--trust", action="store_true", help="lift the limits on what a trace named here may hold")
     parser.add_argument("--force", action="store_true", help="overwrite traces that exist")
     parser.add_argument(
         "--totals", action="store_true", help="only sums, and what was not freed: costs less, and needs no space"

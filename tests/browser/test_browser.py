@@ -85,7 +85,7 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
     picture(page, "mixed-copies")
     set_to(page, "Earliest")
     last = rows(page.frame_locator("iframe").nth(2)).last
-    expect(last).to_contain_text("0.300 ms")
+    expect(last).to_contain_text("0.399 ms")
     expect(last).to_contain_text("cuMemcpyDtoH_v2")
 
 

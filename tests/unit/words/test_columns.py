@@ -66,6 +66,7 @@ def analyses(trace: snoopie.Trace) -> Iterator[tuple[str, pd.DataFrame]]:
         "activity_sums": (first, last),
         "activity_busy": (first, last),
         "activity_search": ("e",),
+        "by": ("kernel", "line"),
         "calls_behind": tuple(signature),
         "file_lines": (line["file"],),
         "file_waits": (line["file"],),
