@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import running_app, settled
+from tests.browser.conftest import PATIENCE, running_app, settled
 from tests.browser.steps import SAMPLES, choose, go_to, in_address, metric
 from tests.support import ring
 from tests.support.viewing import viewing
@@ -21,17 +22,32 @@ def heading(page: Page, title: str) -> None:
     page.get_by_role("heading", name=title, exact=True, level=2).wait_for()
 
 
+def steps_so_far(page: Page) -> int:
+    """As the browser counts them: history.length can be out of date after a frame was loaded."""
+    session = page.context.new_cdp_session(page)
+    steps = len(session.send("Page.getNavigationHistory")["entries"])
+    session.detach()
+    return steps
+
+
+def until_steps(page: Page, wanted: int) -> None:
+    end = time.monotonic() + PATIENCE / 1000
+    while (steps := steps_so_far(page)) != wanted:
+        assert time.monotonic() < end, f"{steps} steps, not {wanted}"
+        page.wait_for_timeout(50)
+
+
 def test_back_takes_back_what_a_click_chose(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     heading(page, "Overview")
     settled(page)
-    begun = page.evaluate("history.length")
+    begun = steps_so_far(page)
     choose(page, "Operations", "load")
     in_address(page, "operations=load")
     go_to(page, "Kernels")
     in_address(page, "/kernels?operations=load")
     # Two steps, whatever was written into the address on the way.
-    page.wait_for_function(f"history.length === {begun + 2}")
+    until_steps(page, begun + 2)
     page.go_back()
     heading(page, "Overview")
     settled(page)
@@ -77,7 +93,7 @@ def test_who_goes_on_before_a_page_is_drawn_gets_there(app: str, open_page: Open
     page = open_page(app)
     heading(page, "Overview")
     settled(page)
-    begun = page.evaluate("history.length")
+    begun = steps_so_far(page)
     choose(page, "Operations", "load")
     in_address(page, "operations=load")
     page.evaluate(_BACK_AND_FORTH, later)
@@ -86,14 +102,14 @@ def test_who_goes_on_before_a_page_is_drawn_gets_there(app: str, open_page: Open
     in_address(page, "operations=load")
     go_to(page, "Kernels")
     in_address(page, "/kernels?operations=load")
-    page.wait_for_function(f"history.length === {begun + 2}")
+    until_steps(page, begun + 2)
     page.evaluate(_BACK_AND_FORTH, later)
     in_address(page, "/kernels?operations=load")
     heading(page, "Kernels")
     settled(page)
     heading(page, "Kernels")
     in_address(page, "/kernels?operations=load")
-    page.wait_for_function(f"history.length === {begun + 2}")
+    until_steps(page, begun + 2)
 
 
 def test_a_reload_shows_what_was_opened_in_the_page(tmp_path: Path, open_page: OpenPage) -> None:
