@@ -137,9 +137,12 @@ window.WebSocket = class extends WebSocket {
     super.send(data);
   }
 };
-new MutationObserver((seen) => { window.top.changes += seen.length; }).observe(
-  document, {subtree: true, childList: true, attributes: true, characterData: true}
-);
+// Frames of no origin, as the browser makes some itself, must not look at the page.
+if (window.origin !== "null") {
+  new MutationObserver((seen) => { window.top.changes += seen.length; }).observe(
+    document, {subtree: true, childList: true, attributes: true, characterData: true}
+  );
+}
 """
 
 
