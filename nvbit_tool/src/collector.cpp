@@ -310,7 +310,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     notices_.note(text);
     for (const std::string& sentence : sentences_of(hang_report(drain_.look_now()))) say(sentence);
     if (!options_.exit_on_stall || !recording_.end_launches()) return;
-    end_ranges();
+    end_ranges(&preloaded_library().ranges(), &notices_);
     recording_.end();
     drain_.write_open_waits();
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
@@ -336,7 +336,7 @@ void Collector::finish() {
     memory_.end_publishing();
     memory_events_.program_exits();
     if (calls_) calls_->flush();
-    end_ranges();
+    end_ranges(&preloaded_library().ranges(), &notices_);
     if (options_.launch_sample != 1) write_sampling(contexts_, &writer_);
     if (stacks_) stacks_->write_symbols(kSymbolTime, on_thread_);
     if (const uint64_t lanes = drain_.misdirected())
@@ -354,12 +354,6 @@ void Collector::finish() {
         return;
     }
     say(last_line(totals, path_));
-}
-
-void Collector::end_ranges() {
-    Ranges& ranges = preloaded_library().ranges();
-    ranges.give_up_open();
-    if (ranges.out_of_names()) notices_.note(Ranges::kOutOfNames);
 }
 
 void Collector::look_for_freed() {

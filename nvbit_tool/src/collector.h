@@ -86,7 +86,6 @@ class Collector {
     // The calling thread, in a call that makes an object.
     Maker maker(const char* call);
     std::vector<std::string> visible_uuids() const;
-    void end_ranges();
     Totals totals() const;
     void contradicted(const Context& context, const Flight& flight, uint32_t site);
     Polled polled(uint64_t address) const;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "base/attempt.h"
 #include "phases/ranges.h"
+#include "trace/notices.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -42,5 +44,13 @@ class RangeWriter final : public RangeSink {
     uint32_t last_ = 0;
     uint64_t written_ = 0;
 };
+
+// Those that are open go to their sink as they are, and what ends from now on to none.
+inline void end_ranges(Ranges* ranges, Notices* notices) {
+    ranges->give_up_open();
+    if (ranges->out_of_names())
+        notices->note("the program has more than " + std::to_string(Ranges::kMostNames) +
+                      " names for ranges: the rest have one name together");
+}
 
 }  // namespace snoopie

@@ -47,9 +47,7 @@ class RangeSink {
 // Safe to call from any thread. What is beyond a limit is not recorded, but costs nothing else: pops still end the right ranges.
 class Ranges {
   public:
-    static constexpr size_t kMostNames = 1 << 16;  // distinct ones; the rest have one name together
-    static constexpr char kOutOfNames[] = "the program has more than 65536 names for ranges: the rest have one name together";
-    static_assert(kMostNames == 65536);
+    static constexpr size_t kMostNames = 1 << 16;    // distinct ones; the rest have one name together
     static constexpr size_t kMostText = 256;         // bytes of a name
     static constexpr size_t kMostNested = 1024;      // on a thread
     static constexpr size_t kMostThreads = 1 << 14;  // that have a range open

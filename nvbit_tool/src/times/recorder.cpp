@@ -67,13 +67,6 @@ void note_lost(const Activities& activities, uint64_t dropped, Notices* notices)
                           ") within one GPU's or the host's memory crossed no link: without rows");
 }
 
-void end_ranges(uint64_t lost, Notices* notices) {
-    Ranges& ranges = Ranges::of_process();
-    ranges.give_up_open();
-    if (ranges.out_of_names()) notices->note(Ranges::kOutOfNames);
-    if (lost) notices->note(std::to_string(lost) + " ranges and marks left out that ended before the first kernel or copy");
-}
-
 }  // namespace
 
 std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* why) {
@@ -164,7 +157,9 @@ void Recorder::record(ActivityBuffers::Full first) {
         }
     }
     activities.finish();
-    end_ranges(ranges_.lost(), &notices);
+    end_ranges(&Ranges::of_process(), &notices);
+    if (const uint64_t lost = ranges_.lost())
+        notices.note(std::to_string(lost) + " ranges and marks left out that ended before the first kernel or copy");
     note_lost(activities, dropped, &notices);
     Totals totals;
     totals.launches_seen = totals.launches_native = activities.launches();
