@@ -90,16 +90,13 @@ class FileMethods(TraceCore):
         Source is quoted from the folders ``sources`` alone. SnoopieError if a folder is not there, and if the file
         exists (unless ``force``) or cannot be written.
         """
-        if interactive:
-            from snoopie.report.interactive.page import write
-        else:
-            from snoopie.report.page import write
+        from snoopie.report.file import write
 
         folders = [Path(source) for source in sources]
         for folder in folders:
             if not folder.is_dir():
                 raise UsageError(f"there is no folder {folder}", "check the path")
-        write(cast("Trace", self), Path(path), folders, title=title, force=force)
+        write(cast("Trace", self), Path(path), folders, interactive=interactive, title=title, force=force)
 
 
 def _format_of(path: Path) -> Format:

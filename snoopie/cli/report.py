@@ -42,10 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     # It takes a second to import: other commands do without.
-    if arguments.interactive:
-        from snoopie.report.interactive.page import write
-    else:
-        from snoopie.report.page import write
+    from snoopie.report.file import write
 
     for folder in arguments.source:
         if not folder.is_dir():
@@ -57,6 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
         trace,
         arguments.output,
         None if arguments.no_source else arguments.source,
+        interactive=arguments.interactive,
         title=arguments.title,
         part=in_words(arguments),
         force=arguments.force,

@@ -1,45 +1,19 @@
-"""The whole page, and its file."""
+"""The whole page."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from snoopie.api.trace import Trace
-from snoopie.files import whole_file
 from snoopie.report import sections
-from snoopie.report.parts import MOST_LETTERS, Folders, cut
+from snoopie.report.parts import MOST_LETTERS, Folders, Progress, cut
 from snoopie.words import units
 
 _HERE = Path(__file__).parent
-
-# Called with the section that is being made.
-Progress = Callable[[str], None]
-
-
-def write(
-    trace: Trace,
-    path: Path,
-    sources: Folders = (),
-    *,
-    title: str = "",
-    part: str = "",
-    force: bool = False,
-    progress: Progress | None = None,
-) -> None:
-    """Write the report as one HTML file. Source is quoted as it was recorded, else from the folders ``sources``
-    alone; not at all with None.
-
-    ``part`` says which part of a trace a view is. SnoopieError if the file already exists (unless ``force``) or cannot
-    be written.
-    """
-    with whole_file(path, force=force) as unfinished:
-        text = render(trace, sources, title=title, part=part, progress=progress)
-        unfinished.write_text(text, encoding="utf-8")
 
 
 def render(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -26,6 +26,8 @@ _BARS = ("bytes", "host_ns", "call_bytes")
 
 # Where source files may be quoted from beside the trace itself; None: no source is quoted at all.
 Folders: TypeAlias = Sequence[Path] | None
+# Called with the section that is being made.
+Progress: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True)

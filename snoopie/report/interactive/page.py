@@ -10,11 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from snoopie.api.trace import Trace
-from snoopie.files import whole_file
 from snoopie.report.interactive.limits import MOST_BYTES, Limits
 from snoopie.report.interactive.payload import packed, payload, sections
-from snoopie.report.page import Progress, about, title_of
-from snoopie.report.parts import MOST_LETTERS, Folders, cut
+from snoopie.report.page import about, title_of
+from snoopie.report.parts import MOST_LETTERS, Folders, Progress, cut
 
 _HERE = Path(__file__).parent
 # One script: each uses what stands before it.
@@ -22,22 +21,6 @@ _SCRIPTS = (
     *("units", "elements", "state", "sums", "tables", "filters", "overview", "matrix"),
     *("listing", "source", "axis", "drawing", "timeline", "main"),
 )
-
-
-def write(
-    trace: Trace,
-    path: Path,
-    sources: Folders = (),
-    *,
-    title: str = "",
-    part: str = "",
-    force: bool = False,
-    progress: Progress | None = None,
-) -> None:
-    """Write the page as one file; arguments and errors as of `snoopie.report.page.write`."""
-    with whole_file(path, force=force) as unfinished:
-        text = render(trace, sources, title=title, part=part, progress=progress)
-        unfinished.write_text(text, encoding="utf-8")
 
 
 def render(

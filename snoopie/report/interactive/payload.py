@@ -41,7 +41,7 @@ def sections(trace: Trace, sources: Folders) -> dict[str, Any]:
 
 
 def payload(trace: Trace, sources: Folders, limits: Limits) -> dict[str, Any]:
-    """The rest of what the page shows; source as `snoopie.report.page.write` has it."""
+    """The rest of what the page shows; source as `snoopie.report.file.write` has it."""
     made = cells(trace, limits)
     files = list(dict.fromkeys(file for file, _ in made.lines))
     numbers = {file: number for number, file in enumerate(files)}

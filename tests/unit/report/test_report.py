@@ -12,6 +12,7 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.report import page, parts
+from snoopie.report.file import write
 from snoopie.report.parts import MOST_ROWS
 from tests.support import hostile_report, mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
@@ -250,5 +251,5 @@ def test_a_failure_leaves_nothing_behind(ring_path: Path, tmp_path: Path, monkey
     monkeypatch.setattr("snoopie.report.page.render", full)
     folder = tmp_path / "out"
     with pytest.raises(snoopie.SnoopieError, match="No space left on device"):
-        page.write(snoopie.load(ring_path), folder / "x.html")
+        write(snoopie.load(ring_path), folder / "x.html")
     assert list(folder.iterdir()) == []
