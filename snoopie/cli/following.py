@@ -12,9 +12,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from snoopie.cli.metrics import offered, wanted
+from snoopie.cli.metrics import offered, shown, wanted
 from snoopie.cli.output import in_shell_words, print_next
-from snoopie.extras import need
 
 if TYPE_CHECKING:
     from snoopie.live.recording import Recording
@@ -67,8 +66,8 @@ def follow(arguments: argparse.Namespace) -> int:
     more = recording.look()
     if recording.problems and len(recording.problems) == recording.seen:
         raise recording.problems[0]
-    shown = _shown(recording, lock, over.set) if arguments.live or not wanted(arguments) else nullcontext()
-    with _ended_by_signals(over.set), offered(recording, lock, arguments, "snoopie-run"), shown:
+    seen = shown(recording, lock, over.set) if arguments.live or not wanted(arguments) else nullcontext()
+    with _ended_by_signals(over.set), offered(recording, lock, arguments, "snoopie-run"), seen:
         while more and time.monotonic() < end and not over.wait(min(_SECONDS, end - time.monotonic())):
             with lock:
                 more = recording.look()
@@ -87,15 +86,6 @@ def _ended_by_signals(end: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _shown(recording: Recording, lock: threading.Lock, end: Callable[[], None]) -> Iterator[None]:
-    need("watch", "--live", "rich")
-    from snoopie.live import terminal
-
-    with terminal.shown(terminal.View(recording), lock, end):
-        yield
 
 
 def _tell(recording: Recording) -> None:

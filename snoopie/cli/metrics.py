@@ -1,4 +1,4 @@
-"""Options of metrics, and offering them while something runs."""
+"""Options of metrics, and offering or showing them while something runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,16 @@ def offered(metrics: Metrics, lock: threading.Lock, arguments: argparse.Namespac
     finally:
         if end is not None:
             end()
+
+
+@contextmanager
+def shown(metrics: Metrics, lock: threading.Lock, end: Callable[[], None]) -> Iterator[None]:
+    """The terminal shows them meanwhile; ``end`` is called by who has seen enough."""
+    need("watch", "--live", "rich")
+    from snoopie.live import terminal
+
+    with terminal.shown(terminal.View(metrics), lock, end):
+        yield
 
 
 def _token(path: Path | None) -> str:

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from snoopie.cli import places, run_id
-from snoopie.cli.metrics import add_metrics, duration, offered, wanted
+from snoopie.cli.metrics import add_metrics, duration, offered, shown, wanted
 from snoopie.cli.output import in_shell_words, print_next
 from snoopie.errors import SnoopieError, UsageError
-from snoopie.extras import need
 from snoopie.words.units import plural
 
 if TYPE_CHECKING:
-    from snoopie.live.metrics import Metrics
     from snoopie.watch.recorder import Recorder
     from snoopie.watch.session import Session
     from snoopie.watch.watcher import Watcher
@@ -106,7 +104,7 @@ def main(arguments: argparse.Namespace) -> int:
         offered(metrics, lock, arguments, "snoopie-watch") if metrics else nullcontext(),
     ):
         _end_later(running, arguments.seconds)
-        with _shown(metrics, lock, running) if metrics and arguments.live else _said_when_begun(session):
+        with shown(metrics, lock, running.end) if metrics and arguments.live else _said_when_begun(session):
             for frame, content in running.frames():
                 with lock:
                     session.take_one(frame, content)
@@ -169,15 +167,6 @@ def _end_later(running: Watcher, seconds: float | None) -> None:
         timer = threading.Timer(seconds, running.end)
         timer.daemon = True
         timer.start()
-
-
-@contextmanager
-def _shown(metrics: Metrics, lock: threading.Lock, running: Watcher) -> Iterator[None]:
-    need("watch", "--live", "rich")
-    from snoopie.live import terminal
-
-    with terminal.shown(terminal.View(metrics), lock, running.end):
-        yield
 
 
 @contextmanager
