@@ -14,13 +14,12 @@ import streamlit as st
 _HERE = Path(__file__).resolve().parent
 
 
-def component(name: str, *parts: str) -> Callable[..., Any]:
+def component(name: str, *others: str) -> Callable[..., Any]:
     """The component of NAME.js in this folder, and of NAME.css where it is seen, for `st.components.v2`.
 
-    ``parts``: further scripts, NAME_PART.js, whose functions it uses. Streamlit sends one script a component.
+    ``others``: further scripts, whose functions it uses. Streamlit sends one script a component.
     """
-    files = [*(f"{name}_{part}" for part in parts), name]
-    script = "\n".join((_HERE / f"{file}.js").read_text(encoding="utf-8") for file in files)
+    script = "\n".join((_HERE / f"{file}.js").read_text(encoding="utf-8") for file in (*others, name))
     look = _HERE / f"{name}.css"
     style = look.read_text(encoding="utf-8") if look.exists() else None
     mount: Callable[..., Any] = st.components.v2.component(

@@ -147,10 +147,3 @@ function intoSight({ tree }, name) {
 function idOf({ path, folder }) {
   return `${folder ? "folder" : "file"} ${path}`;
 }
-
-function element(name, classes, text = "") {
-  const made = document.createElement(name);
-  if (classes) made.className = classes;
-  if (text) made.textContent = text;
-  return made;
-}

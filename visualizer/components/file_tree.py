@@ -14,7 +14,7 @@ from visualizer.components import component, event
 LARGEST = 1000
 COLUMNS = ["path", "name", "depth", "folder", "bytes", "share"]
 
-_mount = component("file_tree")
+_mount = component("file_tree", "elements")
 
 
 def show(

@@ -175,10 +175,3 @@ function length(runs) {
   for (let part = 1; part < runs.length; part += 2) sum += runs[part].length;
   return sum;
 }
-
-function element(name, classes, text = "") {
-  const made = document.createElement(name);
-  if (classes) made.className = classes;
-  if (text) made.textContent = text;
-  return made;
-}

@@ -17,7 +17,7 @@ WINDOW = 1000
 # Rows of a listing: browsers draw no element that is much higher.
 MOST = 700_000
 
-_mount = component("listing")
+_mount = component("listing", "elements")
 # Headings of the amounts; the last where kernels waited at all.
 _AMOUNTS = {"bytes": "Bytes", "accesses": "Accesses", "wire_efficiency": "Wire eff.", "waited": "Waited"}
 

@@ -445,10 +445,3 @@ function button(text, label) {
   made.hidden = true;
   return made;
 }
-
-function element(name, classes, text = "") {
-  const made = document.createElement(name);
-  if (classes) made.className = classes;
-  if (text) made.textContent = text;
-  return made;
-}

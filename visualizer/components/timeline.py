@@ -17,7 +17,7 @@ ROWS, BESIDE = 20, 4
 # An hour of a year's trace is within this, as ns and as a float.
 _LATEST = 1 << 53
 
-_mount = component("timeline", "time", "drawing")
+_mount = component("timeline", "elements", "timeline_time", "timeline_drawing")
 
 
 @dataclass(frozen=True)
