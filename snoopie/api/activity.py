@@ -107,9 +107,8 @@ class ActivityMethods(TimeMethods):
         """what id name place (label) process stream thread start end (host ns) duration bytes (-1 unknown): of
         ``lanes`` (default: all) the ``limit`` ones that fill most of the time from ``first`` until before ``last``.
         """
-        ran = self._activity(streams)
-        events = ran.events if lanes is None else ran.events[ran.events["lane"].isin(list(lanes))]
-        return self._described(activity.longest(events, first, last, limit), ran)
+        ran = self._of_lanes(streams, lanes)
+        return self._described(activity.longest(ran.events, first, last, limit), ran)
 
     def activity_of(self, what: str, id: int) -> pd.DataFrame:
         """The row of `activity_within` of one launch (as "kernel" or "launch"), copy, collective or call; none for what

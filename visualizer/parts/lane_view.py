@@ -46,7 +46,7 @@ class View:
 def show(view: View, traffic: pd.DataFrame) -> None:
     """``traffic`` as `Trace.traffic_over_time` or `lines_by_moment` has it, without the folds."""
     origin = state.trace().period[0]
-    chosen = address.keep("event", "", lambda words: words[-1], lambda value: [value])
+    chosen = address.keep_text("event")
     selection = _kept_selection(view)
     search = _search(view)
     session = st.session_state
@@ -110,13 +110,7 @@ def _after(time: Time, origin: int) -> Time:
 
 def _kept_selection(view: View) -> Span | None:
     """The selected part of time (ns after the start) and lanes, if there still is such."""
-    words = address.keep(
-        "selection",
-        "",
-        lambda words: words[-1],
-        lambda value: [value],
-        lambda value: not value or _span(value, view) is not None,
-    )
+    words = address.keep_text("selection", valid=lambda value: not value or _span(value, view) is not None)
     return _span(words, view)
 
 
@@ -133,7 +127,7 @@ def _span(words: str, view: View) -> Span | None:
 
 def _search(view: View) -> Search:
     """What is searched for, in the address, and which of how many it is."""
-    text = address.keep("search", "", lambda words: words[-1], lambda value: [value])
+    text = address.keep_text("search")
     if not text:
         return Search()
     row = _nth(view, text, st.session_state.get("timeline_found", 0))

@@ -55,10 +55,14 @@ def keep(
     return value
 
 
+def keep_text(key: str, default: str = "", valid: Callable[[str], bool] = lambda _: True) -> str:
+    """A text."""
+    return keep(key, default, lambda words: words[-1], lambda value: [value], valid)
+
+
 def keep_one(key: str, options: Sequence[str], default: str | None = None) -> str:
     """One of the options; the default is the first."""
-    first = options[0] if default is None else default
-    return keep(key, first, lambda words: words[-1], lambda value: [value], lambda value: value in options)
+    return keep_text(key, options[0] if default is None else default, lambda value: value in options)
 
 
 def keep_number(key: str, options: Container[int], default: int) -> int:

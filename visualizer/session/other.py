@@ -44,13 +44,7 @@ def keep() -> tuple[str, ...]:
     given = st.query_params.get_all(KEY)
     if given and given[-1] and not _paths(given[-1]):
         st.session_state[_REFUSED] = given[-1]
-    chosen = address.keep(
-        KEY,
-        next(iter(command), ""),
-        lambda words: words[-1],
-        lambda name: [name],
-        lambda name: not name or bool(_paths(name)),
-    )
+    chosen = address.keep_text(KEY, next(iter(command), ""), lambda name: not name or bool(_paths(name)))
     return _paths(chosen) if chosen else ()
 
 

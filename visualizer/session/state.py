@@ -96,13 +96,7 @@ def open_paths(paths: Sequence[str]) -> None:
 
 def _keep_opened() -> None:
     """What was opened in a page stands in its address, so that it is there after a reload."""
-    name = address.keep(
-        _OPENED,
-        "",
-        lambda words: words[-1],
-        lambda value: [value],
-        lambda value: not value or bool(opened.paths(value)),
-    )
+    name = address.keep_text(_OPENED, valid=lambda value: not value or bool(opened.paths(value)))
     if name:
         st.session_state["paths"] = opened.paths(name)
     elif st.session_state.get("paths"):

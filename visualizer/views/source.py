@@ -143,7 +143,7 @@ def _with_waits(file: str, traffic: pd.DataFrame) -> pd.DataFrame:
     if state.view().waits.empty:
         return traffic
     waits = state.ask(Trace.file_waits, file)
-    return traffic.merge(waits.groupby("line")["waited"].sum(), on="line", how="outer")
+    return traffic.merge(waits[["line", "waited"]], on="line", how="outer")
 
 
 def _named(number: int, text: list[str] | None) -> str:

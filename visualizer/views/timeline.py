@@ -179,9 +179,7 @@ def _traffic(shown: Time, folds: tuple[Time, ...]) -> pd.DataFrame:
 
 def _chosen(whole: Time) -> None:
     """What was chosen in the picture or the table."""
-    chosen = address.keep(
-        "event", "", lambda words: words[-1], lambda value: [value], lambda value: not value or ":" in value
-    )
+    chosen = address.keep_text("event", valid=lambda value: not value or ":" in value)
     what, _, number = chosen.partition(":")
     if what not in TITLES or not (number.isascii() and number.isdigit() and len(number) < 19):
         return
