@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import snoopie
+from snoopie.report.file import write
 from snoopie.report.interactive import page as report
 from snoopie.report.interactive.limits import Limits
 from snoopie.words import units
@@ -54,7 +55,7 @@ Open = Callable[..., Page]
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("report") / "halo.html"
-    report.write(snoopie.load(SAMPLES / "halo-4gpu"), written, [SAMPLES / "halo-4gpu"])
+    write(snoopie.load(SAMPLES / "halo-4gpu"), written, [SAMPLES / "halo-4gpu"], interactive=True)
     return written
 
 

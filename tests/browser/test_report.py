@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import snoopie
-from snoopie.report import page as report
+from snoopie.report.file import write
 from tests.browser.conftest import picture
 from tests.browser.steps import SAMPLES
 
@@ -19,7 +19,7 @@ BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("report") / "report.html"
-    report.write(snoopie.load(SAMPLES / "ring-4gpu.zst"), written, [SAMPLES])
+    write(snoopie.load(SAMPLES / "ring-4gpu.zst"), written, [SAMPLES])
     return written
 
 
