@@ -66,11 +66,9 @@ def test_a_click_on_a_page_outlasts_what_the_page_before_tells(app: str, open_pa
     heading(page, "Communication")
     settled(page)
     # As a table does once it is drawn: the app hears of the click, and at once of something on the page before.
-    page.evaluate("""
-        const value = [...document.querySelectorAll("[data-testid=stMain] [role=radio]")].find(
-          (one) => one.textContent.trim() === "Accesses");
-        addEventListener("click", () => { setTimeout(() => value.click()); }, { once: true });
-    """)
+    page.get_by_test_id("stMain").get_by_role("radio", name="Accesses", exact=True).evaluate(
+        "value => { addEventListener('click', () => { setTimeout(() => value.click()); }, { once: true }); }"
+    )
     page.get_by_test_id("stSidebarNav").get_by_role("link", name="Kernels", exact=True).click()
     heading(page, "Kernels")
     settled(page)
