@@ -107,7 +107,7 @@ def _is_header(cells: Sequence[str]) -> bool:
 
 def _name(cell: str) -> str:
     """The name of a column, without its unit."""
-    return re.sub(r" *\[.*", "", cell).strip().lower()
+    return cell.partition("[")[0].strip().lower()
 
 
 def _places(path: Path, rows: Sequence[tuple[int, list[str]]]) -> dict[str, int]:

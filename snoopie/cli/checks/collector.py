@@ -15,7 +15,7 @@ from snoopie.errors import SnoopieError
 
 _NAME = "collector"
 _DRIVER = "libcuda.so.1"
-_ABSENT = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
+_ABSENT = re.compile(r"^[ \t]*(\S+) => not found", re.MULTILINE)
 _TOO_OLD = re.compile(r"version `(\S+)' not found")
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from snoopie.importers.nsys.export import Export, Ints
 
 # cudaMalloc_v3020, cuMemAlloc_v2: since when the call is as it is. cudaMemcpy_ptds_v7000: which stream it means by 0.
-_SUFFIXES = re.compile(r"(?:_v\d+|_pt(?:sz|ds))+$")
+# A name has few: without a limit, time would grow with the square of a hostile name's length.
+_SUFFIXES = re.compile(r"(?:_v\d{1,9}|_pt(?:sz|ds)){1,4}$")
 
 
 def call_name(text: str) -> str:

@@ -19,8 +19,8 @@ _DEEPEST = 1024
 # What stands in the place of a symbol that was not found.
 _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _NOTHING = frozenset({"", "[unknown]", "<unknown>", "unknown"})
-# Modules with which nsys listens: it is they who were called, not the program that called.
-_LISTENING = re.compile(r"(?:lib)?(?:cupti|\w*Injection)[^/\\]*$", re.IGNORECASE)
+# What modules are called with which nsys listens: it is they who were called, not the program that called.
+_LISTENING = ("cupti", "injection")
 _RUNTIME = re.compile(r"cuda[A-Z]\w+")
 # callchainId of a call + one of these = id of its backtrace. Versions count from 0 here and from 1 there.
 _OFFSETS = (0, 1, -1)
@@ -53,7 +53,7 @@ class Chains:
             self._offset = self._best_offset(rows["id"].to_numpy(), rows["symbol"].to_numpy())
         modules = rows["module"].unique().tolist()
         paths = self._export.strings(modules)
-        listening = [number for number in modules if _LISTENING.search(paths[number])]
+        listening = [number for number in modules if _listens(paths[number])]
         rows = rows[~rows["module"].isin(listening)].assign(id=lambda table: table["id"] - self._offset)
         rows = rows.sort_values(["id", "stackDepth"], kind="stable", ignore_index=True)
         rows = rows[rows.groupby("id").cumcount() < _DEEPEST]
@@ -86,6 +86,11 @@ class Chains:
         distinct, places = np.unique(ids, return_inverse=True)
         named = [_RUNTIME.fullmatch(name) is not None for name in self._names.of(distinct.tolist())]
         return np.array(named, np.bool_)[places]
+
+
+def _listens(path: str) -> bool:
+    name = re.split(r"[/\\]", path)[-1].lower()
+    return any(word in name for word in _LISTENING)
 
 
 def write_stacks(writer: TableWriter, export: Export, chains: Chains, ids: Ints) -> tuple[Ints, Ints]:

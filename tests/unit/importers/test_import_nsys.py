@@ -782,7 +782,8 @@ def test_cells_of_wrong_types(tmp_path: Path) -> None:
 
 
 def test_hostile_strings(tmp_path: Path) -> None:
-    evil = "<script>\x1b[31m\n\u202e" + "x" * 70_000
+    # So long that what takes time with the square of a length would not end.
+    evil = "<script>\x1b[31m\n\u202e" + "x" * 500_000 + "_v1" * 200_000 + "!"
     export = Export("2025", pid=5)
     call = export.call(evil, 0, 100, chain=export.chain((evil, evil, 1)))
     export.memory(50, ADDRESS, 10, call=call, name=evil)
