@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from snoopie.errors import EmptyError, NotATraceError, SnoopieError
+from snoopie.errors import EmptyError, NotATraceError, SnoopieError, UsageError
 from snoopie.importers.text import TextFile
 
 # Bytes of a file that are looked at, and files of a folder.
@@ -19,6 +19,9 @@ _ENOUGH = 16
 _SQLITE = b"SQLite format 3\0"
 _CREATED = re.compile(rb"CREATE TABLE [\"`]?(\w+)")
 _REPORTS = (".nsys-rep", ".qdrep")
+# nvidia-smi's date, and what may stand beside it: more, and time would grow with the square of a line's length.
+_DATE = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+_PART = r"[^\n]{0,999}?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ _ELSEWHERE: tuple[tuple[Callable[[_Sample], bool], str, str], ...] = (
         "read it beside the trace of its process: snoopie.load(TRACE).tensors(SNAPSHOT)",
     ),
     (
-        _lines(r"^[^\n]*(?:timestamp|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?),[^\n]*(?:memory\.used|MiB|\d)"),
+        _lines(rf"^{_PART}(?:timestamp|{_DATE}),{_PART}(?:memory\.used|MiB|\d)"),
         "a log of nvidia-smi",
         "see it beside a trace: snoopie memory TRACE --plot memory.png --nvidia-smi LOG",
     ),
@@ -93,7 +96,10 @@ _ELSEWHERE: tuple[tuple[Callable[[_Sample], bool], str, str], ...] = (
 
 
 def recognised(path: Path, kinds: Collection[str]) -> str:
-    """The kind of a file, or of the files in a folder. NotATraceError where it is of none of these ``kinds``."""
+    """The kind of a file, or of the files in a folder. NotATraceError where it is of none of these ``kinds``,
+    UsageError for a pipe."""
+    if path.is_fifo():
+        raise UsageError(f"{path} is a pipe, which can be read only once", f"name its kind: snoopie import KIND {path}")
     found = _of_folder(path, kinds) if path.is_dir() else _of_file(path, kinds)
     if len(found) == 1:
         return found[0]

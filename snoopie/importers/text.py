@@ -92,8 +92,7 @@ class TextFile:
     def _text(self) -> Iterator[bytes]:
         try:
             with self.path.open("rb") as file:
-                start = file.read(12)
-                file.seek(0)
+                start = file.peek(12)  # what is read from a pipe cannot be read again
                 if start[:4] == _SKIPPABLE and start[8:12] == b"SNPB":
                     raise NotATraceError(f"{self.path} is a trace already", f"open it: snoopie view {self.path}")
                 if start[:2] == _GZIP:
@@ -103,7 +102,9 @@ class TextFile:
                 else:
                     yield from self._decompressed(self._parts(file))
         except OSError as error:
-            raise NotATraceError(f"{self.path} cannot be read ({error.strerror})", "give the path of a file") from None
+            raise NotATraceError(
+                f"{self.path} cannot be read ({error.strerror or error})", "give the path of a file"
+            ) from None
 
     def _parts(self, file: IO[bytes]) -> Iterator[bytes]:
         while part := file.read(_READ):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import zstandard
 
+import snoopie
 from snoopie import cli
 from snoopie.cli.import_ import KINDS
 from snoopie.errors import NotATraceError, SnoopieError
@@ -103,6 +106,30 @@ def test_what_is_none_of_them(tmp_path: Path, data: bytes, match: str) -> None:
     with pytest.raises(SnoopieError, match=match) as caught:
         recognised(path, KINDS)
     assert "\n" not in str(caught.value)
+
+
+# Lines that take no time, unless time grows with the square of their length: then this does not end.
+@pytest.mark.parametrize(
+    "text", ["timestamp,", "2026/11/21 14:03:07,", "name:", "HSA: ", "x", " ", "{", '{"a":', "0x1,", '"coll_perf"']
+)
+def test_long_lines(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x"
+    path.write_text(text * ((1 << 20) // len(text)))
+    with pytest.raises(NotATraceError):
+        recognised(path, KINDS)
+
+
+def test_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As of `snoopie import rtg <(zcat log.gz)`: what is read from it cannot be read again."""
+    log = "HSA: pid:1 tid:2 dispatch queue:0 agent:1 signal:3 name:'k' start:1000 stop:3000 id:0\n"
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(log,), daemon=True)
+    writer.start()
+    assert cli.main(["import", str(tmp_path / "pipe"), "-o", str(tmp_path / "out.zst")]) == 2
+    assert "is a pipe, which can be read only once; name its kind" in capsys.readouterr().err
+    assert cli.main(["import", "rtg", str(tmp_path / "pipe"), "-o", str(tmp_path / "out.zst")]) == 0
+    writer.join()
+    assert snoopie.load(tmp_path / "out.zst").launches["kernel"].tolist() == ["k"]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
