@@ -22,9 +22,8 @@ from pathlib import Path
 
 # How many times as long as the loop: 300,000 rows a second on a core where that does 7 million.
 MOST_TIMES = 24.0
-# How much more memory four times the rows may need, but for logs whose accesses are sorted.
+# How much more memory four times the rows may need.
 MOST_GROWTH = 1.25
-SORTED = ("snoopie-log", "snoopie-log JSON")
 _DEPS = "dep1:0 dep2:0 dep3:0 dep4:0 dep5:0"
 
 
@@ -67,6 +66,14 @@ def _csv(rows: int) -> Iterator[str]:
         yield f"STG.E,0x{address:016x},{row // 32},1,0,125,1586,1,1,0x00007fa571a00000,4"
 
 
+def _single(rows: int) -> Iterator[str]:
+    """Each line an access of its own, or a copy."""
+    for row in range(rows // 2):
+        address = 0x7FA571B00504 + 4 * (row * 7919 % 1_000_003)
+        yield f"LDG.E,0x{address:016x},{row},1,0,125,1586,1,1,0x00007fa571a00000,4"
+        yield f"cuMemcpyDtoDAsync_v2,0x{address:016x},-1,0,1,-1,-1,1,-1,0x0000000000000000,{row % 4096}"
+
+
 def _json(rows: int) -> Iterator[str]:
     for row in range(rows):
         address = 0x7FA571B00504 + 4 * (row % 32) + 128 * (row // 32 % 4096)
@@ -87,6 +94,7 @@ TEXTS: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "hcc": ("hcc", _hcc),
     "alnair": ("alnair", _alnair),
     "snoopie-log": ("snoopie-log", _csv),
+    "snoopie-log single": ("snoopie-log", _single),
     "snoopie-log JSON": ("snoopie-log", _json),
 }
 
@@ -120,7 +128,7 @@ def main() -> int:
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     missed = False
-    print(f"{'format':<18}{'rows/s':>10}{'times':>8}{'MiB':>8}{'growth':>8}")
+    print(f"{'format':<20}{'rows/s':>10}{'times':>8}{'MiB':>8}{'growth':>8}")
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.formats or TEXTS:
             kind, lines = TEXTS[name]
@@ -132,8 +140,8 @@ def main() -> int:
                 found.append(_measured(kind, text, Path(folder) / "t.zst"))
             (_, small), (seconds, large) = found
             rate, times, growth = arguments.rows / seconds, seconds / _loop(text), large / small
-            missed |= times > MOST_TIMES or (growth > MOST_GROWTH and name not in SORTED)
-            print(f"{name:<18}{rate:>10,.0f}{times:>8.1f}{large:>8.0f}{growth:>8.2f}", flush=True)
+            missed |= times > MOST_TIMES or growth > MOST_GROWTH
+            print(f"{name:<20}{rate:>10,.0f}{times:>8.1f}{large:>8.0f}{growth:>8.2f}", flush=True)
     return int(missed)
 
 

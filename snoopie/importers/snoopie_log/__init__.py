@@ -69,11 +69,11 @@ def _pid(path: Path) -> str:
 def _write(path: Path, source: Path, allow_truncated: bool, progress: Progress) -> list[str]:
     pid = _pid(source)
     log = read_log(TextFile(source, allow_truncated), progress)
-    if not log.accesses and not log.copies:
+    if not log.accesses.rows and not log.copies.rows:
         raise NotATraceError(
             f"{source} has no line of a log of Snoopie", "give a snoopie_log_<pid>.zst, or the folder that has them"
         )
-    check_sums(source, [np.concatenate([np.zeros(1), *(part["bytes"] for part in log.copies)])])
+    check_sums(source, [[log.copies.bytes]])
     files, cut = read_side_files(source.parent, pid, allow_truncated)
     if log.side is not None:
         files = log.side
@@ -122,7 +122,7 @@ def _lacks(log: Log, files: SideFiles) -> list[str]:
 
 def _sizeless(log: Log) -> bool:
     """Whether the log is of a version that did not store the sizes of copies."""
-    return min(log.generations, default=11) < 10 and bool(log.copies)
+    return min(log.generations, default=11) < 10 and log.copies.rows > 0
 
 
 def _on_launches(log: Log) -> list[str]:

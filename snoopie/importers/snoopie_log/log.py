@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
+from snoopie.importers.snoopie_log.accesses import Accesses, Copies
 from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fields
 from snoopie.importers.snoopie_log.json_lines import JsonLines
 from snoopie.importers.snoopie_log.opcode import Opcode, decode
@@ -59,20 +60,6 @@ class Site:
 
 
 @dataclass(slots=True)
-class Accesses:
-    """Accesses, a row each: ``site``, ``launch`` and ``base`` (of the range) are places in lists of `Log`.
-
-    ``first`` is the address of the first lane; ``even`` says that the others follow at equal distances, ``stride``;
-    where they do not, a row of ``scattered`` has the addresses of all.
-    """
-
-    columns: pd.DataFrame
-    first: NDArray[np.uint64]
-    even: Flags
-    scattered: NDArray[np.uint64]
-
-
-@dataclass(slots=True)
 class Log:
     """What a log says. Launches are distinguished by issuer and context, all that is known of them.
 
@@ -83,8 +70,8 @@ class Log:
     sites: list[Site] = field(default_factory=list)
     launches: list[tuple[int, int]] = field(default_factory=list)
     bases: list[tuple[int, int]] = field(default_factory=list)
-    accesses: list[Accesses] = field(default_factory=list)
-    copies: list[pd.DataFrame] = field(default_factory=list)
+    accesses: Accesses = field(default_factory=Accesses)
+    copies: Copies = field(default_factory=Copies)
     calls: list[str] = field(default_factory=list)
     devices: int = 0
     rows: int = 0
@@ -225,16 +212,15 @@ class _Reader:
         sane = (size >= 0) & (size < LIMIT)
         self.log.wrong += int((~sane).sum())
         call = [_number(self._calls, self.log.calls, texts[number]) for number in opcode[rows].tolist()]
-        table = pd.DataFrame(
+        self.log.copies.add(
             {
-                "call": np.array(call, np.int64),
-                "destination_address": address[rows],
-                **{name: owners(devices) for name, devices in ends.items()},
-                "context": numbers["code_line_context"][rows],
-                "bytes": size,
+                "call": np.array(call, np.int64)[sane],
+                "destination_address": address[rows][sane],
+                **{name: owners(devices)[sane] for name, devices in ends.items()},
+                "context": numbers["code_line_context"][rows][sane],
+                "bytes": size[sane],
             }
         )
-        self.log.copies.append(table[sane])
 
     def _accesses(
         self, texts: Sequence[str], table: pd.DataFrame, starts: Ints, address: NDArray[np.uint64]
@@ -275,9 +261,7 @@ class _Reader:
         self.log.local += int(lanes[~kept].sum())
         rows = np.flatnonzero(kept & ~even & columns["measured"].to_numpy())
         lane = np.minimum(np.arange(LANES), lanes[rows, None] - 1)
-        self.log.accesses.append(
-            Accesses(columns[kept], address[starts[kept]], even[kept], address[starts[rows, None] + lane])
-        )
+        self.log.accesses.add(columns[kept], address[starts[kept]], even[kept], address[starts[rows, None] + lane])
 
     def _numbered(
         self, table: pd.DataFrame, names: Sequence[str], number: Callable[[tuple[int, ...]], int]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
-import pandas as pd
 
 from snoopie.importers.snoopie_log.fields import Ints
-from snoopie.importers.snoopie_log.log import Accesses, Log, owners
+from snoopie.importers.snoopie_log.log import Log, owners
 from snoopie.importers.snoopie_log.opcode import decode
 from snoopie.importers.snoopie_log.side_files import Frame, SideFiles, Stack
 from snoopie.trace import wire
@@ -17,9 +16,6 @@ from snoopie.trace.writer import HOST, UNKNOWN, TraceWriter
 OBJECT_KINDS = ("device", "host", "unknown")
 KERNEL = "(unknown kernel)"
 _OPERATIONS = ("load", "store", "atomic", "reduction")
-_KEYS = ["launch", "site", "owner", "object"]
-_PATTERN = ["launch", "site", "issuer", "owner", "lanes", "stride"]
-_SUMS = ["accesses", "lanes", "wire_units"]
 
 
 def write_tables(writer: TraceWriter, log: Log, files: SideFiles) -> tuple[dict[str, int], int]:
@@ -36,10 +32,10 @@ def write_tables(writer: TraceWriter, log: Log, files: SideFiles) -> tuple[dict[
         gpu=np.array([issuer for issuer, _ in log.launches], np.int64),
         stack=np.array([0 if log.kernels else contexts.get(context, 0) for _, context in log.launches], np.int64),
     )  # fmt: skip
-    accesses = _write_accesses(writer, log.accesses, sites, objects)
+    log.accesses.write(writer, sites, objects)
     copy_bytes = _write_copies(writer, log, contexts)
     return {
-        "accesses": accesses,
+        "accesses": log.accesses.rows,
         "copies": writer.rows("copies"),
         "copy_bytes": copy_bytes,
         "records_written": writer.rows("records") + writer.rows("scattered"),
@@ -152,53 +148,24 @@ def _call(files: SideFiles, site: int) -> str:
     return function.partition("(")[0] if function.startswith("cu") else ""
 
 
-def _write_accesses(writer: TraceWriter, parts: Sequence[Accesses], sites: Ints, objects: Ints) -> int:
-    """Writes counts, patterns and records; returns the number of accesses."""
-    if not parts:
-        return 0
-    table = pd.concat([part.columns for part in parts], ignore_index=True)
-    table["site"] = sites[table["site"]]
-    table["launch"] += 1
-    table["object"] = np.where(table["measured"], objects[table["base"]], 0)
-    counts = table.assign(accesses=1).groupby(_KEYS, sort=False)[_SUMS].sum().reset_index()
-    writer.write("counts", **{str(name): counts[name].to_numpy() for name in counts.columns})
-
-    measured = table["measured"].to_numpy()
-    even = np.concatenate([part.even for part in parts])[measured]
-    first = np.concatenate([part.first for part in parts])[measured]
-    table = table[measured].reset_index(drop=True)
-    table.loc[~even, "stride"] = 0
-    groups = table.groupby(_PATTERN, sort=False)
-    pattern = groups.ngroup().to_numpy() + 1
-    patterns = groups.head(1)
-    lanes = patterns["lanes"].to_numpy()
-    writer.write(
-        "patterns", id=np.arange(1, len(patterns) + 1), mask=(1 << lanes) - 1,
-        **{name: patterns[name].to_numpy() for name in _PATTERN if name != "lanes"},
-    )  # fmt: skip
-    order = np.lexsort((first[even], pattern[even]))
-    writer.write("records", pattern=pattern[even][order], base=first[even][order])
-    scattered = np.concatenate([part.scattered for part in parts])
-    order = np.argsort(pattern[~even], kind="stable")
-    writer.write("scattered", pattern=pattern[~even][order], addresses=scattered[order])
-    return len(measured)
-
-
 def _write_copies(writer: TraceWriter, log: Log, contexts: Mapping[int, int]) -> int:
     """Writes the copies whose ends lie apart; returns the sum of their bytes."""
-    if not log.copies:
-        return 0
-    table = pd.concat(log.copies, ignore_index=True)
-    apart = (table["source"] != table["destination"]) | (table["source"] == UNKNOWN)
-    log.local_copies += int((~apart).sum())
-    table = table[apart]
-    source, destination = table["source"].to_numpy(), table["destination"].to_numpy()
-    # Between a GPU and the host it is the GPU that copies; between two GPUs it may be either.
-    gpu = np.where(source == HOST, destination, np.where(destination == HOST, source, UNKNOWN))
-    size = table["bytes"].to_numpy()
-    writer.write(
-        "copies", id=np.arange(1, len(table) + 1), kind=0, call=writer.intern_all(log.calls)[table["call"]],
-        source=source, destination=destination, destination_address=table["destination_address"].to_numpy(),
-        bytes=size, gpu=gpu, stack=np.array([contexts.get(context, 0) for context in table["context"]], np.int64),
-    )  # fmt: skip
-    return int(size.sum())
+    total = 0
+    calls = writer.intern_all(log.calls)
+    for copies in log.copies.read():
+        source, destination = copies["source"], copies["destination"]
+        apart = (source != destination) | (source == UNKNOWN)
+        log.local_copies += int((~apart).sum())
+        rows = {name: values[apart] for name, values in copies.items()}
+        # Between a GPU and the host it is the GPU that copies; between two GPUs it may be either.
+        gpu = np.where(
+            rows["source"] == HOST, rows["destination"], np.where(rows["destination"] == HOST, rows["source"], UNKNOWN)
+        )
+        first = writer.rows("copies") + 1
+        writer.write(
+            "copies", id=np.arange(first, first + len(gpu)), kind=0, call=calls[rows["call"]], gpu=gpu,
+            stack=np.array([contexts.get(context, 0) for context in rows["context"].tolist()], np.int64),
+            **{name: rows[name] for name in ("source", "destination", "destination_address", "bytes")},
+        )  # fmt: skip
+        total += int(rows["bytes"].sum())
+    return total

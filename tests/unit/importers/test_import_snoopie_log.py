@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ import snoopie
 from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import NotATraceError, SnoopieError, TruncatedError, UsageError
-from snoopie.importers import text
+from snoopie.importers import spool, text
 from snoopie.importers.snoopie_log import import_snoopie_log, json_lines, log
 from snoopie.importers.snoopie_log.alike import UnlikeError
 from snoopie.importers.snoopie_log.json_lines import JsonLines
+from snoopie.importers.snoopie_log.log import read_log
 from snoopie.importers.snoopie_log.opcode import decode
 
 COLUMNS = (
@@ -475,3 +477,29 @@ def test_labels_are_of_the_program_not_of_libc(tmp_path: Path) -> None:
     )
     trace = load(write(tmp_path, [heading(), line(BASE)]))
     assert trace.stack_label(trace.objects["stack"]).tolist()[0] == "main"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda number: line(BASE + 4 * number, thread=number),
+        lambda number: line(BASE + number * number % 10_007 * 4, thread=number // 32),
+        lambda number: copy(0, 1, number + 1),
+    ],
+    ids=["accesses", "scattered", "copies"],
+)
+def test_memory_does_not_grow_with_the_log(
+    row: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(log, "_PIECE", 1 << 16)
+    monkeypatch.setattr(spool, "_SMALL", 1)
+    held = []
+    for rows in (2_000, 20_000):
+        path = write(tmp_path, [row(number) for number in range(rows)], plain=True)
+        tracemalloc.start()
+        read = read_log(text.TextFile(path), lambda *_: None)
+        held.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        assert read.accesses.rows + read.copies.rows >= rows // 32
+    # 18,000 rows more, of which none leaves a byte each.
+    assert held[1] - held[0] < 18_000
