@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 # Keys that lie together, as a power of two: they are read at once or not at all.
 _TOGETHER = 14
 # Rows that are joined at once, where their keys allow it.
-AT_ONCE = 1 << 18
+_AT_ONCE = 1 << 18
 # Bytes that are kept in memory before there is a file.
 _SMALL = 8 << 20
 
@@ -80,13 +80,16 @@ class Spool:
         self._file.close()
 
 
-def together(spools: Iterable[Spool], most: int = AT_ONCE) -> Iterator[list[int]]:
-    """Groups of keys that are read at once, rising, with at most so many rows if possible; at least one list."""
+def together(spools: Iterable[Spool], most: int = 0) -> Iterator[list[int]]:
+    """Groups of keys that are read at once, rising; at least one list.
+
+    ``most``: of how many rows, where that is possible; 0 for as many as usual.
+    """
     sizes: Counter[int] = sum((spool.sizes() for spool in spools), Counter())
     groups: list[int] = []
     rows = 0
     for group in sorted(sizes):
-        if groups and rows + sizes[group] > most:
+        if groups and rows + sizes[group] > (most or _AT_ONCE):
             yield groups
             groups, rows = [], 0
         groups.append(group)

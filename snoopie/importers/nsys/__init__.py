@@ -100,7 +100,6 @@ class _Read:
         self.chains = stacks.Chains(export, self.names)
         only = self.processes[0] if self.only and self.processes else None
         self.ranges = nccl.read_ranges(export, only)
-        self.named = ranges.read_named(export, only)
 
     @property
     def only(self) -> bool:
@@ -171,7 +170,7 @@ def _write(path: Path, read: _Read, process: int, gpus: dict[nccl.Member, dict[s
     sent = nccl.sends(collectives, caller, place_of)
     copy_bytes = work.copy_bytes + gpu_work.write_copies(body, nccl.copies_of(body, collectives, sent), host)
     nccl.write_collectives(body, collectives, caller, host)
-    ranges.write_named(body, read.named.get(process, ranges.Named()), host)
+    ranges.write_named(body, export, process, read.only, host)
     lost = memory.write_memory(body, events, pools, devices, host)
 
     times = [work.times, events.time, pools.time, collectives.calls.start, collectives.calls.end]

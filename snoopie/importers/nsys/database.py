@@ -100,7 +100,12 @@ class Database:
         rows = self._query(f"SELECT rowid, {_quoted(column)}, ?1 FROM {_quoted(table)}{condition}", values)
         return {row: text for row, text, _ in rows if isinstance(row, int) and isinstance(text, str) and text}
 
-    def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
+    def named(
+        self, table: str, prefix: str, columns: str, of: str = "", process: int = 0, only: bool = True
+    ) -> Iterator[tuple[object, ...]]:
+        owned = bool(of) and not only
+        if owned and not self.has(table, of):
+            return
         texts, ids = self.has(table, "text"), self.has(table, "textId") and self.has("StringIds", "id")
         ids = ids and self.has("StringIds", "value")
         if not texts and not ids:
@@ -115,7 +120,9 @@ class Database:
             f"SELECT {', '.join([name, *(self._cell(table, column) for column in columns.split())])} "
             f"FROM {_quoted(table)} n LEFT JOIN ({strings}) s ON s.id = {joined} WHERE {name} IS NOT NULL"
         )
-        yield from self._query(sql, (prefix, len(prefix)))
+        if owned:
+            sql += f" AND n.{_quoted(of)} >> {ID_BITS} = ?3"
+        yield from self._query(sql, (prefix, len(prefix), *([process] if owned else [])))
 
     def _cell(self, table: str, column: str) -> str:
         if not self.has(table, column):

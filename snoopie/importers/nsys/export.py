@@ -62,10 +62,12 @@ class Export(Protocol):
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
         """rowid → text, of the rows of a process that have one."""
 
-    def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
+    def named(
+        self, table: str, prefix: str, columns: str, of: str = "", process: int = 0, only: bool = True
+    ) -> Iterator[tuple[object, ...]]:
         """Rows whose ``text``, or else the string of whose ``textId``, begins so: that text, and these cells.
 
-        Cells of binaryData are bytes; a column that the table lacks has None.
+        Of a process, as in `pieces`. Cells of binaryData are bytes; a column that the table lacks has None.
         """
 
     def rows(self, table: str, columns: str) -> list[tuple[object, ...]]:

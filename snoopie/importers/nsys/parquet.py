@@ -91,11 +91,15 @@ class ParquetExport:
             done += len(batch)
         return found
 
-    def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
-        if not self.has(table):
+    def named(
+        self, table: str, prefix: str, columns: str, of: str = "", process: int = 0, only: bool = True
+    ) -> Iterator[tuple[object, ...]]:
+        owned = bool(of) and not only
+        if not self.has(table) or (owned and not self.has(table, of)):
             return
         spelled = self._starting(prefix)
-        names = [name for name in ("text", "textId", *columns.split()) if self.has(table, name)]
+        wanted = dict.fromkeys(["text", "textId", *columns.split(), *([of] if owned else [])])
+        names = [name for name in wanted if self.has(table, name)]
         for batch in self._batches(table, names):
             chosen = np.zeros(len(batch), np.bool_)
             cells = dict(zip(names, batch.columns, strict=True))
@@ -104,6 +108,8 @@ class ParquetExport:
                 chosen |= np.array([isinstance(text, str) and text.startswith(prefix) for text in texts], np.bool_)
             if "textId" in cells:
                 chosen |= np.isin(_integers(cells["textId"]), list(spelled))
+            if owned:
+                chosen &= _integers(cells[of]) >> ID_BITS == process
             few = batch.filter(pa.array(chosen))
             values = {
                 name: _cells(column, binary=name == "binaryData")

@@ -94,8 +94,10 @@ class _Part:
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
         return self._export.texts(table, column, of, process, only)
 
-    def named(self, table: str, prefix: str, columns: str) -> Iterator[tuple[object, ...]]:
-        return self._export.named(table, prefix, columns)
+    def named(
+        self, table: str, prefix: str, columns: str, of: str = "", process: int = 0, only: bool = True
+    ) -> Iterator[tuple[object, ...]]:
+        return self._export.named(table, prefix, columns, of, process, only)
 
     def rows(self, table: str, columns: str) -> list[tuple[Any, ...]]:
         return self._export.rows(table, columns)

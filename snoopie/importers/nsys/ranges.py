@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snoopie.importers.nsys.export import ID_BITS, ID_MASK, LONGEST, Export, Ints
+from snoopie.importers.spool import Spool, together
 from snoopie.trace.writer import TableWriter
 
 TABLE = "NVTX_EVENTS"
@@ -16,57 +19,85 @@ _MARK, _PUSHED, _STARTED, _DOMAIN = 34, 59, 60, 75
 _OPEN = -LONGEST
 # As the collector calls them.
 _NAMELESS = "(no name)"
+_COLUMNS = {"name": np.uint32, "domain": np.int64, "thread": np.int64, "start": np.int64, "end": np.int64,
+            "pushed": np.uint8}  # fmt: skip
+# Rows that are looked at at once.
+_AT_ONCE = 1 << 16
+# ns that are one key, as a power of two: what ended within 67 ms, 2^14 keys, is sorted together.
+_TICK = 12
+
+_Columns = dict[str, NDArray[Any]]
 
 
-@dataclass(slots=True)
-class Named:
-    """What one process named: (name, domain's number, thread, start, end or _OPEN, pushed), and domains by number."""
+def write_named(
+    writer: TableWriter, export: Export, process: int, only: bool, host: Callable[[Ints], Ints]
+) -> None:  # fmt: skip
+    """Ranges in the order of their ends, those without one last, as the collector writes them, and marks by time."""
+    named = _Named(writer)
+    rows = export.named(TABLE, "", "start end globalTid eventType domainId", "globalTid", process, only)
+    while some := list(islice(rows, _AT_ONCE)):
+        named.add(some, process)
+    named.write(host)
 
-    ranges: list[tuple[str, int, int, int, int, bool]] = field(default_factory=list)
-    marks: list[tuple[str, int, int, int]] = field(default_factory=list)
-    domains: dict[int, str] = field(default_factory=dict)
 
+class _Named:
+    """What a process named. Domains have their names in rows of their own, so that all others wait for the last."""
 
-def read_named(export: Export, only: int | None) -> dict[int, Named]:
-    """By process. Rows that say no process belong to the ``only`` one, if there is one."""
-    found: dict[int, Named] = {}
-    for text, start, end, identity, kind, domain in export.named(TABLE, "", "start end globalTid eventType domainId"):
-        if not isinstance(identity, int):
-            if only is None:
+    def __init__(self, writer: TableWriter) -> None:
+        self._writer = writer
+        self._domains: dict[int, str] = {}
+        self._ended, self._open, self._marks = (Spool(_COLUMNS) for _ in range(3))
+
+    def add(self, rows: Iterable[tuple[object, ...]], process: int) -> None:
+        """Takes in rows: text start end globalTid eventType domainId. Those that say no process are this one's."""
+        found: list[tuple[int, ...]] = []
+        for text, start, end, identity, kind, domain in rows:
+            if not isinstance(identity, int):
+                identity = process << ID_BITS
+            if identity >> ID_BITS != process or not isinstance(start, int) or not -LONGEST < start < LONGEST:
                 continue
-            identity = only << ID_BITS
-        if not isinstance(start, int) or not -LONGEST < start < LONGEST:
-            continue
-        named, number = found.setdefault(identity >> ID_BITS, Named()), domain if isinstance(domain, int) else 0
-        name, thread = str(text or _NAMELESS), identity & ID_MASK
-        if kind == _DOMAIN:
-            named.domains[number] = name
-        elif kind == _MARK:
-            named.marks.append((name, number, thread, start))
-        elif kind in (_PUSHED, _STARTED):
-            if end is None:
+            number, name = domain if isinstance(domain, int) else 0, str(text or _NAMELESS)
+            if kind == _DOMAIN:
+                self._domains[number] = name
+                continue
+            if kind == _MARK:
+                end = start
+            elif end is None:
                 end = _OPEN
-            if isinstance(end, int) and (end == _OPEN or start <= end < LONGEST):
-                named.ranges.append((name, number, thread, start, end, kind == _PUSHED))
-    return found
+            if isinstance(end, int) and (end == _OPEN or start <= end < LONGEST) and kind in (_MARK, _PUSHED, _STARTED):
+                found.append((self._writer.intern(name), number, identity & ID_MASK, start, end, kind))
+        if not found:
+            return
+        columns = dict(zip(_COLUMNS, np.array(found, np.int64).T, strict=True))
+        marks, still = columns["pushed"] == _MARK, columns["end"] == _OPEN
+        columns["pushed"] = columns["pushed"] == _PUSHED
+        for spool, chosen in ((self._marks, marks), (self._open, still), (self._ended, ~marks & ~still)):
+            some = {name: values[chosen] for name, values in columns.items()}
+            spool.add((some["end"] + LONGEST >> _TICK) + 1, some)
 
+    def write(self, host: Callable[[Ints], Ints]) -> None:
+        for spool, ended in ((self._ended, True), (self._open, False)):
+            for rows in self._in_order(spool):
+                first = self._writer.rows("ranges") + 1
+                self._writer.write(
+                    "ranges", id=np.arange(first, first + len(rows["end"])), thread=rows["thread"],
+                    start=host(rows["start"]), end=host(rows["end"]) if ended else 0, name=rows["name"],
+                    domain=self._names(rows["domain"]), pushed=rows["pushed"],
+                )  # fmt: skip
+        for rows in self._in_order(self._marks):
+            self._writer.write(
+                "marks", time=host(rows["start"]), thread=rows["thread"], text=rows["name"],
+                domain=self._names(rows["domain"]),
+            )  # fmt: skip
 
-def write_named(writer: TableWriter, named: Named, host: Callable[[Ints], Ints]) -> None:
-    """Ranges in the order of their ends, those without one last, as the collector writes them."""
-    if named.ranges:
-        last = max(end for *_, end, _ in named.ranges) + 1
-        ordered = sorted(named.ranges, key=lambda one: last if one[4] == _OPEN else one[4])
-        names, domains, threads, starts, ends, pushed = zip(*ordered, strict=True)
-        end = np.array(ends, np.int64)
-        writer.write(
-            "ranges", id=np.arange(1, len(ordered) + 1), thread=np.array(threads, np.int64),
-            start=host(np.array(starts, np.int64)), end=np.where(end == _OPEN, 0, host(end)),
-            name=writer.intern_all(names), domain=writer.intern_all(named.domains.get(one, "") for one in domains),
-            pushed=np.array(pushed, np.int64),
-        )  # fmt: skip
-    if named.marks:
-        texts, domains, threads, times = zip(*sorted(named.marks, key=lambda one: one[3]), strict=True)
-        writer.write(
-            "marks", time=host(np.array(times, np.int64)), thread=np.array(threads, np.int64),
-            text=writer.intern_all(texts), domain=writer.intern_all(named.domains.get(one, "") for one in domains),
-        )  # fmt: skip
+    def _in_order(self, spool: Spool) -> Iterable[_Columns]:
+        """The rows of a spool by their ends, some at a time."""
+        for groups in together([spool]) if spool.rows else ():
+            rows = spool.read(groups)
+            order = np.argsort(rows["end"], kind="stable")
+            yield {name: values[order] for name, values in rows.items()}
+        spool.close()
+
+    def _names(self, domains: Ints) -> NDArray[np.uint32]:
+        distinct, places = np.unique(domains, return_inverse=True)
+        return self._writer.intern_all(self._domains.get(number, "") for number in distinct.tolist())[places]

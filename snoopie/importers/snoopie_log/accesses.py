@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from snoopie.importers.snoopie_log.fields import Flags, Ints
-from snoopie.importers.spool import AT_ONCE, Spool, together
+from snoopie.importers.spool import Spool, together
 from snoopie.trace.writer import TableWriter
 
 _COUNTED = ["launch", "site", "owner", "base", "measured"]
@@ -132,7 +132,7 @@ def _add(spool: Spool, columns: Mapping[str, NDArray[Any]]) -> None:
     spool.add(np.arange(spool.rows, spool.rows + rows), columns)
 
 
-def _pieces(spool: Spool, most: int = AT_ONCE) -> Iterator[dict[str, NDArray[Any]]]:
+def _pieces(spool: Spool, most: int = 0) -> Iterator[dict[str, NDArray[Any]]]:
     return (spool.read(groups) for groups in together([spool], most))
 
 
