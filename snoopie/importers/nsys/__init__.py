@@ -68,6 +68,8 @@ def import_nsys(
         paths = list(dict.fromkeys(path for one in sources for path in reports(one)))
         source = sources[0]
         found = [_Read(stack.enter_context(opened(path, progress)), len(paths) == 1) for path in paths]
+        for read in found:
+            stack.callback(read.chains.close)
         places = [(read, process) for read in found for process in read.processes]
         if not places:
             raise SnoopieError(

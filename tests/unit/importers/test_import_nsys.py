@@ -23,7 +23,7 @@ from snoopie.analysis.source.stacks import places as frames_of
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.importers import spool
-from snoopie.importers.nsys import import_nsys, memory
+from snoopie.importers.nsys import import_nsys, memory, ranges
 from snoopie.importers.nsys.names import call_name
 from snoopie.trace.check import check
 from snoopie.trace.limits import LIMITS
@@ -610,6 +610,35 @@ def test_ranges_and_marks(parquet: bool, tmp_path: Path) -> None:
     assert trace.marks[["text", "domain", "thread"]].to_numpy(dtype=object).tolist() == [["here", "app", 7]]
     assert trace.marks["time"].tolist() == [EPOCH + 55]
     assert trace.by_range().set_index("range")["launches"].to_dict() == {"step": 1, "whole": 1, "halo": 0}
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_ranges_are_sorted_however_few_at_once(
+    parquet: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Each process has its own, in the order of their ends, which are not that of the report."""
+    for where, name in ((spool, "_AT_ONCE"), (spool, "_SMALL"), (ranges, "_AT_ONCE")):
+        monkeypatch.setattr(where, name, 1)
+    export = Export("2025")
+    ends = [10**8 * (7 * number % 30 + 1) for number in range(30)]
+    for pid in (50, 51):
+        launched = export.call("cudaLaunchKernel", 100, 110, pid=pid)
+        export.kernel("k", 200, 300, launched, pid=pid)
+        named = {"globalTid": global_tid(pid, 1), "domainId": 2}
+        for number, end in enumerate(ends):
+            export.add("NVTX_EVENTS", start=number, end=end, eventType=59, text=f"{pid}: {end}", **named)
+            export.add("NVTX_EVENTS", start=end, eventType=34, text=f"{pid}: {end}", **named)
+            export.add("NVTX_EVENTS", start=-end, eventType=59, text=f"{pid}: open", **named)
+        export.add("NVTX_EVENTS", start=1, eventType=75, text=f"domain of {pid}", **named)
+    report = export.write_parquet(tmp_path / "report") if parquet else export.write(tmp_path / "report.sqlite")
+    paths = import_nsys(report, tmp_path / "out.zst").paths
+    assert len(paths) == 2
+    for pid, path in zip((50, 51), paths, strict=True):
+        trace = snoopie.load(path)
+        texts = [f"{pid}: {end}" for end in sorted(ends)]
+        assert trace.ranges["name"].tolist() == texts + 30 * [f"{pid}: open"]
+        assert trace.marks["text"].tolist() == texts
+        assert {*trace.ranges["domain"], *trace.marks["domain"]} == {f"domain of {pid}"}
 
 
 def test_ranks_of_several_reports(tmp_path: Path) -> None:
