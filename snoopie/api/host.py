@@ -115,11 +115,12 @@ class HostMethods(NativeMethods, StackMethods):
 
     def by_call(self, *keys: str) -> pd.DataFrame:
         """``keys`` (some of process, thread, gpu) call calls errors host_ns (in the calls) mean_ns min_ns max_ns p50_ns
-        p90_ns p99_ns bytes (copied, set or allocated), longest in the calls first.
+        p90_ns p99_ns bytes (copied, set or allocated) unsized, longest in the calls first.
 
         Driver calls; of a view those of its processes and GPUs (``issuers``), at any time. A percentile is a bound:
         that share of the calls took less, and it is less than twice too high. Errors: cuEventQuery and the like answer
-        "not ready", which is none.
+        "not ready", which is none. Of imported traces the size of ``unsized`` calls can be unknown: the bytes are those
+        of the others.
         """
         keys = (*calls.checked_keys(keys), "call")
         return self._with_unknown(calls.by_call(self.call_totals, self.call_times, self.label, keys))

@@ -120,9 +120,9 @@ def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> No
         if table.empty:
             print(sums.no_errors if by == "error" and sums.no_errors else _NOTHING[by], file=stream)
         else:
-            print_first(table, arguments, stream)
+            print_first(_for_people(table), arguments, stream)
         return
-    print_first(BY["call"](sums), arguments, stream)
+    print_first(_for_people(BY["call"](sums)), arguments, stream)
     number, failed, spent = (int(sums.totals[name].sum()) for name in ("calls", "errors", "total"))
     print(
         f"{number:,} {'call' if number == 1 else 'calls'}, "
@@ -134,6 +134,12 @@ def print_calls(sums: Sums, arguments: argparse.Namespace, stream: TextIO) -> No
         if len(table):
             print(f"\n{title}", file=stream)
             print_first(table, arguments, stream)
+
+
+def _for_people(table: pd.DataFrame) -> pd.DataFrame:
+    from snoopie.analysis.host.calls import shown
+
+    return table[shown(table, table.columns)]
 
 
 # --- While the program runs ---

@@ -177,8 +177,8 @@ def _notices(logs: _Logs, calls: CallTables) -> list[str]:
         )
     if calls.sums_alone:
         sentences.append(
-            f"Calls of which {sums} has only sums, so that their sizes, shortest and longest are unknown: "
-            f"{calls.sums_alone:,}."
+            f"Calls of which {sums} has only sums, so that their sizes, shortest and longest are unknown, and "
+            f"percentiles are those of the single calls: {calls.sums_alone:,}."
         )
     if logs.memory is not None:
         sentences.append(f"{sums} does not say when memory was in use, nor on which GPU: it is shown for one GPU.")

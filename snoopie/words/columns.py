@@ -119,6 +119,9 @@ _TRAFFIC = {
     "bytes": Column(
         "Bytes", Kind.BYTES, "What was asked for: of instructions lanes × width, of copies and memory their size."
     ),
+    "unsized": Column(
+        "Of unknown size", Kind.COUNT, "Calls whose size was not recorded: the bytes are those of the other calls."
+    ),
     "wire_units": Column(
         "Wire units", Kind.COUNT, "Different wire units (32 bytes read, 16 written) that each access touches, added up."
     ),

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from snoopie import Trace
+from snoopie.analysis.host.calls import shown
 from snoopie.analysis.host.copies import Order
 from snoopie.analysis.selection import CALLS_BY, SINGLE_CALLS_BY
 from snoopie.words import units
@@ -16,7 +17,7 @@ from visualizer.session import address, state
 LIMIT = 1000
 ORDERS: dict[Order, str] = {"host_ns": "Longest", "start": "Earliest", "bytes": "Most bytes"}
 TIMES = ["host_ns", "mean_ns", "p50_ns", "p99_ns", "max_ns"]
-CALLS = ["call", "calls", "errors", *TIMES, "bytes"]
+CALLS = ["call", "calls", "errors", *TIMES, "bytes", "unsized"]
 THREADS = ["process", "thread", "calls", "errors", *TIMES]
 LAUNCHES = ["kernel", "launches", "errors", "host_ns", "mean_ns", "min_ns", "max_ns"]
 COPIES = ["direction", "call", "bytes", "calls", "errors", "host_ns", "bandwidth"]
@@ -38,13 +39,13 @@ def show() -> None:
     with st.container(horizontal=True):
         for label, value in (
             ("Calls", units.count(int(calls["calls"].sum()))),
-            ("Failed", units.count(int(calls["errors"].sum()))),
+            ("Failed", "unknown" if calls["errors"].isna().any() else units.count(int(calls["errors"].sum()))),
             ("Host time", units.duration(int(calls["host_ns"].sum()))),
         ):
             st.metric(label, value, border=True, width="content")
     _errors(state.ask(Trace.by_error))
     st.subheader("By call")
-    chosen = _limited(calls, CALLS, "calls_by_call")
+    chosen = _limited(calls, shown(calls, CALLS), "calls_by_call")
     tables.click("call", None if chosen is None else str(chosen["call"]))
     _single()
     _others()

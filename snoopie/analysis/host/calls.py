@@ -28,10 +28,14 @@ _SUMS = ("calls", "errors", "total", "bytes")
 
 
 def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """calls errors total (ns) bytes, summed, least and most (ns), for each combination of the keys: keys first."""
-    how = dict.fromkeys(_SUMS, "sum") | {"least": "min", "most": "max"}
+    """calls errors total (ns) bytes unsized (calls whose size is not known), summed, least and most (ns), for each
+    combination of the keys: keys first."""
+    how = dict.fromkeys((*_SUMS, "unsized"), "sum") | {"least": "min", "most": "max"}
     # Of calls whose shortest is said to be above their longest, neither is known; nor is it then of all together.
     unknown = (block["least"] > block["most"]) & (block["calls"] > 0)
+    if "unsized" not in block:
+        # Only the number of such calls and the time in them is known, unless the others say a size.
+        block = block.assign(unsized=block["calls"].where(unknown & (block["bytes"] == 0), 0))
     if unknown.any():
         block = block.assign(least=block["least"].mask(unknown, _NOT_KNOWN))
     return block.groupby(list(keys), observed=True, sort=False)[list(how)].agg(how).reset_index()
@@ -65,15 +69,16 @@ def merge_errors(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.Data
 def by_call(
     totals: pd.DataFrame, times: pd.DataFrame, label: Callable[[int], str], keys: Sequence[str]
 ) -> pd.DataFrame:
-    """keys, calls errors host_ns mean_ns min_ns max_ns, PERCENTILES, bytes; longest in the calls first.
+    """keys, calls errors host_ns mean_ns min_ns max_ns, PERCENTILES, bytes unsized; longest in the calls first.
 
+    ``bytes`` are of the calls whose size is known, NaN without any; of ``unsized`` calls it is not.
     ``keys`` are some of process, thread, gpu and call. A percentile is a bound: that share of the calls took less, and
     it is less than twice too high. NaN where the histogram is missing.
     """
     table = _timed(summarise(totals, keys))
     for name, values in percentiles(summarise_times(times, keys), table, keys).items():
         table[name] = values
-    columns = ["calls", "errors", "host_ns", "mean_ns", "min_ns", "max_ns", *PERCENTILES, "bytes"]
+    columns = ["calls", "errors", "host_ns", "mean_ns", "min_ns", "max_ns", *PERCENTILES, "bytes", "unsized"]
     return _labelled(_ranked(table[[*keys, *columns]], keys), label)
 
 
@@ -148,7 +153,13 @@ def is_asynchronous(calls: pd.Series[str]) -> pd.Series[bool]:
 def known(table: pd.DataFrame, *, errors: bool, sizes: bool) -> pd.DataFrame:
     """A table of calls without the numbers that were not recorded: NaN instead of 0."""
     unknown = [name for name, there in (("errors", errors), ("bytes", sizes)) if not there and name in table]
-    return table.assign(**dict.fromkeys(unknown, np.nan)) if unknown else table
+    found = table.assign(**dict.fromkeys(unknown, np.nan)) if unknown else table
+    return found if sizes or "unsized" not in found else found.assign(unsized=found["calls"])
+
+
+def shown(table: pd.DataFrame, columns: Iterable[str]) -> list[str]:
+    """The columns, without ``unsized`` unless the bytes of some row are not those of all its calls."""
+    return [name for name in columns if name != "unsized" or (table[name].gt(0) & table["bytes"].notna()).any()]
 
 
 def checked_keys(keys: Iterable[str]) -> list[str]:

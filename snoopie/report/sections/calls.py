@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from snoopie.analysis.host.calls import shown
 from snoopie.api.trace import Trace
 from snoopie.report.parts import Folders, Part, Section, Text, table
 from snoopie.trace.lacks import Lack
@@ -13,8 +14,8 @@ def calls(trace: Trace, _: Folders) -> Section:
     if by_call.empty:
         return Section("calls", title, absent=trace.lacks(Lack.CALLS) or "driver calls were not recorded")
     where = "snoopie calls lists them all"
-    shown = ["call", "calls", "errors", "host_ns", "mean_ns", "p99_ns", "max_ns", "bytes"]
-    parts: list[Part] = [table(by_call, shown, "By call, longest in the calls first", where)]
+    columns = shown(by_call, ["call", "calls", "errors", "host_ns", "mean_ns", "p99_ns", "max_ns", "bytes", "unsized"])
+    parts: list[Part] = [table(by_call, columns, "By call, longest in the calls first", where)]
     failed = trace.by_error()
     if len(failed):
         parts.append(table(failed, ["call", "returned", "name", "calls"], "Calls that failed", where))

@@ -103,6 +103,9 @@ def test_the_sample_of_alnairs_own_readme(tmp_path: Path, capsys: pytest.Capture
     copies = table.loc["cuMemcpyH2D"]
     assert copies[["min_ns", "max_ns", "p50_ns", "p99_ns"]].tolist() == [18_000, 35_000, 32_768, 35_000]
     assert table["p50_ns"]["cuMemAlloc"] == 2_097_152
+    # The bytes are those of the single calls: of the others nobody knows.
+    single = [name for name, *_ in README["metrics.log"]]
+    assert table["unsized"].to_dict() == {name: calls - single.count(name) for name, calls, _ in README["timeline.log"]}
     assert table.loc["cuLaunchKernel", ["min_ns", "max_ns", "p50_ns", "p99_ns", "bytes"]].isna().all()
     losses = " ".join(trace.losses())
     assert "Calls of which timeline.log has only sums" in losses
@@ -111,6 +114,9 @@ def test_the_sample_of_alnairs_own_readme(tmp_path: Path, capsys: pytest.Capture
         assert cli.main([*command, str(tmp_path / "t.zst")]) == 0
     said = capsys.readouterr().out
     assert "402 MiB" in said  # 421,527,552 in use
+    heading, *lines = said.splitlines()
+    assert heading.endswith("Bytes  Of unknown size")
+    assert next(line for line in lines if line.startswith("cuMemAlloc")).split()[-3:] == ["26", "MiB", "120"]
     assert " 0 ns " not in said
     assert cli.main(["memory", "--usage", "--json", str(tmp_path / "t.zst")]) == 0
     assert json.loads(capsys.readouterr().out)["agreement"][0]["own"] == 421_527_552

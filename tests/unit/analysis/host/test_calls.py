@@ -76,7 +76,7 @@ def rows(table: pd.DataFrame, *columns: str) -> list[list[object]]:
 
 def test_by_call(trace: snoopie.Trace) -> None:
     table = trace.by_call()
-    columns = "call calls errors host_ns mean_ns min_ns max_ns p50_ns p90_ns p99_ns bytes"
+    columns = "call calls errors host_ns mean_ns min_ns max_ns p50_ns p90_ns p99_ns bytes unsized"
     assert table.columns.tolist() == columns.split()
     assert rows(table, "call", "calls", "errors", "host_ns", "min_ns", "max_ns", "bytes") == [
         ["cuLaunchKernel", 24, 0, 226_000, 1000, 100_000, 0],
@@ -87,6 +87,7 @@ def test_by_call(trace: snoopie.Trace) -> None:
         ["cuMemAlloc_v2", 2, 1, 120, 50, 70, 64],
     ]
     assert table["mean_ns"].tolist()[1] == 2000
+    assert not table["unsized"].any()
     # 18 of 24 launches took 1000 ns, which lies between 512 and 1024; four 2000; two 100 000, the longest of all.
     assert rows(table, "p50_ns", "p90_ns", "p99_ns")[0] == [1024, 2048, 100_000]
     # No bound lies above the longest.
