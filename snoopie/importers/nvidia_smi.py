@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,43 +38,38 @@ def read(path: Path, zone: tzinfo | None = None) -> pd.DataFrame:
     header. Times are local: of ``zone``, or of this machine. Rows without an amount ([N/A]) are left out, and a last
     line without an end, because it may have been cut. Raises a `SnoopieError` for anything else.
     """
-    rows = _rows(path)
-    places = _places(path, rows)
+    _, first = next(_rows(path), (0, []))
+    if not first:
+        raise EmptyError(f"{path} has no complete line", f"record one with {RECORD_IT}")
+    places = _places(path, first)
     if "time" not in places:
         raise _bad(path, "has no column timestamp")
     if "used" not in places:
         raise _bad(path, "has no column memory.used")
-    body = rows[1:] if _is_header(rows[0][1]) else rows
-    times, indices, uuids, buses, used = [], [], [], [], []
-    for number, cells in body:
-        if len(cells) != len(rows[0][1]):
-            raise _bad(path, f"has {len(cells)} columns in line {number}, not {len(rows[0][1])}")
+    found, unknown = _Found(), ""
+    for number, cells in islice(_rows(path), int(_is_header(first)), None):
+        if len(cells) != len(first):
+            raise _bad(path, f"has {len(cells)} columns in line {number}, not {len(first)}")
         if _NONE.fullmatch(cells[places["used"]]):
+            unknown = unknown or cells[places["used"]]
             continue
         memory = _MEMORY.fullmatch(cells[places["used"]])
         index = cells[places["index"]] if "index" in places else "-1"
         if memory is None or not re.fullmatch(r"-1|\d{1,4}", index) or len(memory[1]) > 12:
             raise _bad(path, f"has no amount of memory in line {number}")
-        times.append(_time(path, number, cells[places["time"]], zone))
-        indices.append(int(index))
-        uuids.append(cells[places["uuid"]] if "uuid" in places else "")
-        buses.append(bus(cells[places["pci"]]) if "pci" in places else "")
-        used.append(int(memory[1]))
-    if body and not used:
+        found.add(
+            _time(path, number, cells[places["time"]], zone),
+            int(index),
+            cells[places["uuid"]] if "uuid" in places else "",
+            bus(cells[places["pci"]]) if "pci" in places else "",
+            int(memory[1]),
+        )
+    if unknown and not found.used:
         raise EmptyError(
-            f"{path} has no amount of memory: nvidia-smi says {body[0][1][places['used']]}",
+            f"{path} has no amount of memory: nvidia-smi says {unknown}",
             "it cannot know the memory of this GPU; leave the log out",
         )
-    table = pd.DataFrame(
-        {
-            "time": np.array(times, np.int64),
-            "index": np.array(indices, np.int64),
-            "uuid": pd.Series(uuids, dtype="str"),
-            "pci": pd.Series(buses, dtype="str"),
-            "used": np.array(used, np.int64),
-        }
-    )
-    return table.sort_values("time", kind="stable", ignore_index=True)
+    return found.table().sort_values("time", kind="stable", ignore_index=True)
 
 
 def bus(text: str) -> str:
@@ -81,24 +78,48 @@ def bus(text: str) -> str:
     return f"{int(match[1] or '0', 16):04x}:{int(match[2], 16):02x}:{int(match[3], 16):02x}" if match else ""
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
+class _Found:
+    """What was read: numbers, and of texts, of which few are different, their places."""
+
+    def __init__(self) -> None:
+        self._time, self._index, self.used = array("q"), array("q"), array("q")
+        self._uuid, self._pci = array("q"), array("q")
+        self._texts: dict[str, int] = {}
+
+    def add(self, time: int, index: int, uuid: str, pci: str, used: int) -> None:
+        self._time.append(time)
+        self._index.append(index)
+        self.used.append(used)
+        self._uuid.append(self._texts.setdefault(uuid, len(self._texts)))
+        self._pci.append(self._texts.setdefault(pci, len(self._texts)))
+
+    def table(self) -> pd.DataFrame:
+        texts = np.array([*self._texts, ""], object)
+        return pd.DataFrame(
+            {
+                "time": np.array(self._time, np.int64),
+                "index": np.array(self._index, np.int64),
+                "uuid": pd.Series(texts[np.array(self._uuid, np.int64)], dtype="str"),
+                "pci": pd.Series(texts[np.array(self._pci, np.int64)], dtype="str"),
+                "used": np.array(self.used, np.int64),
+            }
+        )
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The lines that have an end and are not empty: number, cells."""
     try:
-        text = path.read_text("utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.endswith("\n"):
+                    return
+                for cells in csv.reader([line], skipinitialspace=True):
+                    if any(cell.strip() for cell in cells):
+                        yield number, [cell.strip() for cell in cells]
     except OSError as error:
         raise SnoopieError(f"{path} cannot be read ({error.strerror})", "give the path of nvidia-smi's log") from None
     except UnicodeDecodeError:
         raise _bad(path, "is not text") from None
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    rows = [
-        (number, [cell.strip() for cell in cells])
-        for number, line in enumerate(lines, start=1)
-        for cells in csv.reader([line], skipinitialspace=True)
-        if any(cell.strip() for cell in cells)
-    ]
-    if not rows:
-        raise EmptyError(f"{path} has no complete line", f"record one with {RECORD_IT}")
-    return rows
 
 
 def _is_header(cells: Sequence[str]) -> bool:
@@ -110,9 +131,8 @@ def _name(cell: str) -> str:
     return cell.partition("[")[0].strip().lower()
 
 
-def _places(path: Path, rows: Sequence[tuple[int, list[str]]]) -> dict[str, int]:
-    """Which column is what: by the header, else by what is in them."""
-    cells = rows[0][1]
+def _places(path: Path, cells: Sequence[str]) -> dict[str, int]:
+    """Which column is what: by the header, if the first row is one, else by what is in them."""
     if _is_header(cells):
         names = [_name(cell) for cell in cells]
         return {_NAMES[name]: place for place, name in enumerate(names) if name in _NAMES}
@@ -132,7 +152,7 @@ def _places(path: Path, rows: Sequence[tuple[int, list[str]]]) -> dict[str, int]
         places["used"] = numbers[0]
     elif len(numbers) == 2:
         # A number and another: the GPU's index and its memory.
-        small = [place for place in numbers if place not in with_unit and _all_below(rows, place, _MOST_GPUS)]
+        small = [place for place in numbers if place not in with_unit and _all_below(path, place, _MOST_GPUS)]
         if len(small) != 1 or len(with_unit) > 1:
             raise _bad(path, "does not say which column is memory.used")
         places["index"] = small[0]
@@ -142,8 +162,8 @@ def _places(path: Path, rows: Sequence[tuple[int, list[str]]]) -> dict[str, int]
     return places
 
 
-def _all_below(rows: Sequence[tuple[int, list[str]]], place: int, limit: int) -> bool:
-    cells = [cells[place] for _, cells in rows if place < len(cells)]
+def _all_below(path: Path, place: int, limit: int) -> bool:
+    cells = (cells[place] for _, cells in _rows(path) if place < len(cells))
     return all(re.fullmatch(r"\d{1,3}", cell) and int(cell) < limit for cell in cells)
 
 
