@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from snoopie.api.table import table
 from snoopie.joined.amounts import Copied
 from snoopie.trace import lacks as _lacks
 from snoopie.trace.lacks import Lack
-from snoopie.trace.tables import Process
+from snoopie.trace.tables import Ints, Process
 
 
 class TraceAttributes(TraceCore):
@@ -128,11 +129,16 @@ class TraceAttributes(TraceCore):
         """
         if self._whole is not self:
             return self._whole.period
-        when, use = self._when, self.memory_use["time"]
-        spans = [(when["called"], when["end"]), (when["start"], when["end"]), (use, use)]
-        spans += [(table["start"], table["end"]) for table in (self.copies, self.collectives, self.calls)]
-        spans.append((self.objects["allocated"], self.objects["freed"]))
-        return timeline.period(spans)
+        return timeline.period(self._times())
+
+    def _times(self) -> Iterator[pd.Series[Any] | Ints]:
+        yield from (self._when[name] for name in ("called", "start", "end"))
+        yield self.memory_use["time"]
+        yield from (self.objects[name] for name in ("allocated", "freed"))
+        # Of millions of calls no table is made for two numbers.
+        for name in ("copies", "collectives", "calls"):
+            for part in self._tables.columns.parts(name, ("start", "end")):
+                yield from (part.raw(name, column) for column in ("start", "end"))
 
     @table
     def links(self) -> pd.DataFrame:

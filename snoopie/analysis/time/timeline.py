@@ -49,18 +49,21 @@ def timeline(launches: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
     return table.assign(called=called, start=start, end=np.maximum(start, end), spanned=spanned)
 
 
-def moments(times: pd.Series[Any]) -> Ints:
+def moments(times: pd.Series[Any] | Ints) -> Ints:
     """Times that can be subtracted from one another, whatever a trace claims."""
-    clipped: Ints = np.clip(times.to_numpy(), 0, _LATEST)
+    clipped: Ints = np.clip(np.asarray(times), 0, _LATEST)
     return clipped
 
 
-def period(spans: Iterable[tuple[pd.Series[Any], pd.Series[Any]]]) -> tuple[int, int]:
-    """The shortest time that holds some starts and ends, to after the last of them; those that are 0 are none."""
-    times = [moments(column) for span in spans for column in span]
-    known = [column[column > 0] for column in times]
-    firsts, lasts = [int(some.min()) for some in known if len(some)], [int(some.max()) for some in known if len(some)]
-    return (min(firsts), max(lasts) + 1) if firsts else (0, 0)
+def period(times: Iterable[pd.Series[Any] | Ints]) -> tuple[int, int]:
+    """The shortest time that holds all of some moments, to after the last of them; those that are 0 are none."""
+    first, last = _LATEST + 1, 0
+    for column in times:
+        known = moments(column)
+        known = known[known > 0]
+        if len(known):
+            first, last = min(first, int(known.min())), max(last, int(known.max()))
+    return (first, last + 1) if last else (0, 0)
 
 
 def moves(
