@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
@@ -67,9 +68,10 @@ class Lines:
         # Neighbours are mostly alike; only the first of each run is compared with all others.
         first = np.ones(len(self), np.bool_)
         first[1:] = (letters[1:] != letters[:-1]).any(axis=1)
-        distinct, place = np.unique(letters[first], axis=0, return_inverse=True)
-        texts = [bytes(row).rstrip(b"\0").decode("utf-8", "backslashreplace") for row in distinct]
-        return texts, place.ravel()[np.cumsum(first) - 1], good
+        rows = np.ascontiguousarray(letters[first]).view(f"S{letters.shape[1]}").ravel()
+        place, distinct = pd.factorize(rows.astype(object))
+        texts = [row.decode("utf-8", "backslashreplace") for row in distinct]
+        return texts, place[np.cumsum(first) - 1], good
 
     def _digits(self, begin: Ints, end: Ints, base: int, most: int) -> tuple[NDArray[np.uint64], Flags]:
         length = end - begin
