@@ -78,34 +78,35 @@ def read_memory(export: Export, process: int, only: bool) -> tuple[Memory, int]:
         "rowid start deviceId address bytes memKind memoryOperationType correlationId localMemoryPoolAddress "
         "localMemoryPoolSize localMemoryPoolUtilizedSize importedMemoryPoolAddress"
     )
-    table = pd.DataFrame(numbers(export, TABLE, columns, "globalPid", process, only))
+    table = numbers(export, TABLE, columns, "globalPid", process, only)
     operations = _operations(export)
-    operation = table["memoryOperationType"]
-    sane = is_time(table["start"].to_numpy()) & table["address"].ne(MISSING) & operation.isin(list(operations))
-    freeing = operation.map(operations).eq(_FREE)
-    sane &= freeing | table["bytes"].between(0, LIMIT - 1)
-    table = table[sane].sort_values("start", kind="stable")
-    kinds = _kinds(export)
-    kind: Ints = table["memKind"].map(kinds).fillna(KINDS.index("unknown")).to_numpy().astype(np.int64)
-    pooled = (table[["localMemoryPoolAddress", "importedMemoryPoolAddress"]] > 0).any(axis=1).to_numpy()
+    operation, start = table.pop("memoryOperationType"), table.pop("start")
+    freeing = np.isin(operation, [number for number, meaning in operations.items() if meaning == _FREE])
+    sane = is_time(start) & (table["address"] != MISSING) & np.isin(operation, list(operations))
+    sane &= freeing | ((table["bytes"] >= 0) & (table["bytes"] < LIMIT))
+    order = np.flatnonzero(sane)[np.argsort(start[sane], kind="stable")]
+    # One column after the other: of millions of rows, two copies of all are many.
+    kept = {name: table.pop(name)[order] for name in list(table)}
+    kind = _kind_of(export, kept.pop("memKind"))
+    pooled = (kept["localMemoryPoolAddress"] > 0) | (kept.pop("importedMemoryPoolAddress") > 0)
     kind[pooled & (kind == KINDS.index("device"))] = KINDS.index("pool")
     names = export.texts(TABLE, "name", "globalPid", process, only)
-    time = table["start"].to_numpy()
+    rows = kept.pop("rowid")
     return Memory(
-        time=time,
-        frees=freeing[table.index].to_numpy(np.bool_),
-        device=table["deviceId"].to_numpy(),
-        address=table["address"].to_numpy(),
-        bytes=table["bytes"].to_numpy(),
+        time=start[order],
+        frees=freeing[order],
+        device=kept["deviceId"],
+        address=kept["address"],
+        bytes=kept["bytes"],
         kind=kind,
-        name=[names.get(row, "") for row in table["rowid"].tolist()] if names else [""] * len(table),
-        pool=table["localMemoryPoolAddress"].to_numpy(),
-        pool_reserved=table["localMemoryPoolSize"].to_numpy(),
-        pool_used=table["localMemoryPoolUtilizedSize"].to_numpy(),
-        correlation=table["correlationId"].to_numpy(),
-        thread=np.zeros(len(time), np.int64),
-        call=np.zeros(len(time), np.int64),
-        stack=np.zeros(len(time), np.int64),
+        name=[names.get(row, "") for row in rows.tolist()] if names else [""] * len(rows),
+        pool=kept["localMemoryPoolAddress"],
+        pool_reserved=kept["localMemoryPoolSize"],
+        pool_used=kept["localMemoryPoolUtilizedSize"],
+        correlation=kept["correlationId"],
+        thread=np.zeros(len(rows), np.int64),
+        call=np.zeros(len(rows), np.int64),
+        stack=np.zeros(len(rows), np.int64),
     ), int((~sane).sum())
 
 
@@ -236,6 +237,14 @@ def _operations(export: Export) -> dict[int, int]:
         if isinstance(number, int) and isinstance(label, str) and "alloc" in label.casefold()
     }
     return found if {_FREE, _ALLOCATION} <= set(found.values()) else {0: _ALLOCATION, 1: _FREE}
+
+
+def _kind_of(export: Export, numbers: Ints) -> Ints:
+    """The places in KINDS that values of memKind mean."""
+    kinds = _kinds(export)
+    distinct, places = np.unique(numbers, return_inverse=True)
+    known = [kinds.get(number, KINDS.index("unknown")) for number in distinct.tolist()]
+    return np.array(known, np.int64)[places]
 
 
 def _kinds(export: Export) -> dict[int, int]:
