@@ -85,7 +85,7 @@ class Chains:
     def _listens(self, modules: pd.Series[int]) -> pd.Series[bool]:
         fresh = [number for number in modules.unique().tolist() if number not in self._listening]
         paths = self._export.strings(fresh)
-        self._listening.update((number, _listens(paths[number])) for number in fresh)
+        self._listening.update((number, _is_listener(paths[number])) for number in fresh)
         return modules.isin([number for number, listens in self._listening.items() if listens])
 
     def _find_offset(self, spool: Spool) -> None:
@@ -126,7 +126,7 @@ class Chains:
         return np.array(named, np.bool_)[places]
 
 
-def _listens(path: str) -> bool:
+def _is_listener(path: str) -> bool:
     name = re.split(r"[/\\]", path)[-1].lower()
     return any(word in name for word in _LISTENING)
 
