@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from snoopie.analysis.source.highlight import Line
 from snoopie.words import columns, units
 from visualizer.components import component, event
-from visualizer.look.highlight import Line
 
 # Rows that are sent at once; more come when they are scrolled to.
 WINDOW = 1000

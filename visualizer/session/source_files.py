@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 import streamlit as st
 
 import snoopie
+from snoopie.analysis.source import highlight, texts
 from snoopie.analysis.source import lines as _lines
-from snoopie.analysis.source import texts
+from snoopie.analysis.source.highlight import Line
 from snoopie.analysis.source.lines import Mapping
 from snoopie.errors import SnoopieError
-from visualizer.look import highlight, theme
-from visualizer.look.highlight import Line
+from visualizer.look import theme
 from visualizer.session import state
 
 _MAPPINGS, _FOLDERS, _REFUSED = "source_mappings", "source_folders", "source_refused"

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from snoopie import Trace
+from snoopie.analysis.source.highlight import Line
 from snoopie.words import units
 from visualizer.components import file_tree, listing
 from visualizer.controls import choices
 from visualizer.look import theme
-from visualizer.look.highlight import Line
 from visualizer.parts import remarks, tables
 from visualizer.pictures import heatmap
 from visualizer.session import address, background, source_files, state

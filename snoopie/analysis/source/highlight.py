@@ -1,4 +1,7 @@
-"""Source text → runs of characters of one kind, which the listing gives colours. Nothing here is markup."""
+"""Source text → runs of characters of one kind, which listings give colours. Nothing here is markup.
+
+Needs Pygments.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,13 @@ from pygments.token import _TokenType as Token
 
 from snoopie.analysis.source import texts
 
-# A line as runs: (kind, characters). Kinds are the classes of listing.css; "" has no colour of its own.
+# A line as runs: (kind, characters). Kinds are the classes of style sheets; "" has no colour of its own.
 Line = list[tuple[str, str]]
 
 # A window is read from so many lines before it, in case that it begins within a comment.
 _BEFORE = 300
+# Lines that are read at once, each such window by itself.
+_WINDOW = 5000
 # Nobody reads further to the right, and a minified file has one line.
 LONGEST = 2000
 
@@ -52,13 +57,27 @@ def split(text: str) -> list[str]:
 def highlighted(file: str, lines: Sequence[str], first: int, last: int) -> list[Line]:
     """The lines from the place ``first`` to before ``last`` of a file, in runs. The runs' characters are the line's, up
     to LONGEST of them."""
+    windows = (_window(file, lines, begin, min(begin + _WINDOW, last)) for begin in range(first, last, _WINDOW))
+    return [line for window in windows for line in window]
+
+
+def _window(file: str, lines: Sequence[str], first: int, last: int) -> list[Line]:
     begin = max(first - _BEFORE, 0)
     some = [_shortened(line) for line in lines[begin:last]]
     lexer = _LEXERS.get(PurePosixPath(file).suffix.lower())
     if lexer is None:
         return [[("", line)] if line else [] for line in some[first - begin :]]
-    tokens = lexer(stripnl=False, stripall=False, ensurenl=False, tabsize=0).get_tokens("\n".join(some))
-    return list(_lines(tokens, len(some)))[first - begin :]
+    # Pygments needs the square of a run of blanks in time: it is given none at the end of a line, and no empty lines.
+    written = [line.rstrip() for line in some]
+    known = [line for line in written if line]
+    tokens = lexer(stripnl=False, stripall=False, ensurenl=False, tabsize=0).get_tokens("\n".join(known))
+    runs = _lines(tokens, len(known))
+    found = [next(runs) if text else [] for text in written]
+    for line, text, whole in zip(found, written, some, strict=True):
+        if text != whole:
+            kind, end = line.pop() if line else ("", "")
+            line.append((kind, end + whole[len(text) :]))
+    return found[first - begin :]
 
 
 def _shortened(line: str) -> str:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snoopie.analysis.source.highlight import LONGEST, highlighted, split
 from tests.support import ring
-from visualizer.look.highlight import LONGEST, highlighted, split
 
 HOSTILE = """<script>alert("x")</script> </span><img src=x onerror=1> &lt; \u2028 \u202e \0 `$[a](b)`"""
 
@@ -90,6 +90,16 @@ def test_a_window_of_a_large_file_comes_soon() -> None:
     window = highlighted("a.cu", lines, 50_000, 51_000)
     assert time.process_time() - begin < 0.5
     assert [text(line) for line in window] == lines[50_000:51_000]
+
+
+@pytest.mark.parametrize("blank", ["", " " * 300, "\x0c" * 300])
+def test_blanks_without_end_take_no_time(blank: str) -> None:
+    lines = ["int a;", *[blank] * 20_000, "int b;  "]
+    begin = time.process_time()
+    found = highlighted("a.cu", lines, 0, len(lines))
+    assert time.process_time() - begin < 1
+    assert [text(line) for line in found] == lines
+    assert found[-1][0] == ("type", "int")
 
 
 def test_lines_without_end_are_cut() -> None:
