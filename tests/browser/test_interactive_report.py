@@ -160,6 +160,12 @@ def test_a_line_shows_its_kernels_pairs_and_instructions(sample: Path, open_file
     expect(line(page, 30)).to_have_attribute("aria-selected", "true")
     assert "nvshmemx_float_put_block" in line(page, 30).inner_text()
     assert [row[0] for row in rows(page, "Kernels that ran it")] == ["push(float*, int, int, int)"]
+    # Colours, which the page's policy lets classes give alone.
+    code = line(page, 30).locator(".code")
+    assert code.locator(".comment").all_inner_texts() == ["// remote: down"]
+    looks = [one.evaluate("of => getComputedStyle(of).color") for one in (code, code.locator(".comment"))]
+    assert looks[0] != looks[1]
+    expect(page.get_by_text("← nvshmemx_defines.h:56 (nvshmemx_float_put_block) ← halo.cu:30")).to_be_visible()
     assert {row[0] for row in rows(page, "Who issued")} == {f"GPU {gpu} → GPU {(gpu + 1) % 4}" for gpu in range(4)}
     assert rows(page, "Instructions")[0][0].startswith("ST.E.128")
     # By the keyboard to the next line with traffic, which has the focus as before.

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from snoopie import Trace
+from snoopie.analysis.source import lines as source_lines
 from snoopie.analysis.source.highlight import Line
 from snoopie.words import units
 from visualizer.components import file_tree, listing
@@ -278,13 +279,5 @@ def _stacks(file: str, line: int) -> None:
 def _chains(sites: pd.DataFrame) -> list[str]:
     """How inlined instructions got here, one sentence for each different way."""
     trace = state.trace()
-    chains = []
-    for line_id in trace.sites.loc[sites["site"], "line_id"].drop_duplicates():
-        chain = trace.line_chain(int(line_id))
-        if len(chain) > 1:
-            steps = [
-                f"{PurePath(file).name}:{line}" + (f" ({function})" if function else "")
-                for file, line, function in chain
-            ]
-            chains.append("inlined: " + " ← ".join(steps))
-    return list(dict.fromkeys(chains))
+    line_ids = trace.sites.loc[sites["site"], "line_id"].drop_duplicates()
+    return source_lines.ways(source_lines.inlined(trace.lines, line_ids))

@@ -10,8 +10,9 @@ import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
+import numpy as np
 import pandas as pd
 
 from snoopie.analysis.traffic import counts as _counts
@@ -20,6 +21,10 @@ from snoopie.errors import UsageError
 MAX_SOURCE = 8 << 20
 # A named folder may be a whole home: the search for a file's name looks at no more entries than this.
 _MAX_ENTRIES = 200_000
+# Of functions that are inlined into one another.
+_MOST_STEPS = 32
+# In which the instructions of one line are inlined.
+_MOST_WAYS = 8
 # Also folders that may be passed and not listed.
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
 
@@ -68,6 +73,31 @@ def line_chain(lines: pd.DataFrame, line_id: int) -> list[tuple[str, int, str]]:
         chain.append((row["file"], int(row["line"]), row["function"]))
         line_id = int(row["inlined_at"])
     return chain
+
+
+def inlined(lines: pd.DataFrame, line_ids: Iterable[int]) -> list[str]:
+    """Of each of these lines how its code came to be where it is, as in "inlined: shift.h:4 (shifted) ← ring.cu:12"; ""
+    of what is not inlined."""
+    at = lines.index.get_indexer(pd.Index(list(line_ids)))
+    around = lines.index.get_indexer(pd.Index(lines["inlined_at"]))
+    files, numbers, functions = (lines[name].to_numpy() for name in ("file", "line", "function"))
+    chains: list[list[str]] = [[] for _ in at]
+    for _ in range(_MOST_STEPS):
+        going = np.flatnonzero(at >= 0)
+        for own, place in zip(going.tolist(), at[going].tolist(), strict=True):
+            function = f" ({functions[place]})" if functions[place] else ""
+            chains[own].append(f"{PurePath(files[place]).name}:{numbers[place]}{function}")
+        at[going] = around[at[going]]
+    for own in np.flatnonzero(at >= 0).tolist():
+        chains[own].append("…")
+    return ["inlined: " + " ← ".join(chain) if len(chain) > 1 else "" for chain in chains]
+
+
+def ways(inlined: Iterable[str]) -> list[str]:
+    """Of what `inlined` says of a line's instructions each way once, or the first and how many others there are."""
+    every = list(dict.fromkeys(filter(None, inlined)))
+    more = len(every) - _MOST_WAYS
+    return [*every[:_MOST_WAYS], *([f"inlined in {more:,} other ways"] if more > 0 else [])]
 
 
 def find_source(file: str, folders: Iterable[str | Path], mappings: Iterable[Mapping] = ()) -> Path | None:

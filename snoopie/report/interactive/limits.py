@@ -19,7 +19,7 @@ class Limits:
     cells: int = 120_000
     instructions: int = 8000
     files: int = 400
-    # Of source text, all files together.
+    # Of source text without its colours, all files together.
     text: int = 3 << 20
     lanes: int = 64
     # Launches, copies, collectives and ranges that are drawn by themselves.

@@ -1,4 +1,4 @@
-"""Source files around the lines with traffic, and the instructions of these lines."""
+"""Source files around the lines with traffic, and the instructions of these lines with what they were inlined at."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+import pandas as pd
+
+from snoopie.analysis.source import highlight
+from snoopie.analysis.source import lines as _lines
 from snoopie.api.trace import Trace
 from snoopie.report import source_text
 from snoopie.report.interactive.cells import Cells
@@ -15,6 +19,8 @@ from snoopie.words import columns
 
 # Of a line of source.
 _WIDEST = 300
+# Of a chain of inlined functions.
+_LONGEST = 800
 # Where a file is too long, so many lines around each with traffic.
 _AROUND = 40
 _RECORDED = "as the trace holds it"
@@ -24,13 +30,18 @@ _MISSING = "its text is not in the trace; --source DIR quotes it from a folder"
 _NOT_FOUND = "its text is neither in the trace nor in the source folders that were named"
 _TOO_MUCH = "its text is more than this file holds"
 
+# Lines from one until before another, counted from 0.
+Span = tuple[int, int]
+Part = tuple[int, list[list[str]]]
+
 
 def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[dict[str, Any]]:
-    """For each file, most bytes first: name, path, origin, and runs of [first line, text]."""
+    """For each file, most bytes first: name, path, origin, and parts: of each its first line's number, and its lines. A
+    line is kind and characters of its runs one after another, as `highlight` has them."""
     left = limits.text
     found: list[dict[str, Any]] = []
     for place, file in enumerate(dict.fromkeys(file for file, _ in cells.lines)):
-        runs: list[tuple[int, str]] = []
+        parts: list[Part] = []
         if not file:
             origin = ""
         elif sources is None:
@@ -39,37 +50,38 @@ def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[
             origin = _TOO_MUCH
         else:
             hot = [line for other, line in cells.lines if other == file]
-            runs, origin = _runs(trace, file, hot, sources, left)
-            left -= sum(_size(text) for _, text in runs)
+            text, spans, origin = _shown(trace, file, hot, sources, left)
+            left -= sum(_size(text[first:last]) for first, last in spans)
+            parts = [_part(file, text, first, last) for first, last in spans]
         name = cut(PurePath(file).name) if file else ""
-        found.append({"name": name, "path": cut(file, keep_end=True), "origin": origin, "runs": runs})
+        found.append({"name": name, "path": cut(file, keep_end=True), "origin": origin, "parts": parts})
     return found
 
 
-def _runs(
+def _shown(
     trace: Trace, file: str, hot: Sequence[int], sources: Sequence[Path], left: int
-) -> tuple[list[tuple[int, str]], str]:
-    """The whole text, or, where there is no room for it, what is around lines with traffic; and where it is from."""
-    text, recorded = source_text.lines_of(trace, file, sources)
-    if text is None:
-        return [], _NOT_FOUND if sources else _MISSING
+) -> tuple[list[str], list[Span], str]:
+    """The lines; which of them to show: all, or, where there is no room, those around lines with traffic; and where the
+    text is from."""
+    lines, recorded = source_text.lines_of(trace, file, sources)
+    if lines is None:
+        return [], [], _NOT_FOUND if sources else _MISSING
+    text = [source_text.code(line, _WIDEST) for line in lines]
     origin = _RECORDED if recorded else _FOUND
-    whole = _run(text, 0, len(text))
-    if _size(whole[1]) <= left:
-        return [whole], origin
-    runs, used = [], 0
+    if _size(text) <= left:
+        return text, [(0, len(text))], origin
+    spans, used = [], 0
     for first, last in _near(hot, len(text)):
-        run = _run(text, first, last)
-        used += _size(run[1])
+        used += _size(text[first:last])
         if used > left:
             break
-        runs.append(run)
-    return (runs, f"{origin}, around the lines with traffic") if runs else ([], _TOO_MUCH)
+        spans.append((first, last))
+    return text, spans, f"{origin}, around the lines with traffic" if spans else _TOO_MUCH
 
 
-def _near(hot: Sequence[int], length: int) -> list[tuple[int, int]]:
+def _near(hot: Sequence[int], length: int) -> list[Span]:
     """From which line (counted from 0) until before which to show, in the order of the file, without overlap."""
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     for line in sorted(line for line in hot if 0 < line <= length):
         first, last = max(line - 1 - _AROUND, 0), min(line + _AROUND, length)
         if spans and first <= spans[-1][1]:
@@ -79,22 +91,25 @@ def _near(hot: Sequence[int], length: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _run(text: Sequence[str], first: int, last: int) -> tuple[int, str]:
-    return first + 1, "\n".join(source_text.code(line, _WIDEST) for line in text[first:last])
+def _part(file: str, text: Sequence[str], first: int, last: int) -> Part:
+    lines = highlight.highlighted(file, text, first, last)
+    return first + 1, [[part for run in line for part in run] for line in lines]
 
 
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+def _size(text: Sequence[str]) -> int:
+    return sum(len(line.encode("utf-8", "replace")) + 1 for line in text)
 
 
 def instructions(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
-    """Those with most bytes, in columns; how many there are."""
+    """Those with most bytes, in columns; how many there are; and of lines how they were inlined."""
     sites = trace.by_site(merged=True)
     lines = {line: number for number, line in enumerate(cells.lines)}
     of_line = [lines.get((file, line), -1) for file, line in zip(sites["file"], sites["line"], strict=True)]
     shown = sites.assign(of_line=of_line)
     shown = shown[shown["of_line"] >= 0].head(limits.instructions)
     code = shown["sass"].where(shown["sass"] != "", shown["opcode"])
+    inlined = _lines.inlined(trace.lines, trace.sites.loc[shown["site"], "line_id"])
+    chains = pd.Series(inlined, dtype="object").groupby(shown["of_line"].to_numpy(), sort=False)
     functions = {name: cut(name) for name in shown["function"].unique()}
     return {
         "line": shown["of_line"].tolist(),
@@ -103,4 +118,5 @@ def instructions(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
         "code": [cut(text, MOST_LETTERS) for text in code],
         **{name: shown[name].tolist() for name in ("bytes", "wire_bytes", "accesses")},
         "all": len(sites),
+        "inlined": {line: said for line, own in chains if (said := [cut(way, _LONGEST) for way in _lines.ways(own)])},
     }

@@ -112,6 +112,7 @@ sys.exit(cli.main(sys.argv[1:]))
         ("app", ["view"]),
         ("plot", ["plot", "--figure", "matrix", "-o", "x.pdf"]),
         ("plot", ["report", "-o", "x.html"]),
+        ("plot", ["report", "--interactive", "-o", "x.html"]),
         ("plot", ["memory", "--plot", "x.png"]),
         ("dask", ["stats", "--scheduler", "tcp://localhost:1"]),
     ],

@@ -94,6 +94,11 @@ def texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+def written(lines: list[list[str]]) -> list[str]:
+    """The text of lines that are kind and characters one after another."""
+    return ["".join(line[1::2]) for line in lines]
+
+
 @pytest.fixture
 def trace(ring_path: Path) -> snoopie.Trace:
     return snoopie.load(ring_path)
@@ -113,13 +118,19 @@ def test_the_page_knows_what_the_trace_shows(trace: snoopie.Trace, tmp_path: Pat
     assert content["losses"][0]["texts"] == [in_shell_words(sentence) for sentence in trace.losses()]
     (file,) = (file for file in content["files"] if file["name"] == "ring.cu")
     assert file["origin"] == "not recorded with the trace, but from the source folders that were named"
-    ((first, text),) = file["runs"]
+    ((first, lines),) = file["parts"]
     assert first == 1
-    assert "if (i < n) next[i] = T{};" in text.split("\n")[5]
+    assert "if (i < n) next[i] = T{};" in written(lines)[5]
+    assert lines[0] == ["directive", "#include", "", " ", "string", '"shift.h"']
     sites = trace.by_site(merged=True)
     assert content["instructions"]["all"] == len(sites)
     assert content["instructions"]["code"] == [row.sass or row.opcode for row in sites.itertuples()]
     assert content["instructions"]["bytes"] == list(sites["bytes"])
+    header = next(number for number, other in enumerate(content["files"]) if other["name"] == "shift.h")
+    of_line = content["lines"].index([header, 4])
+    assert content["instructions"]["inlined"] == {
+        str(of_line): ["inlined: shift.h:4 (shifted(float const *, int)) ← ring.cu:12"]
+    }
 
 
 def test_findings_have_their_line_and_remedy(tmp_path: Path) -> None:
@@ -177,10 +188,10 @@ def test_source_is_quoted_from_the_trace_and_else_only_from_named_folders(ring_p
     builder.add("source_files", file=file, text=recorded, bytes=len(recorded.encode()), kept=1)
     trace = snoopie.load(builder.write(tmp_path / "with.zst"))
     ring.write_sources(ring_path.parent)
-    origins = {file["name"]: (file["origin"], file["runs"]) for file in known(page.render(trace))["files"]}
-    origin, ((_, text),) = origins["ring.cu"]
+    origins = {file["name"]: (file["origin"], file["parts"]) for file in known(page.render(trace))["files"]}
+    origin, ((_, lines),) = origins["ring.cu"]
     assert origin == "as the trace holds it"
-    assert text.split("\n")[5] == "// recorded 6   <b> "
+    assert lines[5] == ["comment", "// recorded 6   <b> "]
     assert origins["shift.h"] == ("its text is not in the trace; --source DIR quotes it from a folder", [])
     without = known(page.render(trace, None))
     assert not [text for text in texts(without) if "// recorded" in text]
@@ -200,12 +211,12 @@ def test_of_a_long_file_what_is_around_lines_with_traffic(tmp_path: Path) -> Non
     limits = Limits(text=len(text) // 2)
     (content,) = listings.files(trace, cells(trace, limits), (), limits)
     assert content["origin"] == "as the trace holds it, around the lines with traffic"
-    spans = [(first, first + run.count("\n")) for first, run in content["runs"]]
+    spans = [(first, first + len(lines) - 1) for first, lines in content["parts"]]
     assert spans == [(60, 190), (3960, 4040)]
-    assert content["runs"][1][1].startswith("line 3960 x")
+    assert written(content["parts"][1][1])[0].startswith("line 3960 x")
     limits = Limits(text=100)
     (content,) = listings.files(trace, cells(trace, limits), (), limits)
-    assert (content["origin"], content["runs"]) == ("its text is more than this file holds", [])
+    assert (content["origin"], content["parts"]) == ("its text is more than this file holds", [])
 
 
 # over time

@@ -4,10 +4,10 @@ const ROW = 21;
 const BEYOND = 15; // rows drawn above and below what is in sight
 const scrolled = new Map();
 
-// rows: [number, text], in order; traffic: number → [line, sums]; chosen: a number; chose(line).
+// rows: [number, kind and characters of the line's runs one after another], in order; traffic: number → [line, sums]; chosen: a number; chose(line).
 function listing(name, rows, traffic, chosen, chose) {
   const largest = Math.max(1, ...[...traffic.values()].map(([, sums]) => sums.bytes));
-  const widest = rows.reduce((most, [, text]) => Math.max(most, text.length), 0);
+  const widest = rows.reduce((most, [, runs]) => Math.max(most, lengthOf(runs)), 0);
   const canvas = make("div", { class: "canvas" });
   canvas.style.height = `${rows.length * ROW}px`;
   canvas.style.setProperty("--code", `${widest + 2}ch`);
@@ -45,7 +45,7 @@ function listing(name, rows, traffic, chosen, chose) {
     else scroller.removeAttribute("aria-activedescendant");
   }
 
-  function drawRow([number, text], place) {
+  function drawRow([number, runs], place) {
     const [, sums] = traffic.get(number) ?? [];
     const cut = place > 0 && rows[place - 1][0] + 1 !== number;
     const row = make("div", {
@@ -62,7 +62,9 @@ function listing(name, rows, traffic, chosen, chose) {
       if (raw) box.style.setProperty("--share", `${(100 * raw) / largest}%`);
       return box;
     });
-    row.append(...gutter, make("span", { class: "line" }, String(number)), make("span", { class: "code" }, text));
+    const code = make("span", { class: "code" });
+    for (let part = 0; part < runs.length; part += 2) code.append(make("span", { class: runs[part] || null }, runs[part + 1]));
+    row.append(...gutter, make("span", { class: "line" }, String(number)), code);
     return row;
   }
 
@@ -76,4 +78,10 @@ function listing(name, rows, traffic, chosen, chose) {
   });
   const head = make("div", { class: "head", "aria-hidden": "true" }, ...["Bytes", "Wire eff."].map((text) => make("span", { class: "cell" }, text)), make("span", { class: "line" }, "Line"), make("span", { class: "code" }, "Code"));
   return make("div", { class: "listing" }, head, scroller);
+}
+
+function lengthOf(runs) {
+  let letters = 0;
+  for (let part = 1; part < runs.length; part += 2) letters += runs[part].length;
+  return letters;
 }

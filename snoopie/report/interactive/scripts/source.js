@@ -36,11 +36,11 @@ function fileList(chosen, lines) {
 }
 
 function listed(file, line, lines) {
-  const { path, origin, runs } = DATA.files[file];
+  const { path, origin, parts } = DATA.files[file];
   const traffic = new Map(lines.filter(([own]) => DATA.lines[own]?.[0] === file).map(([own, sums]) => [DATA.lines[own][1], [own, sums]]));
-  const rows = new Map(runs.flatMap(([first, text]) => text.split("\n").map((code, place) => [first + place, code])));
+  const rows = new Map(parts.flatMap(([first, codes]) => codes.map((code, place) => [first + place, code])));
   for (const number of traffic.keys()) {
-    if (!rows.has(number)) rows.set(number, "");
+    if (!rows.has(number)) rows.set(number, []);
   }
   const ordered = [...rows].sort(([one], [other]) => one - other);
   return make("figure", {}, make("figcaption", {}, make("code", {}, path), ` · ${origin}`),
@@ -55,8 +55,9 @@ function aboutLine(line) {
     return [pairName(first, second), sums, { chosen, choose: () => choose(chosen ? { first: -1, second: -1 } : { first, second }) }];
   });
   if (!kernels.length) return [remark("The filters leave nothing of this line.")];
+  const inlined = (DATA.instructions.inlined[line] ?? []).map(remark);
   return [
-    section(lineName(line), make("div", { class: "two" }, amounts("Kernels that ran it", "Kernel", kernels, MOST_ROWS), amounts(READINGS[state.reading], "Pair", pairs, MOST_ROWS))),
+    section(lineName(line), ...inlined, make("div", { class: "two" }, amounts("Kernels that ran it", "Kernel", kernels, MOST_ROWS), amounts(READINGS[state.reading], "Pair", pairs, MOST_ROWS))),
     instructionTable(line),
   ];
 }

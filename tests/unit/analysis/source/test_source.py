@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import snoopie
-from snoopie.analysis.source.lines import MAX_SOURCE, Mapping, find_source, read_source
+from snoopie.analysis.source.lines import MAX_SOURCE, Mapping, find_source, inlined, read_source, ways
 from snoopie.errors import UsageError
 from tests.support import ring
+from tests.support.encoder import TraceBuilder
 
 
 @pytest.fixture
@@ -162,6 +163,28 @@ def test_chain_of_an_inlined_line(ring_path: Path) -> None:
     assert trace.line_chain(0) == []
     with pytest.raises(UsageError, match="99"):
         trace.line_chain(99)
+
+
+def test_how_lines_were_inlined(ring_path: Path) -> None:
+    trace = snoopie.load(ring_path)
+    chain = "inlined: shift.h:4 (shifted(float const *, int)) ← ring.cu:12"
+    assert inlined(trace.lines, [1, 4, 0, 4]) == ["", chain, "", chain]
+    assert inlined(trace.lines, []) == []
+    assert inlined(trace.lines.iloc[:0], [0]) == [""]
+    assert ways(["", chain, "", chain]) == [chain]
+    assert ways(map(str, range(11))) == ["0", "1", "2", "3", "4", "5", "6", "7", "inlined in 3 other ways"]
+
+
+def test_of_long_chains_the_innermost(tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    line = 0
+    for depth in range(100, 0, -1):
+        line = builder.line("/x/deep.cuh", depth, inlined_at=line)
+    site = builder.site(builder.function("k()"), "STG.E", "store", 4, line=line)
+    builder.count(builder.launch(1, 0), site, 1, 1, 32, 4)
+    (chain,) = inlined(snoopie.load(builder.write(tmp_path / "t.zst")).lines, [line])
+    assert chain.split(" ← ")[::31] == ["inlined: deep.cuh:1", "deep.cuh:32"]
+    assert chain.endswith("deep.cuh:32 ← …")
 
 
 def mapping(built: str, here: Path | str) -> Mapping:
