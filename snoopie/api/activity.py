@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 import numpy as np
@@ -12,18 +12,31 @@ from snoopie.analysis.host import streams as _streams
 from snoopie.analysis.time import activity
 from snoopie.analysis.time.folding import Folding
 from snoopie.api.arguments import Natural
-from snoopie.api.time import Folds, TimeMethods
+from snoopie.api.time import Folds
+from snoopie.api.waits import WaitMethods
 
 
-class ActivityMethods(TimeMethods):
+class _Made(dict[str, pd.DataFrame]):
+    """Tables by name, each made when it is first asked for: whom a launch waits for is in the records."""
+
+    def __init__(self, make: Callable[[str], pd.DataFrame]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        self[name] = self._make(name)
+        return self[name]
+
+
+class ActivityMethods(WaitMethods):
     """What ran when, in lanes."""
 
     def activity_lanes(self, streams: bool = True) -> pd.DataFrame:
         """lane | what place (label) process line events start end (host ns): what there is to see over time.
 
         ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
-        the host's calls; range, as the program began and ended it. Driver calls are there with CALLS=all. ``line`` is a
-        stream, or the thread of ranges and driver calls.
+        the host's calls; wait, as `waits_by_launch`; range, as the program began and ended it. Driver calls are there
+        with CALLS=all. ``line`` is a stream, or the thread of ranges and driver calls.
         Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
         where there can be several.
         """
@@ -126,7 +139,8 @@ class ActivityMethods(TimeMethods):
             on_gpu = self._copies_on_gpu.to_numpy()
             self._activities[streams] = (
                 activity.activity(
-                    self.timeline(), self.copies, on_gpu, self.collectives, self._closed_ranges, self.calls
+                    *(self.timeline(), self._launches_waited, self.copies, on_gpu),
+                    *(self.collectives, self._closed_ranges, self.calls),
                 )
                 if streams
                 else self._activity(True).together()
@@ -158,7 +172,7 @@ class ActivityMethods(TimeMethods):
 
     @property
     def _of_activities(self) -> dict[str, pd.DataFrame]:
-        return {name: getattr(self, name) for name in activity.TABLES}
+        return _Made(lambda name: self._launch_waits if name == activity.WAITS else getattr(self, name))
 
     @cached_property
     def _launch_bytes(self) -> pd.Series[int]:

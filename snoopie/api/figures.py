@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class FigureMethods(SourceMethods, TimeMethods, MemoryMethods):
+class FigureMethods(TimeMethods, SourceMethods, MemoryMethods):
     """Figures, drawn by matplotlib. ``width`` is in inches."""
 
     def plot_matrix(

@@ -14,13 +14,12 @@ from snoopie.analysis.traffic import counts
 from snoopie.analysis.traffic.reading import Initiated, Reading
 from snoopie.api.activity import ActivityMethods
 from snoopie.api.core import PAIR
-from snoopie.api.records import RecordMethods
 from snoopie.api.time import Folds, over_time
 from snoopie.errors import UsageError
 from snoopie.words import units
 
 
-class MomentMethods(RecordMethods, ActivityMethods):
+class MomentMethods(ActivityMethods):
     """When bytes moved within launches. Goes through all records, once."""
 
     def clocks(self) -> pd.DataFrame:

@@ -15,12 +15,11 @@ from snoopie.api.findings import FindingMethods
 from snoopie.api.host import HostMethods
 from snoopie.api.moments import MomentMethods
 from snoopie.api.notebook import trace_html
-from snoopie.api.waits import WaitMethods
 from snoopie.errors import warn
 from snoopie.words import units
 
 
-class Trace(HostMethods, FindingMethods, FigureMethods, MomentMethods, WaitMethods, ExpectMethods, FileMethods):
+class Trace(HostMethods, FindingMethods, FigureMethods, MomentMethods, ExpectMethods, FileMethods):
     """One or several processes' traffic between GPUs, read-only.
 
     Tables are attributes (DataFrames, built when first asked for), analyses are methods that return small DataFrames.

@@ -6,15 +6,17 @@ from functools import cached_property, partial
 
 import pandas as pd
 
+from snoopie.analysis.waits import by_launch as _by_launch
 from snoopie.analysis.waits import by_wait as _by_wait
 from snoopie.analysis.waits import stores
 from snoopie.analysis.waits.by_wait import By
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Rows
 from snoopie.api.source import SourceMethods
+from snoopie.api.time import TimeMethods
 
 
-class WaitMethods(SourceMethods):
+class WaitMethods(TimeMethods, SourceMethods):
     """Waits, recorded with WAITS=on. Their times are instrumented: exact in order, approximate in length."""
 
     def by_wait(self, by: By = "line") -> pd.DataFrame:
@@ -32,6 +34,32 @@ class WaitMethods(SourceMethods):
         table = self.by_wait()
         own = table[table["file"] == file]
         return Rows(own.drop(columns="file").sort_values("line", ignore_index=True))
+
+    def waits_by_launch(self) -> pd.DataFrame:
+        """launch | kernel gpu (label) name ("for GPU 1 at ring.cu:7") awaited file line start end (host ns) error (of
+        these) waits given_up waited longest (ns): when launches waited, from the first wait to the end of the last.
+
+        How a launch's waits lie in that time is not known: ``waited`` adds up all warps. ``name`` to ``line`` are of
+        where it waited most. Only of GPUs whose clock is known, from launches with times on them.
+        """
+        table = self._launch_waits
+        kernels = self.launches.loc[table.index, "kernel"]
+        gpus = pd.Series([self.label(int(gpu)) for gpu in table["gpu"]], table.index, dtype="str")
+        return table.assign(kernel=kernels, gpu=gpus)[["kernel", "gpu", *_by_launch.COLUMNS[4:]]]
+
+    @cached_property
+    def _launch_waits(self) -> pd.DataFrame:
+        named = _by_wait.named(self._tables, self.waits, self._stores_awaited, self.label)
+        return _by_launch.by_launch(named, self._launches_waited)
+
+    @cached_property
+    def _launches_waited(self) -> pd.DataFrame:
+        """As `by_launch.times`, without a look at the records, which names need."""
+        return _by_launch.times(self.waits, self._whole._wait_clock, self._whole._when)
+
+    @cached_property
+    def _wait_clock(self) -> pd.DataFrame:
+        return _by_launch.of_clocks(self.waits, self._when)
 
     def awaited_stores(self) -> pd.DataFrame:
         """process owner (label) object address known_by issuer (label) kernel file line operation accesses bytes: who

@@ -62,3 +62,40 @@ def waiting_builder() -> TraceBuilder:
 
 def write_waiting(folder: Path) -> Path:
     return waiting_builder().write(folder / "waiting.zst")
+
+
+# A ring of four GPUs over time: in each of ROUNDS launches of 700 µs each GPU waits for the one below. GPU 2 is slow:
+# GPU 3 waits once, nearly as long as the launch; the others four times, 50 µs each. All poll at sync.cuh:12, from where
+# nothing is stored. Clocks of the GPUs are AHEAD of the host's.
+ROUNDS, AHEAD, US = 20, 10**9, 1000
+ROUND, LONG, BEGUN = 1000 * US, 700 * US, START_NS + 1000 * US
+SYNC_CUH = "/home/u/ring/include/sync.cuh"
+
+
+def round_builder() -> TraceBuilder:
+    trace = TraceBuilder(4, settings={"waits": "on"})
+    kernel = trace.function("step(int*)")
+    poll = trace.site(kernel, "LDG.E.STRONG.SYS", "load", 4, line=trace.line(SYNC_CUH, 12))
+    store = trace.site(kernel, "STG.E.STRONG.SYS", "store", 4, wire_unit=16, line=trace.line(RING_CU, 40))
+    places = [FLAG + (gpu << 32) for gpu in range(4)]
+    flags = [trace.allocation("device", 4096, gpu, 10 + gpu, address=place) for gpu, place in enumerate(places)]
+    for number in range(ROUNDS):
+        start = BEGUN + number * ROUND
+        for gpu in range(4):
+            launch = trace.launch(kernel, gpu, time=start - 5 * US, stream=7)
+            trace.add("spans", launch=launch, start=start, end=start + LONG)
+            above = (gpu + 1) % 4
+            trace.count(launch, store, above, 1, 32, 8)
+            trace.rows["counts"][-1]["object"] = flags[above]
+            trace.record(launch, store, above, places[above], 4, time=start + LONG - 2 * US + AHEAD)
+            waits, longest = (1, LONG - 2 * US) if gpu == 3 else (4, 50 * US)
+            trace.add(
+                "waits", launch=launch, site=poll, address=places[gpu], owner=gpu, object=flags[gpu], blocks=1,
+                waits=waits, polls=10, first=start + US + AHEAD, last=start + LONG - US + AHEAD,
+                waited=waits * longest, longest=longest,
+            )  # fmt: skip
+    return trace
+
+
+def write_round(folder: Path) -> Path:
+    return round_builder().write(folder / "round.zst")

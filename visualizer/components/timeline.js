@@ -318,6 +318,9 @@ function barTip(view, place) {
   const lane = data.lanes[bar.lane];
   const where = `${lane.place}, ${lane.label}`;
   const at = moment(bar.start, markStep(view));
+  if (bar.count === 1 && lane.faint) {
+    return [`waited ${data.names[bar.name]}`, bar.about, `from the first to the last: ${duration(bar.length)}, ${at}`, where];
+  }
   if (bar.count === 1) return [data.names[bar.name] || where, `${duration(bar.length)}, ${at}`, where];
   const share = Math.round(bar.busy * 100);
   return [

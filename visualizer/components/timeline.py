@@ -22,19 +22,22 @@ _mount = component("timeline", "elements", "timeline_time", "timeline_drawing")
 
 @dataclass(frozen=True)
 class Lane:
-    """A row: what is in it (of `activity.WHAT`), where, what is written before it, its colour, more about it."""
+    """A row: what is in it (of `activity.WHAT`), where, what is written before it, its colour, more about it; whether
+    its bars are as strong as they are busy, as those of several are everywhere."""
 
     what: str
     place: str
     label: str
     colour: str
     about: str = ""
+    faint: bool = False
 
 
 @dataclass(frozen=True)
 class Bars:
     """Columns of bars: lane, start, length, how many it is of, the id (0: of several), the place of its name in
-    `Picture.names`, the share of its length in which something ran (percent)."""
+    `Picture.names`, the share of its length in which something ran (percent; of a wait, at least), and more about it.
+    """
 
     lane: list[int] = field(default_factory=list)
     start: list[int] = field(default_factory=list)
@@ -43,6 +46,7 @@ class Bars:
     id: list[int] = field(default_factory=list)
     name: list[int] = field(default_factory=list)
     busy: list[int] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

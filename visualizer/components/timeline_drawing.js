@@ -219,9 +219,14 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
   eachBar(view, bars, top, (left, size, y, place) => {
     const bar = barOf(bars, place);
     const colour = answer.colours[bar.name] || answer.lanes[bar.lane].colour;
-    pen.globalAlpha = (bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy) * (pale ? 0.3 : 1);
+    const { faint } = answer.lanes[bar.lane];
+    const strength = faint ? 0.12 + 0.38 * bar.busy : bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy;
+    pen.globalAlpha = strength * (pale ? 0.3 : 1);
     pen.fillStyle = colour;
     pen.fillRect(left, y + 2, size, ROW - 4);
+    // From where to where is known exactly.
+    pen.globalAlpha = pale ? 0.3 : 1;
+    if (faint) outline(pen, left, y, size, colour, 1);
     pen.globalAlpha = 1;
     if (size > 3) {
       pen.fillStyle = colours.ground;
@@ -231,9 +236,10 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
     if (isChosen(view, bar)) outline(pen, left, y, size, colours.text, 2);
     const begin = Math.max(left, view.gutter);
     const room = Math.min(left + size, view.width) - begin - 6;
-    if (bar.count !== 1 || room < 3 * LETTER) return;
+    // Of waits the GPU has to be read.
+    if (bar.count !== 1 || room < (faint ? 10 : 3) * LETTER) return;
     pen.textAlign = "left";
-    pen.fillStyle = pale ? colours.faint : isLight(colour) ? "#16181d" : "#ffffff";
+    pen.fillStyle = pale ? colours.faint : faint ? colours.text : isLight(colour) ? "#16181d" : "#ffffff";
     pen.fillText(fitted(pen, answer.names[bar.name], room), begin + 3, y + ROW / 2 + 0.5);
   });
 }
@@ -267,6 +273,7 @@ function barOf(bars, place) {
     id: bars.id[place],
     name: bars.name[place],
     busy: bars.busy[place] / 100,
+    about: bars.about[place],
   };
 }
 

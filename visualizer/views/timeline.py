@@ -15,7 +15,7 @@ from visualizer import pages
 from visualizer.controls import choices, filters, time_range
 from visualizer.controls.time_range import Time
 from visualizer.look import theme
-from visualizer.parts import lane_view, remarks, streams, tables
+from visualizer.parts import lane_view, remarks, stacks, streams, tables
 from visualizer.pictures.lanes import TITLES, short
 from visualizer.session import address, background, state
 
@@ -29,6 +29,7 @@ IDLE = {"folded": "Folded", "whole": "Whole"}
 ONE = {
     activity.KERNEL: "Kernel",
     activity.LAUNCH: "Launch",
+    activity.WAIT: "Waits of launch",
     activity.COPY: "Copy",
     activity.COPY_CALL: "Copy",
     activity.COLLECTIVE: "NCCL call",
@@ -104,9 +105,25 @@ def _notes(lanes: pd.DataFrame) -> None:
         sentences.append(
             "Copies are shown at the time of their calls: an asynchronous one may continue after its call returned."
         )
+    sentences += _about_waits(activity.WAIT in what)
     if activity.CALL not in what and activity.KERNEL in what | {activity.LAUNCH}:
         sentences.append("To see single driver calls, record with CALLS=all.")
     st.caption(" ".join(sentences))
+
+
+def _about_waits(drawn: bool) -> list[str]:
+    if state.view().waits.empty:
+        return []
+    if not drawn:
+        # They may also be not wanted.
+        known = (state.ask(Trace.activity_lanes, False)["what"] == activity.WAIT).any()
+        return [] if known else ["Kernels waited, but not when is known: their launches have no GPU timestamps."]
+    error = units.duration(int(state.ask(Trace.waits_by_launch)["error"].max()))
+    return [
+        "A launch that waited has a bar from its first wait to the end of the last, in the colour of the GPU that it "
+        "waited for. How its waits lie in between is not known: the stronger the bar, the more of it the longest one "
+        f"filled. Their times are known to ± {error}."
+    ]
 
 
 # --- which lanes ---
@@ -194,8 +211,8 @@ def _chosen(whole: Time) -> None:
             ("On", row["place"]),
             ("Started", f"{units.duration(row['start'] - origin)} after the start"),
             ("Took", units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
-            ("Bytes", units.bytes(row["bytes"]) if row["bytes"] >= 0 else "not known"),
         ]
+        facts += _sums_of_waits(int(number)) if what == activity.WAIT else [("Bytes", _bytes(row["bytes"]))]
         if what in activity.OF_THREADS:
             facts.append(("Thread", str(row["thread"])))
         else:
@@ -214,6 +231,11 @@ def _chosen(whole: Time) -> None:
                 on_click=time_range.look_at,
                 args=((int(row["start"]) - margin, int(row["end"]) + margin), whole),
             )
+            if what == activity.WAIT:
+                waited = state.ask(Trace.waits_by_launch).loc[int(number)]
+                if waited["line"]:
+                    stacks.source_line(str(waited["file"]), int(waited["line"]))
+                pages.link("launches", "This launch", launch=number)
             if what in (activity.KERNEL, activity.LAUNCH):
                 pages.link("launches", "This launch", launch=number)
                 pages.link("kernels", "Its kernel", kernel=row["name"])
@@ -229,6 +251,17 @@ def _chosen(whole: Time) -> None:
                     on_click=filters.choose,
                     kwargs={"ranges": [row["name"]]},
                 )
+
+
+def _bytes(moved: int) -> str:
+    return units.bytes(moved) if moved >= 0 else "not known"
+
+
+def _sums_of_waits(launch: int) -> list[tuple[str, str]]:
+    own = state.ask(Trace.waits_by_launch).loc[[launch]]
+    waits, waited, longest = (int(own[name].iloc[0]) for name in ("waits", "waited", "longest"))
+    sums = (("All warps waited", waited), ("The longest wait", longest))
+    return [("Waits", f"{waits:,}"), *((label, units.duration(time)) for label, time in sums)]
 
 
 def _table(lanes: pd.DataFrame, shown: Time, apart: bool) -> None:

@@ -1,4 +1,4 @@
-"""What ran when, in lanes: kernels, launches, copies, collectives and driver calls; as blocks that can be seen apart.
+"""What ran when, in lanes: kernels, launches, waits, copies, collectives, driver calls; as blocks that are seen apart.
 
 A lane is a stream of a GPU or a thread of a process, or all of these together. Times are nanoseconds of host time. What
 is too short to be seen in the part of time that is looked at becomes, with its neighbours, one block of several.
@@ -19,18 +19,21 @@ from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST
 from snoopie.trace.tables import Ints
 
-# In the order of the lanes of a place. Kernels and copies have times on the GPU, all others those of the host's calls.
-KERNEL, LAUNCH, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
-    *("kernel", "launch", "copy", "copy call", "collective", "range", "call"),
+# In the order of the lanes of a place. Kernels, waits and copies have times on the GPU, all others those of the host's
+# calls. A wait is all waits of a launch.
+KERNEL, LAUNCH, WAIT, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
+    *("kernel", "launch", "wait", "copy", "copy call", "collective", "range", "call"),
 )
 # Of threads of the host, and what GPUs do.
 OF_THREADS = (RANGE, CALL)
 OF_GPUS = (KERNEL, LAUNCH, COPY, COPY_CALL)
 MOST_BLOCKS = 100_000
+# As `by_launch.by_launch` has them, by their launches.
+WAITS = "waits by launch"
 # The tables that their ids are of.
-TABLES = ("launches", "copies", "collectives", "ranges", "calls")
 _TABLE_OF = {
     **dict.fromkeys((KERNEL, LAUNCH), "launches"),
+    WAIT: WAITS,
     **dict.fromkeys((COPY, COPY_CALL), "copies"),
     COLLECTIVE: "collectives",
     RANGE: "ranges",
@@ -70,18 +73,20 @@ class Activity:
 
 def activity(
     when: pd.DataFrame,
+    waits: pd.DataFrame,
     copies: pd.DataFrame,
     on_gpu: NDArray[np.bool_],
     collectives: pd.DataFrame,
     ranges: pd.DataFrame,
     calls: pd.DataFrame,
 ) -> Activity:
-    """All that has a time: ``when`` is the `timeline.timeline` of launches, ``on_gpu`` says of which copies the times
-    are those on the GPU."""
+    """All that has a time: ``when`` is the `timeline.timeline` of launches, ``waits`` their `by_launch.times`,
+    ``on_gpu`` says of which copies the times are those on the GPU."""
     spanned = when["spanned"].to_numpy()
     parts = [
         _part(KERNEL, when[spanned], "gpu", "stream"),
         _part(LAUNCH, when[~spanned], "gpu", "stream"),
+        _part(WAIT, waits, "gpu", "stream"),
         _part(COPY, copies[on_gpu], "issuer", "stream"),
         _part(COPY_CALL, copies[~on_gpu], "issuer", "stream"),
         _part(COLLECTIVE, collectives, "issuer", "stream"),
@@ -229,7 +234,7 @@ def _names(kind: str, table: pd.DataFrame, label: Label) -> tuple[Ints, list[str
     if kind in (COPY, COPY_CALL):
         codes, pairs = pd.factorize(pd.MultiIndex.from_frame(table[["source", "destination"]]))
         return codes.astype(np.int64), [f"{label(source)} → {label(destination)}" for source, destination in pairs]
-    column = {KERNEL: "kernel", LAUNCH: "kernel", COLLECTIVE: "operation", RANGE: "name", CALL: "call"}[kind]
+    column = {KERNEL: "kernel", LAUNCH: "kernel", COLLECTIVE: "operation", CALL: "call"}.get(kind, "name")
     codes, distinct = pd.factorize(table[column])
     return codes.astype(np.int64), [str(name) for name in distinct]
 
@@ -293,7 +298,7 @@ def described(
     """what id name place (label) process stream thread start end duration (ns) bytes (-1 where none are known): a few
     ``events``.
 
-    ``tables`` has TABLES; ``moved`` the bytes of launches that were measured.
+    ``tables`` has those of the trace that ids are of, and WAITS; ``moved`` the bytes of launches that were measured.
     """
     what = lanes["what"].reindex(rows["lane"]).to_numpy()
     parts = []
@@ -311,6 +316,8 @@ def described(
 def _described(kind: str, own: pd.DataFrame, table: pd.DataFrame, moved: pd.Series[int], label: Label) -> pd.DataFrame:
     if kind in (KERNEL, LAUNCH):
         name, place, size = table["kernel"], table["gpu"], moved.reindex(table.index, fill_value=-1)
+    elif kind == WAIT:
+        name, place, size = table["name"], table["gpu"], pd.Series(-1, table.index)
     elif kind in (COPY, COPY_CALL):
         name = pd.Series(
             [f"{label(a)} → {label(b)}" for a, b in zip(table["source"], table["destination"], strict=True)]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.support import busy, mixed
+from tests.support import busy, mixed, waiting
 from tests.support.busy import AT, MS, US
 from tests.support.encoder import HOST, TraceBuilder
 from tests.support.pages import metrics, sent, view
@@ -364,3 +364,28 @@ def test_marks_of_an_axis() -> None:
     assert time_axis.axis(5, 105, 5)["ticktext"] == ["0", "20", "40", "60", "80", "100"]
     assert time_axis.axis(0, 90 * 10**9, 0)["ticktext"] == ["0", "20", "40", "60", "80"]
     assert time_axis.axis(0, 13_010_000, 0)["title"]["text"] == "ms after the start"
+
+
+def test_waits(monkeypatch: Patch, tmp_path: Path) -> None:
+    app = view(monkeypatch, "timeline", waiting.write_round(tmp_path), event="wait:4")
+    assert not app.exception
+    assert rows(app)[6:] == ["GPU 3: kernels · stream 7", "GPU 3: waits · stream 7"]
+    drawn = picture(app)
+    assert [lane["faint"] for lane in drawn["lanes"]] == [False, True] * 4
+    own = [place for place, lane in enumerate(drawn["bars"]["lane"]) if lane == 7]
+    assert [drawn["bars"]["busy"][place] for place in own] == [100] * waiting.ROUNDS
+    assert {drawn["bars"]["about"][place] for place in own} == {"one wait of 698 µs"}
+    # In the colour of the one that it waits for.
+    colours = {drawn["colours"][drawn["bars"]["name"][place]] for place in own}
+    assert colours == {drawn["lanes"][4]["colour"]}
+    others = [place for place, lane in enumerate(drawn["bars"]["lane"]) if lane == 5]
+    # 50 of 698 µs, as far as is known.
+    assert {drawn["bars"]["busy"][place] for place in others} == {7}
+    assert "Their times are known to ± 1 µs." in captions(app)
+    facts = metrics(app)
+    assert (facts["Waits"], facts["All warps waited"], facts["The longest wait"]) == ("1", "698 µs", "698 µs")
+
+
+def test_waits_of_unknown_times_are_said(monkeypatch: Patch, tmp_path: Path) -> None:
+    app = view(monkeypatch, "timeline", waiting.write_waiting(tmp_path))
+    assert "Kernels waited, but not when is known: their launches have no GPU timestamps." in captions(app)

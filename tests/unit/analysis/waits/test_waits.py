@@ -9,8 +9,24 @@ import pytest
 
 import snoopie
 from snoopie.analysis.waits.by_wait import KEYS
+from tests.support.encoder import HOST
 from tests.support.mixed import mixed_builder
-from tests.support.waiting import BOX, FLAG, NOWHERE, RING_CU, write_waiting
+from tests.support.waiting import (
+    AHEAD,
+    BEGUN,
+    BOX,
+    FLAG,
+    LONG,
+    NOWHERE,
+    RING_CU,
+    ROUND,
+    ROUNDS,
+    SYNC_CUH,
+    US,
+    round_builder,
+    write_round,
+    write_waiting,
+)
 
 
 @pytest.fixture
@@ -90,9 +106,70 @@ def test_processes_see_memory_at_different_addresses(tmp_path: Path) -> None:
     assert "exchange.cu:7" in table.loc[0, "stored_by"]
 
 
+def test_by_launch(tmp_path: Path) -> None:
+    """A launch waits within the time that it ran: the clocks follow."""
+    trace = snoopie.load(write_round(tmp_path))
+    table = trace.waits_by_launch()
+    assert len(table) == 4 * ROUNDS
+    assert rows(table[:4], "gpu", "awaited", "name", "file", "line") == [
+        [f"GPU {gpu}", f"GPU {below}", f"for GPU {below} at sync.cuh:12", SYNC_CUH, 12]
+        for gpu, below in ((0, 3), (1, 0), (2, 1), (3, 2))
+    ]
+    assert rows(table[2:4], "waits", "waited", "longest") == [[4, 200 * US, 50 * US], [1, 698 * US, 698 * US]]
+    begun = [BEGUN + number * ROUND + US for number in range(ROUNDS) for _ in range(4)]
+    assert table["start"].tolist() == begun
+    assert table["end"].tolist() == [start + LONG - 2 * US for start in begun]
+    assert set(table["error"]) == {US}
+    own = trace.select(issuers=3)
+    assert set(own.waits_by_launch()["gpu"]) == {"GPU 3"}
+    lanes = own.activity_lanes()
+    assert rows(lanes, "what", "place", "events") == [["kernel", "GPU 3", ROUNDS], ["wait", "GPU 3", ROUNDS]]
+    within = trace.activity_of("wait", 4)
+    assert rows(within, "name", "duration", "bytes") == [["for GPU 2 at sync.cuh:12", 698 * US, -1]]
+
+
+def test_of_several_places_where_a_launch_waited_most(tmp_path: Path) -> None:
+    builder = round_builder()
+    function = builder.function("other()")
+    for waited in (100 * US, 698 * US + 1):
+        site = builder.site(function, "LDG.E.STRONG.SYS", "load", 4, line=builder.line(RING_CU, 50 + waited % US))
+        # Whom it waits for is not known: nobody stores to the host.
+        builder.add(
+            "waits",
+            launch=4,
+            site=site,
+            owner=HOST,
+            blocks=1,
+            waits=1,
+            waited=waited,
+            longest=waited,
+            first=BEGUN + AHEAD + 9 * US,
+            last=BEGUN + AHEAD + 9 * US + waited,
+        )
+    table = snoopie.load(builder.write(tmp_path / "t.zst")).waits_by_launch()
+    assert rows(table.loc[[4]], "name", "awaited", "waits", "longest") == [["at ring.cu:51", "", 3, 698 * US + 1]]
+
+
+def test_without_times_of_launches_nothing_is_known_of_when(trace: snoopie.Trace) -> None:
+    assert trace.waits_by_launch().empty
+    assert "wait" not in set(trace.activity_lanes()["what"])
+
+
+def test_files_that_only_waited_are_in_the_tree(tmp_path: Path) -> None:
+    trace = snoopie.load(write_round(tmp_path))
+    assert rows(trace.file_tree(), "path", "bytes") == [
+        ["/home/u/ring/", 80 * 128],
+        [RING_CU, 80 * 128],
+        ["/home/u/ring/include/", 0],
+        [SYNC_CUH, 0],
+    ]
+    assert trace.by_file()["file"].tolist() == [RING_CU]
+
+
 def test_no_waits(ring_path: Path) -> None:
     trace = snoopie.load(ring_path)
     assert trace.waits.empty
     assert trace.awaited_stores().empty
+    assert trace.waits_by_launch().empty
     for by in KEYS:
         assert list(trace.by_wait(by).columns) and trace.by_wait(by).empty

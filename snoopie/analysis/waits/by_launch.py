@@ -1,0 +1,72 @@
+"""When launches waited, by the host's clock.
+
+A launch's waits lie between its first and the end of its last. How many warps waited, how long together and how long at
+once is known, but not how these waits lie in that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from snoopie.analysis.time import clocks
+from snoopie.analysis.time.timeline import moments
+from snoopie.analysis.waits.by_wait import line_of
+
+COLUMNS = [
+    *("process", "gpu", "stream", "thread", "name", "awaited", "file", "line", "start", "end", "error"),
+    *("waits", "given_up", "waited", "longest"),
+]
+
+
+def of_clocks(waits: pd.DataFrame, when: pd.DataFrame) -> pd.DataFrame:
+    """launch | ahead error, as `clocks.of_launches`, from the waits of a whole trace and its `timeline`: a launch waits
+    while it runs."""
+    return clocks.of_launches(clocks.clocks(_extents(waits), when), when)
+
+
+def times(waits: pd.DataFrame, clock: pd.DataFrame, when: pd.DataFrame) -> pd.DataFrame:
+    """launch | process gpu stream thread start end error (host ns): of the launches that waited those that ``clock``
+    knows.
+
+    ``when`` is the `timeline`: nothing lies beyond a launch whose time is known.
+    """
+    extents = _extents(waits[waits["launch"].isin(clock.index)])
+    own = when.loc[extents.index, ["process", "gpu", "stream", "thread", "start", "end", "spanned"]]
+    began, ended, spanned = (own[name].to_numpy() for name in ("start", "end", "spanned"))
+    ahead, error = (clock.loc[extents.index, name].to_numpy() for name in ("ahead", "error"))
+    start, end = extents["first"].to_numpy() - ahead, extents["last"].to_numpy() - ahead
+    start = np.where(spanned, np.clip(start, began, ended), start)
+    end = np.where(spanned, np.clip(end, start, np.maximum(ended, start)), np.maximum(end, start))
+    return own.drop(columns="spanned").assign(start=start, end=end, error=error)
+
+
+def by_launch(waits: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
+    """launch | COLUMNS, of the launches of `times`.
+
+    ``waits`` as `by_wait.named` has them. ``name``, ``awaited``, ``file`` and ``line`` are of where it waited most.
+    """
+    known = waits[waits["launch"].isin(times.index)]
+    groups = known.groupby("launch")
+    sums = groups[["waits", "given_up", "waited"]].sum().join(groups["longest"].max())
+    return times.join(sums).join(_most(known))[COLUMNS]
+
+
+def _extents(waits: pd.DataFrame) -> pd.DataFrame:
+    """launch | first last (ns by the GPU's clock)."""
+    rows = pd.DataFrame({"launch": waits["launch"], **{name: moments(waits[name]) for name in ("first", "last")}})
+    return rows.groupby("launch").agg(first=("first", "min"), last=("last", "max"))
+
+
+def _most(waits: pd.DataFrame) -> pd.DataFrame:
+    """launch | name awaited file line: where and for whom each waited longest."""
+    keys: Sequence[str] = ("launch", "kernel", "file", "line", "awaited")
+    sums = waits.groupby(list(keys), sort=True, observed=True)["waited"].sum().reset_index()
+    most = sums.sort_values("waited", ascending=False, kind="stable").drop_duplicates("launch").set_index("launch")
+    names = [
+        f"for {awaited} at {line_of(file, line, kernel)}" if awaited else f"at {line_of(file, line, kernel)}"
+        for kernel, file, line, awaited in most[[*keys[1:]]].itertuples(index=False)
+    ]
+    return most.assign(name=pd.Series(names, most.index, dtype="str"))[["name", "awaited", "file", "line"]]
