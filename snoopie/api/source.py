@@ -46,12 +46,16 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
         return _counts.by_file(self._sums(*_LINE))
 
     def file_tree(self) -> pd.DataFrame:
-        """path name depth folder (bool) bytes share: the files of `by_file` in their folders, most bytes first.
+        """path name depth folder (bool) bytes share: the files of `by_file`, and those in which kernels only waited, in
+        their folders, most bytes first.
 
         A folder (its path ends in "/") is followed by what it holds, one deeper; folders on the way to a single one are
         part of its name.
         """
-        return tree.tree(self.by_file())
+        moved = self.by_file()[["file", "bytes"]]
+        waited = self.sites.loc[self.waits["site"].unique(), "file"].unique()
+        only = pd.Index(waited).difference(pd.Index(moved["file"]))
+        return tree.tree(pd.concat([moved, pd.DataFrame({"file": only, "bytes": 0})]))
 
     def file_lines(self, file: str) -> pd.DataFrame:
         """line kernel, values, for the lines of one file in its order"""

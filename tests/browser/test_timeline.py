@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, settled
 from tests.browser.steps import go_to, in_address, metric, rows, set_to
-from tests.support import busy
+from tests.support import busy, waiting
 from tests.support.busy import MS, US
 
 OpenPage = Callable[[str], Page]
@@ -251,3 +252,31 @@ def test_idle_gaps_can_be_seen(app: str, open_page: OpenPage) -> None:
     assert changed(page, (2_007_000, 2_017_000)) == (2_002_000, 2_012_000)
     page.get_by_role("button", name="All", exact=True).click()
     in_address(page, "time_from", absent=True)
+
+
+def test_waits_are_seen_and_lead_to_their_line(tmp_path: Path, open_page: OpenPage) -> None:
+    """GPU 3 waits for the slow GPU 2; the line that polls is in a file of which nothing crossed."""
+    with running_app(str(waiting.write_round(tmp_path))) as address:
+        page = open_page(address)
+        go_to(page, "Timeline")
+        # The second lane of the fourth GPU, amid its first launch.
+        page.mouse.move(*place(page, 1.35 * MS, 7))
+        tip = page.locator(".timeline .tip")
+        expect(tip).to_contain_text("waited for GPU 2 at sync.cuh:12")
+        expect(tip).to_contain_text("one wait of 698 µs")
+        expect(page.get_by_text("Their times are known to ± 1 µs.")).to_be_visible()
+        page.mouse.move(*place(page, 1.35 * MS, 5))
+        expect(tip).to_contain_text("200 µs in 4 waits, all warps added up; the longest 50 µs")
+        picture(page, "waits")
+        page.mouse.click(*place(page, 1.35 * MS, 7))
+        in_address(page, "event=wait")
+        settled(page)
+        assert metric(page, "The longest wait") == "698 µs"
+        page.get_by_role("link", name="sync.cuh:12").click()
+        page.get_by_role("heading", name="sync.cuh:12").wait_for()
+        settled(page)
+        chosen = page.get_by_role("treeitem", name="sync.cuh")
+        expect(chosen).to_have_attribute("aria-selected", "true")
+        expect(chosen).to_contain_text("waited")
+        expect(page.get_by_text("This line reached no memory outside its GPU: it waited.")).to_be_visible()
+        picture(page, "waits_source")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,19 @@ _mount = component("file_tree", "elements")
 
 
 def show(
-    key: str, tree: pd.DataFrame, chosen: str, nameless: str, *, about: str, on_choose: Callable[[str], None]
+    key: str,
+    tree: pd.DataFrame,
+    chosen: str,
+    nameless: str,
+    *,
+    about: str,
+    waited: Collection[str],
+    on_choose: Callable[[str], None],
 ) -> None:
     """Draws a tree as `Trace.file_tree` has it, LARGEST rows at most.
 
-    ``nameless`` is shown for what has no file, ``about`` stands before amounts that are estimates. ``on_choose`` is
-    told the path of a file, which is one of the tree's.
+    ``nameless`` is shown for what has no file, ``about`` stands before amounts that are estimates; in files ``waited``
+    nothing moved, but kernels waited. ``on_choose`` is told the path of a file, which is one of the tree's.
     """
     files = set(tree.loc[~tree["folder"], "path"])
 
@@ -33,10 +40,10 @@ def show(
             on_choose(path)
 
     some = _largest(tree, chosen)
-    rows = [
-        [path, name or nameless, depth, folder, f"{about}{units.bytes(moved)}", round(share, 4), units.percent(share)]
-        for path, name, depth, folder, moved, share in some[COLUMNS].values.tolist()
-    ]
+    rows = []
+    for path, name, depth, folder, moved, share in some[COLUMNS].values.tolist():
+        amount = "waited" if path in waited else f"{about}{units.bytes(moved)}"
+        rows.append([path, name or nameless, depth, folder, amount, round(share, 4), units.percent(share)])
     _mount(key=key, data={"rows": rows, "chosen": chosen, "left_out": len(tree) - len(some)}, on_file_change=changed)
 
 

@@ -50,17 +50,18 @@ WAIT_COLUMNS = ["kernel", "issuer", "owner", "awaited", "stored_by", "known_by",
 
 def show() -> None:
     st.header("Source")
-    files = state.ask(Trace.by_file)
-    if files.empty:
+    tree = state.ask(Trace.file_tree)
+    if tree.empty:
         remarks.nothing("No line reached memory outside its GPU.")
         return
     remarks.estimated()
-    file = _file(list(files["file"]))
+    files = list(state.ask(Trace.by_file)["file"])
+    known = set(files)
+    waited = [path for path in tree.loc[~tree["folder"], "path"] if path not in known]
+    file = _file([*files, *waited])
     left, right = st.columns([3, 8], gap="small")
     with left:
-        file_tree.show(
-            "source_tree", state.ask(Trace.file_tree), file, NO_FILE, about=remarks.about(), on_choose=_choose_file
-        )
+        file_tree.show("source_tree", tree, file, NO_FILE, about=remarks.about(), waited=waited, on_choose=_choose_file)
     with right:
         line = _lines(file)
     _line(file, line)

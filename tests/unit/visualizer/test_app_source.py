@@ -338,6 +338,18 @@ def test_lines_at_which_kernels_waited(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert "1 wait did not end by the value." in captions(app)
 
 
+def test_files_in_which_kernels_only_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = waiting.write_round(tmp_path)
+    app = view(monkeypatch, "source", path)
+    tree = {row[0]: row[4] for row in sent(app, "file_tree")["rows"]}
+    assert (tree[waiting.RING_CU], tree[waiting.SYNC_CUH]) == ("10 KiB", "waited")
+    assert sent(app, "file_tree")["chosen"] == waiting.RING_CU
+    app = view(monkeypatch, "source", path, source_file=waiting.SYNC_CUH)
+    assert not app.exception
+    assert sent(app, "listing")["hot"] == [12]
+    assert "This line reached no memory outside its GPU: it waited." in captions(app)
+
+
 def test_a_trace_without_waits_has_no_room_for_them(monkeypatch: pytest.MonkeyPatch, sources: Path) -> None:
     app = view(monkeypatch, "source", sources)
     assert sent(app, "listing")["amounts"] == ["Bytes", "Accesses", "Wire eff."]
