@@ -207,10 +207,11 @@ def _chosen(whole: Time) -> None:
     origin = state.trace().period[0]
     with st.container(border=True):
         st.markdown(f"**{ONE[what]}** {number}: {theme.plain(row['name'])}")
+        took = "First to last" if what == activity.WAIT else "Took"
         facts = [
             ("On", row["place"]),
             ("Started", f"{units.duration(row['start'] - origin)} after the start"),
-            ("Took", units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
+            (took, units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
         ]
         facts += _sums_of_waits(int(number)) if what == activity.WAIT else [("Bytes", _bytes(row["bytes"]))]
         if what in activity.OF_THREADS:
