@@ -34,6 +34,8 @@ def use_the_space() -> None:
         "[data-testid=stCaptionContainer] :not(a) { color: inherit; } "
         # As high as what it stands for, in most cases: a chooser with its label.
         "[data-testid=stSkeleton] { min-height: 64px; } "
+        # Two pictures beside one another need more room than Streamlit wants for columns.
+        "@media (max-width: 1100px) { .st-key-two_pictures [data-testid=stColumn] { min-width: 100%; } } "
         "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
     )
 

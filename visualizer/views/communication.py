@@ -119,7 +119,8 @@ def show() -> None:
     def click(*labels: str) -> None:
         choose(clicked(labels, shown, state.filters()))
 
-    graph, cells = st.columns(2, gap="medium")
+    with st.container(key="two_pictures"):
+        graph, cells = st.columns(2, gap="medium")
     with graph:
         if picture == "links":
             _topology(matrix, click)
