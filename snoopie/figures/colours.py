@@ -1,8 +1,12 @@
-"""One colour for each place, the same in the app, in reports and in figures."""
+"""One colour for each place, the same in the app, in reports and in figures.
+
+The palettes are seaborn's, written down here: the first page of the app would wait for its import, and for that of
+matplotlib. It is asked only for more colours than these.
+"""
 
 from __future__ import annotations
 
-import seaborn as sns
+from itertools import cycle
 
 from snoopie.analysis.memory.curve import KINDS, ORIGINS
 from snoopie.analysis.memory.curve import OTHERS as OTHER_KINDS
@@ -11,35 +15,44 @@ from snoopie.analysis.memory.curve import OTHERS as OTHER_KINDS
 NEUTRAL = "#8a8f98"
 OTHERS = {"host": "#6b7280", "unknown": "#a3a8b2", "multicast": "#5b6b8c"}
 
+_COLORBLIND = (
+    "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9",
+)  # fmt: skip
+_SET2 = ("#66c2a5", "#fc8d62", "#8da0cb", "#e78ac3", "#a6d854", "#ffd92f", "#e5c494", "#b3b3b3")
+_CREST = ("#89bf91", "#6db290", "#57a490", "#44948f", "#33858d", "#24768b", "#1c6689", "#215584", "#28437b")
+# From the first of _COLORBLIND through grey to the second.
+_CHANGES = ("#0173b2", "#3d92c2", "#79b2d1", "#b5d1e1", "#f0f0ef", "#ebd7b4", "#e7bf79", "#e2a73e", "#de8f05")
+# Told apart by colour-blind people too.
+LESS, MORE = _CHANGES[0], _CHANGES[-1]
+
 
 def of_gpus(count: int) -> list[str]:
     """A colour for each GPU by its number: colour-blind people can distinguish up to 10, then they differ by hue."""
-    palette = sns.color_palette("colorblind", count) if count <= 10 else sns.husl_palette(count, s=0.75, l=0.6)
-    return [str(colour) for colour in palette.as_hex()]
+    return list(_COLORBLIND[:count]) if count <= len(_COLORBLIND) else _hues(count, 0.75, 0.6)
 
 
 def of_kernels(count: int) -> list[str]:
     """A colour for each kernel, which is no GPU's: those are stronger."""
-    palette = sns.color_palette("Set2", count) if count <= 8 else sns.husl_palette(count, s=0.55, l=0.75)
-    return [str(colour) for colour in palette.as_hex()]
+    return list(_SET2[:count]) if count <= len(_SET2) else _hues(count, 0.55, 0.75)
+
+
+def _hues(count: int, saturation: float, lightness: float) -> list[str]:
+    import seaborn as sns
+
+    return [str(colour) for colour in sns.husl_palette(count, s=saturation, l=lightness).as_hex()]
 
 
 def of_amounts() -> list[str]:
     """Light to dark in one hue."""
-    return [str(colour) for colour in sns.color_palette("crest", 9).as_hex()]
+    return list(_CREST)
 
 
 def of_kinds() -> dict[str, str]:
     """A colour for each kind of memory."""
     # Origins of memory stand in the place of kinds, never beside them.
-    kinds = (*KINDS, OTHER_KINDS, *ORIGINS)
-    return dict(zip(kinds, map(str, sns.color_palette("colorblind", len(kinds)).as_hex()), strict=True))
-
-
-# Told apart by colour-blind people too.
-LESS, MORE = "#0173b2", "#de8f05"
+    return dict(zip((*KINDS, OTHER_KINDS, *ORIGINS), cycle(_COLORBLIND), strict=False))
 
 
 def of_changes() -> list[str]:
     """From much less through no change to much more."""
-    return [str(colour) for colour in sns.blend_palette([LESS, "#f0f0f0", MORE], 9).as_hex()]
+    return list(_CHANGES)

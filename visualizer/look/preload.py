@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from visualizer.parts import tables
-from visualizer.pictures import picture
+from visualizer.pictures import lane_bars, picture
 from visualizer.session import state
 
 # Also the name of what is hidden.
@@ -33,6 +33,9 @@ def _preload() -> None:
     if time.monotonic() - st.session_state.setdefault("opened", time.monotonic()) < state.AHEAD / 2:
         return
     st.session_state[_DONE] = True
+    if state.has_trace():
+        # Those of many kernels come from seaborn, which is slow to import.
+        lane_bars.of_names((), by_kernel=True)
     with st.container(key=_DONE):
         st.html(f"<style>.st-key-{_DONE} {{ {_HIDDEN}; }}</style>")
         st.plotly_chart(_picture(), key="preload_picture", config={"displaylogo": False})

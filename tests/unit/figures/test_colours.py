@@ -1,0 +1,31 @@
+"""Colours: that they are seaborn's, and differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle
+
+import pytest
+import seaborn as sns
+
+from snoopie.figures import colours
+
+
+def palette(name: str, count: int) -> list[str]:
+    return list(sns.color_palette(name, count).as_hex())
+
+
+def test_palettes_are_those_of_seaborn() -> None:
+    assert colours.of_gpus(10) == palette("colorblind", 10)
+    assert colours.of_kernels(8) == palette("Set2", 8)
+    assert colours.of_amounts() == palette("crest", 9)
+    assert colours.of_changes() == list(sns.blend_palette([colours.LESS, "#f0f0f0", colours.MORE], 9).as_hex())
+    assert list(colours.of_kinds().values()) == [
+        colour for colour, _ in zip(cycle(palette("colorblind", 10)), colours.of_kinds(), strict=False)
+    ]
+
+
+@pytest.mark.parametrize("of", [colours.of_gpus, colours.of_kernels])
+def test_each_has_a_colour_of_its_own(of: Callable[[int], list[str]]) -> None:
+    for count in range(30):
+        assert len(set(of(count))) == len(of(count)) == count
