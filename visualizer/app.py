@@ -36,7 +36,7 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state="expanded",
 )
-theme.use_the_space()
+theme.use()
 
 history.watch(address.arrive)
 if state.is_open():

@@ -14,6 +14,7 @@ from snoopie.words.text import cut, visible
 _DARK = 0.45
 
 
+_PAGE = Path(__file__).with_name("page.css")
 # Text of less weight, on light and on dark ground.
 _FAINT = "#5d6066", "#b4b7bd"
 
@@ -23,20 +24,13 @@ def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
-def use_the_space() -> None:
-    """Smaller margins than Streamlit leaves around a page: tables and pictures need the room. It is seen what the
-    keyboard is on."""
+def use() -> None:
+    """The look of all pages: their style, of which the server sends most before (see `visualizer.server.early`)."""
+    st.html(_PAGE)
     st.html(
-        "<style>.stMainBlockContainer { padding: 3rem 2.5rem 4rem; } "
-        ":is(a, button, [role=radio], [tabindex]):focus-visible { outline: 2px solid #0173b2; outline-offset: 2px; } "
         # Streamlit's own grey is too pale to be read by everybody.
-        f"[data-testid=stCaptionContainer] {{ opacity: 1; color: {_FAINT[is_dark()]}; }} "
-        "[data-testid=stCaptionContainer] :not(a) { color: inherit; } "
-        # As high as what it stands for, in most cases: a chooser with its label.
-        "[data-testid=stSkeleton] { min-height: 64px; } "
-        # Two pictures beside one another need more room than Streamlit wants for columns.
-        "@media (max-width: 1100px) { .st-key-two_pictures [data-testid=stColumn] { min-width: 100%; } } "
-        "@media print { [data-testid=stSidebar], [data-testid=stHeader] { display: none; } }</style>"
+        f"<style>[data-testid=stCaptionContainer] {{ opacity: 1; color: {_FAINT[is_dark()]}; }} "
+        "[data-testid=stCaptionContainer] :not(a) { color: inherit; }</style>"
     )
 
 

@@ -1,19 +1,17 @@
-"""What a page needs to know before Streamlit's own scripts do: where it will be, so that nothing moves when it comes.
+"""What a page needs to know before Streamlit's own scripts do: its style, so that nothing moves when they come.
 
-Streamlit gives the page the whole width until the list of pages is there, and then moves all of it aside.
+Streamlit gives the page the whole width until the list of pages is there, and then moves all of it aside. And what the
+app sends of style is used only once a script of Streamlit's is there that reads it.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# The width that Streamlit gives the list of pages, and from which width of the window on it stands beside the page.
-_STYLE = (
-    b"<style>@media (min-width: 768px) {"
-    b" [data-testid=stAppViewContainer]:not(:has([data-testid=stSidebar], .without-sidebar)) { padding-left: 281px; }"
-    b" }</style>"
-)
+_STYLE = b"<style>" + (Path(__file__).parents[1] / "look" / "page.css").read_bytes() + b"</style>"
 _END = b"</head>"
 
 
