@@ -122,7 +122,8 @@ def grid(
     header = 48 if any(map(_in_two_lines, definitions)) else 34
     # In a place of its own. Where something new stands above it, the browser would move the table's frame, which loads
     # it again, and Streamlit does not know a frame again that was moved: it stayed empty.
-    with st.container():
+    high = min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6)
+    with st.container(height=high, border=False):
         result = AgGrid(
             rows.assign(**{_text(name): list(words) for name, words in in_words.items()}),
             gridOptions={
@@ -149,7 +150,7 @@ def grid(
                 ".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"},
             },
             allow_unsafe_jscode=True,  # the bars above and what views add; nothing of a trace is ever part of one
-            height=min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6),
+            height=high,
             key=key,
         )
     chosen = result.selected_rows
