@@ -20,8 +20,8 @@ def component(name: str, *others: str) -> Callable[..., Any]:
     ``others``: further scripts, whose functions it uses. Streamlit sends one script a component.
     """
     script = "\n".join((_HERE / f"{file}.js").read_text(encoding="utf-8") for file in (*others, name))
-    look = _HERE / f"{name}.css"
-    style = look.read_text(encoding="utf-8") if look.exists() else None
+    looks = [_HERE / "room.css", _HERE / f"{name}.css"]
+    style = "\n".join(look.read_text(encoding="utf-8") for look in looks) if looks[-1].exists() else None
     mount: Callable[..., Any] = st.components.v2.component(
         f"snoopie_{name}", html='<div class="root"></div>', css=style, js=script
     )
