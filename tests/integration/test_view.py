@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -113,6 +114,25 @@ def test_pages_know_where_they_will_be(app: Viewed, path: str) -> None:
     assert int(plain.headers["content-length"]) == len(plain.body.encode())
     small = app.ask(path, headers=app.cookie | {"Accept-Encoding": "gzip"})
     assert (small.status, small.headers["content-encoding"]) == (200, "gzip")
+
+
+def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
+    """Each table is a frame, and would load its script of more than a megabyte again."""
+    tables = "/component/st_aggrid.AgGrid.agGrid"
+    with app.session() as session:
+        shown(session)  # the app names its components
+    page, frame = (app.ask(path, headers=app.cookie) for path in ("/", f"{tables}/index.html"))
+    assert (frame.status, frame.headers["cache-control"]) == (200, "no-cache")
+    (own,), (of_tables,) = (re.findall(r'src="\./(static/js/[^"]+)"', one.body) for one in (page, frame))
+    for path in (f"/{own}", f"{tables}/{of_tables}"):
+        answer = app.ask(path, headers=app.cookie | {"Accept-Encoding": "gzip"})
+        assert (answer.status, answer.headers["content-encoding"]) == (200, "gzip")
+        assert {"immutable", "max-age=31536000"} <= set(answer.headers["cache-control"].split(", "))
+    # Without a hash in its name.
+    other = app.ask(f"{tables}/bootstrap.min.css", headers=app.cookie)
+    assert (other.status, other.headers["cache-control"]) == (200, "public, max-age=3600")
+    none = app.ask(f"{tables}/none.f4bb7ae6.js", headers=app.cookie)
+    assert none.status == 404 and "cache-control" not in none.headers
 
 
 def test_cookies_of_other_servers_do_not_matter(app: Viewed) -> None:

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from visualizer.server import invitation  # noqa: E402
 from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
+from visualizer.server.kept import Kept  # noqa: E402
 
 APP = ROOT / "visualizer" / "app.py"
 
@@ -54,6 +55,7 @@ def main() -> None:
         # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves.
         Middleware(GZipMiddleware, compresslevel=3),
         Middleware(Early),
+        Middleware(Kept),
     ]
     app = st.App(APP, lifespan=invite, middleware=middleware)
     options = {
