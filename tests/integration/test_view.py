@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import signal
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import zstandard
 from websockets.exceptions import InvalidStatus
 
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
-from tests.support.viewing import PATIENCE, ROOT, Viewed, alive, children, serving, shown, viewing
+from tests.support.viewing import PATIENCE, ROOT, Answer, Viewed, alive, children, serving, shown, viewing
 
 _Seen = TypeVar("_Seen")
 
@@ -133,6 +135,21 @@ def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
     assert (other.status, other.headers["cache-control"]) == (200, "public, max-age=3600")
     none = app.ask(f"{tables}/none.f4bb7ae6.js", headers=app.cookie)
     assert none.status == 404 and "cache-control" not in none.headers
+
+
+def test_scripts_come_as_small_as_the_browser_takes_them(app: Viewed) -> None:
+    """And say the same."""
+    (script,) = re.findall(r'src="\./(static/js/[^"]+)"', app.ask("/", headers=app.cookie).body)
+
+    def asked(takes: str) -> Answer:
+        return app.ask(f"/{script}", headers=app.cookie | {"Accept-Encoding": takes})
+
+    plain, gzipped, packed = map(asked, ("identity", "gzip", "gzip, deflate, br, zstd"))
+    assert "content-encoding" not in plain.headers and len(plain.sent) > 300_000
+    assert (gzipped.headers["content-encoding"], packed.headers["content-encoding"]) == ("gzip", "zstd")
+    assert gzip.decompress(gzipped.sent) == zstandard.decompress(packed.sent) == plain.sent
+    assert len(packed.sent) < 0.9 * len(gzipped.sent)
+    assert "accept-encoding" in packed.headers["vary"].lower()
 
 
 def test_cookies_of_other_servers_do_not_matter(app: Viewed) -> None:

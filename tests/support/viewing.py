@@ -30,7 +30,11 @@ class Answer:
 
     status: int
     headers: Mapping[str, str]
-    body: str
+    sent: bytes
+
+    @property
+    def body(self) -> str:
+        return self.sent.decode(errors="replace")
 
 
 @dataclass
@@ -62,7 +66,7 @@ class Viewed:
         try:
             connection.request(method, path, headers=dict(headers or {}))
             answer = connection.getresponse()
-            return Answer(answer.status, dict(answer.headers), answer.read().decode(errors="replace"))
+            return Answer(answer.status, dict(answer.headers), answer.read())
         finally:
             connection.close()
 

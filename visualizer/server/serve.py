@@ -26,6 +26,7 @@ from visualizer.server import invitation  # noqa: E402
 from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
 from visualizer.server.kept import Kept  # noqa: E402
+from visualizer.server.packed import Packed  # noqa: E402
 
 APP = ROOT / "visualizer" / "app.py"
 
@@ -52,8 +53,10 @@ def main() -> None:
     sys.argv = [str(APP), *(["--own"] if token is not None and hosts else []), *words]
     middleware = [
         Middleware(Guard, token=token, hosts=hosts),
-        # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves.
+        # A page's scripts are 10 MB and more as they are; a level above costs the first page more than it saves. What
+        # Packed has packed stays so.
         Middleware(GZipMiddleware, compresslevel=3),
+        Middleware(Packed),
         Middleware(Early),
         Middleware(Kept),
     ]
