@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import PATIENCE, ROOT, settled
 from tests.support.viewing import Viewed, viewing
@@ -74,25 +74,31 @@ class Asked:
         session.send("Network.enable")
 
 
+def loaded(page: Page) -> None:
+    """Waits until nothing is still to come."""
+    settled(page)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    settled(page)
+
+
 # First, before the browser keeps anything.
 def test_a_load_asks_for_little_and_a_later_one_for_next_to_nothing(app: Viewed, inside: BrowserContext) -> None:
-    """With what is loaded ahead for later pages."""
+    """A page with pictures and tables."""
     page = inside.new_page()
     asked = Asked()
     asked.watch(page)
 
     def load() -> list[int]:
         asked.sizes.clear()
-        # The last that is loaded ahead is a table.
-        with page.expect_response(lambda response: "/component/" in response.url and response.url.endswith(".js")):
-            page.goto(f"http://{app.host}/")
-        settled(page)
+        page.goto(f"http://{app.host}/communication")
+        page.locator(".js-plotly-plot").first.wait_for()
+        loaded(page)
         return list(asked.sizes.values())
 
     first, later = load(), load()
     page.close()
-    # More than half of a megabyte, and of the requests: the browser loads the app's scripts, which it does not have.
-    assert 500_000 < sum(first) <= 4_000_000
+    # With the scripts of pictures and tables, each of more than a megabyte.
+    assert 2_000_000 < sum(first) <= 4_000_000
     assert len(later) <= 60 < len(first)
     assert sum(later) <= 100_000
 
@@ -101,7 +107,7 @@ def test_a_load_asks_for_little_and_a_later_one_for_next_to_nothing(app: Viewed,
 def test_nothing_moves(app: Viewed, inside: BrowserContext, name: str) -> None:
     page = inside.new_page()
     page.goto(f"http://{app.host}/{name}")
-    settled(page)
+    loaded(page)
     # They come with the list of pages.
     page.get_by_test_id("stSidebar").get_by_text("Filters", exact=True).wait_for()
     moves = page.evaluate("moves")
