@@ -84,6 +84,9 @@ def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
         except TimeoutError:
             if again == tries - 1:
                 raise
+            # A list that is said to be open and shows nothing opens again after it was left.
+            page.keyboard.press("Escape")
+            chooser.blur()
     page.keyboard.press("Escape")
     settled(page)
 
