@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import uuid
 from pathlib import Path
 
 import pytest
@@ -349,7 +350,7 @@ def test_an_address_that_is_not_exported(tmp_path: Path) -> None:
 def test_a_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from snoopie.watch.watcher import cgroup_root
 
-    container = "0123456789abcdef" * 4
+    container = uuid.uuid4().hex * 2  # no other run's, nor of one that was killed
     folder = cgroup_root() / f"snoopie-test-{os.getpid()}"
     inner = folder / f"docker-{container}.scope"
     try:
