@@ -8,47 +8,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import Scope
+
+from visualizer.server.rewriting import Rewriting
 
 _STYLE = b"<style>" + (Path(__file__).parents[1] / "look" / "page.css").read_bytes() + b"</style>"
 _END = b"</head>"
 
 
-class Early:
+class Early(Rewriting):
     """Puts the style into the page that Streamlit serves at all addresses of the app."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def asks(self, scope: Scope) -> bool:
         # Pages have no ending.
-        if scope["type"] != "http" or scope["method"] != "GET" or "." in scope["path"].rpartition("/")[2]:
-            await self._app(scope, receive, send)
-            return
-        # Streamlit would compress some pages itself.
-        headers = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        begun: Message | None = None
-        body = b""
+        return "." not in scope["path"].rpartition("/")[2]
 
-        async def sender(message: Message) -> None:
-            nonlocal begun, body
-            if message["type"] == "http.response.start" and _is_page(message):
-                begun = message
-            elif message["type"] == "http.response.body" and begun is not None:
-                body += message.get("body", b"")
-                if message.get("more_body"):
-                    return
-                body = body.replace(_END, _STYLE + _END, 1)
-                MutableHeaders(scope=begun)["content-length"] = str(len(body))
-                await send(begun)
-                await send({"type": "http.response.body", "body": body})
-            else:
-                await send(message)
+    def is_one(self, headers: Headers) -> bool:
+        return headers.get("content-type", "").startswith("text/html")
 
-        await self._app({**scope, "headers": headers}, receive, sender)
-
-
-def _is_page(start: Message) -> bool:
-    kind = MutableHeaders(scope=start).get("content-type", "")
-    return start["status"] == 200 and kind.startswith("text/html")
+    async def rewritten(self, _: MutableHeaders, body: bytes) -> bytes:
+        return body.replace(_END, _STYLE + _END, 1)
