@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -14,18 +14,6 @@ from snoopie.analysis.time.folding import Folding
 from snoopie.api.arguments import Natural
 from snoopie.api.time import Folds
 from snoopie.api.waits import WaitMethods
-
-
-class _Made(dict[str, pd.DataFrame]):
-    """Tables by name, each made when it is first asked for: whom a launch waits for is in the records."""
-
-    def __init__(self, make: Callable[[str], pd.DataFrame]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, name: str) -> pd.DataFrame:
-        self[name] = self._make(name)
-        return self[name]
 
 
 class ActivityMethods(WaitMethods):
@@ -170,9 +158,10 @@ class ActivityMethods(WaitMethods):
             self._names_of[streams] = activity.names(self._activity(streams), self._of_activities, self.label)
         return self._names_of[streams]
 
-    @property
-    def _of_activities(self) -> dict[str, pd.DataFrame]:
-        return _Made(lambda name: self._launch_waits if name == activity.WAITS else getattr(self, name))
+    def _of_activities(self, name: str) -> pd.DataFrame:
+        # Not made before they are asked for: whom a launch waits for is in the records.
+        table: pd.DataFrame = self._launch_waits if name == activity.WAITS else getattr(self, name)
+        return table
 
     @cached_property
     def _launch_bytes(self) -> pd.Series[int]:

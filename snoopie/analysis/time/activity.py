@@ -46,6 +46,7 @@ _LONGEST = 1 << 61
 _LANE = ["what", "place", "process", "line"]
 
 Label = Callable[[int], str]
+Tables = Callable[[str], pd.DataFrame]
 # All of the time is there.
 OPEN = Folding(())
 
@@ -217,13 +218,13 @@ class Names:
         return found
 
 
-def names(ran: Activity, tables: dict[str, pd.DataFrame], label: Label) -> Names:
+def names(ran: Activity, tables: Tables, label: Label) -> Names:
     """As `described` has them, of all events at once."""
     what = ran.lanes["what"].to_numpy()[ran.events["lane"].to_numpy()]
     codes, known = np.zeros(len(what), np.int64), list[str]()
     for kind in dict.fromkeys(what):
         rows = np.flatnonzero(what == kind)
-        table = tables[_TABLE_OF[kind]]
+        table = tables(_TABLE_OF[kind])
         own, distinct = _names(kind, table.loc[ran.events["id"].to_numpy()[rows]], label)
         codes[rows] = own + len(known)
         known += distinct
@@ -239,9 +240,7 @@ def _names(kind: str, table: pd.DataFrame, label: Label) -> tuple[Ints, list[str
     return codes.astype(np.int64), [str(name) for name in distinct]
 
 
-def sums(
-    ran: Activity, called: Names, first: int, last: int, tables: dict[str, pd.DataFrame], moved: pd.Series[int]
-) -> pd.DataFrame:
+def sums(ran: Activity, called: Names, first: int, last: int, tables: Tables, moved: pd.Series[int]) -> pd.DataFrame:
     """what name count total (ns, within the time) bytes (of all of each; -1 unknown): what touches a part of time, the
     longest first. ``tables`` and ``moved`` as in `described`."""
     touched = within(ran.events, first, last)
@@ -263,11 +262,11 @@ def sums(
     return result.sort_values(["total", "count", "name"], ascending=[False, False, True], ignore_index=True)[order]
 
 
-def _sizes(what: str, tables: dict[str, pd.DataFrame], moved: pd.Series[int]) -> pd.Series[int]:
+def _sizes(what: str, tables: Tables, moved: pd.Series[int]) -> pd.Series[int]:
     """id → bytes, -1 where none are known."""
     if what in (KERNEL, LAUNCH):
         return moved
-    table = tables[_TABLE_OF[what]]
+    table = tables(_TABLE_OF[what])
     known: pd.Series[int] = table["bytes"] if "bytes" in table else pd.Series(-1, table.index)
     return known
 
@@ -293,18 +292,19 @@ def found(events: pd.DataFrame, number: int, after: int) -> tuple[pd.DataFrame, 
 
 
 def described(
-    rows: pd.DataFrame, lanes: pd.DataFrame, tables: dict[str, pd.DataFrame], moved: pd.Series[int], label: Label
+    rows: pd.DataFrame, lanes: pd.DataFrame, tables: Tables, moved: pd.Series[int], label: Label
 ) -> pd.DataFrame:
     """what id name place (label) process stream thread start end duration (ns) bytes (-1 where none are known): a few
     ``events``.
 
-    ``tables`` has those of the trace that ids are of, and WAITS; ``moved`` the bytes of launches that were measured.
+    ``tables`` gives those of the trace that ids are of, and WAITS, by their names; ``moved`` has the bytes of launches
+    that were measured.
     """
     what = lanes["what"].reindex(rows["lane"]).to_numpy()
     parts = []
     for kind in dict.fromkeys(what):
         own = rows[what == kind]
-        parts.append(_described(kind, own, tables[_TABLE_OF[kind]].loc[own["id"]], moved, label))
+        parts.append(_described(kind, own, tables(_TABLE_OF[kind]).loc[own["id"]], moved, label))
     columns = ["what", "id", "name", "place", "process", "stream", "thread", "start", "end", "duration", "bytes"]
     if not parts:
         none = pd.DataFrame({name: pd.Series(dtype=np.int64) for name in columns})
