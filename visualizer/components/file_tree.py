@@ -32,7 +32,7 @@ def show(
     ``nameless`` is shown for what has no file, ``about`` stands before amounts that are estimates; in files ``waited``
     nothing moved, but kernels waited. ``on_choose`` is told the path of a file, which is one of the tree's.
     """
-    files = set(tree.loc[~tree["folder"], "path"])
+    files, only_waited = set(tree.loc[~tree["folder"], "path"]), set(waited)
 
     def changed() -> None:
         path = event(key, "file")
@@ -42,7 +42,7 @@ def show(
     some = _largest(tree, chosen)
     rows = []
     for path, name, depth, folder, moved, share in some[COLUMNS].values.tolist():
-        amount = "waited" if path in waited else f"{about}{units.bytes(moved)}"
+        amount = "waited" if path in only_waited else f"{about}{units.bytes(moved)}"
         rows.append([path, name or nameless, depth, folder, amount, round(share, 4), units.percent(share)])
     _mount(key=key, data={"rows": rows, "chosen": chosen, "left_out": len(tree) - len(some)}, on_file_change=changed)
 

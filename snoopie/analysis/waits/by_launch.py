@@ -6,8 +6,6 @@ once is known, but not how these waits lie in that time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -62,11 +60,11 @@ def _extents(waits: pd.DataFrame) -> pd.DataFrame:
 
 def _most(waits: pd.DataFrame) -> pd.DataFrame:
     """launch | name awaited file line: where and for whom each waited longest."""
-    keys: Sequence[str] = ("launch", "kernel", "file", "line", "awaited")
-    sums = waits.groupby(list(keys), sort=True, observed=True)["waited"].sum().reset_index()
+    keys = ["kernel", "file", "line", "awaited"]
+    sums = waits.groupby(["launch", *keys], sort=True, observed=True)["waited"].sum().reset_index()
     most = sums.sort_values("waited", ascending=False, kind="stable").drop_duplicates("launch").set_index("launch")
     names = [
-        f"for {awaited} at {line_of(file, line, kernel)}" if awaited else f"at {line_of(file, line, kernel)}"
-        for kernel, file, line, awaited in most[[*keys[1:]]].itertuples(index=False)
+        (f"for {awaited} " if awaited else "") + f"at {line_of(file, line, kernel)}"
+        for kernel, file, line, awaited in most[keys].itertuples(index=False)
     ]
     return most.assign(name=pd.Series(names, most.index, dtype="str"))[["name", "awaited", "file", "line"]]

@@ -29,9 +29,7 @@ _TICK = 12
 _Columns = dict[str, NDArray[Any]]
 
 
-def write_named(
-    writer: TableWriter, export: Export, process: int, only: bool, host: Callable[[Ints], Ints]
-) -> None:  # fmt: skip
+def write_named(writer: TableWriter, export: Export, process: int, only: bool, host: Callable[[Ints], Ints]) -> None:
     """Ranges in the order of their ends, those without one last, as the collector writes them, and marks by time."""
     named = _Named(writer)
     rows = export.named(TABLE, "", "start end globalTid eventType domainId", "globalTid", process, only)

@@ -35,9 +35,7 @@ class Accesses:
         self._even = Spool({"pattern": np.int64, "first": np.uint64})
         self._scattered = Spool({"pattern": np.int64, "addresses": (np.uint64, _LANES)})
 
-    def add(
-        self, columns: pd.DataFrame, first: NDArray[np.uint64], even: Flags, scattered: NDArray[np.uint64]
-    ) -> None:  # fmt: skip
+    def add(self, columns: pd.DataFrame, first: NDArray[np.uint64], even: Flags, scattered: NDArray[np.uint64]) -> None:
         """Takes in accesses, a row each: launch site issuer owner base measured lanes wire_units stride.
 
         ``first`` is the address of the first lane; ``even`` says that the others follow at equal distances, the stride;
