@@ -15,9 +15,9 @@ Handle* handle(uintptr_t number) {
 CUgraphNode_st* node(uintptr_t number) { return handle<CUgraphNode_st>(number); }
 CUgraphExec_st* graph(uintptr_t number) { return handle<CUgraphExec_st>(number); }
 
-const GraphStacks::Kernel put{handle<CUfunc_st>(1), {4, 1, 1}};
-const GraphStacks::Kernel wider{handle<CUfunc_st>(1), {8, 1, 1}};
-const GraphStacks::Kernel get{handle<CUfunc_st>(2), {4, 1, 1}};
+const GraphStacks::Kernel put{handle<const ContextFunction>(1), {4, 1, 1}};
+const GraphStacks::Kernel wider{handle<const ContextFunction>(1), {8, 1, 1}};
+const GraphStacks::Kernel get{handle<const ContextFunction>(2), {4, 1, 1}};
 
 using Stacks = std::vector<uint32_t>;
 

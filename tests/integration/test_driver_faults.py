@@ -166,6 +166,19 @@ def test_every_call_of_the_collector_that_fails(program: Path, tmp_path: Path, e
     assert check_all(program, tmp_path, faults, SAMPLE_SIZE="0", END_CONTEXTS="1") > 300
 
 
+# --- Stacks of what graphs launch ---
+
+
+def test_a_graphs_kernel_has_the_stack_of_its_capture(program: Path, tmp_path: Path) -> None:
+    """Although the graph has it under another handle than the launch that was captured."""
+    run(program, tmp_path, "", SAMPLE_SIZE="0", CODE_CONTEXT="1")
+    trace = snoopie.load(tmp_path / "none.zst")
+    stacks = trace.launches.groupby("kernel")["stack"].unique()
+    captured, other = (set(trace.stack(int(stack))["function"]) for stack in [*stacks["in_graph"], *stacks["store"]])
+    assert "__libc_start_main" in other
+    assert captured and "__libc_start_main" not in captured
+
+
 # --- Limits of the system ---
 
 

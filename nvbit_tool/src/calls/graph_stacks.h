@@ -10,17 +10,19 @@
 #include <unordered_map>
 #include <vector>
 
-struct CUfunc_st;
 struct CUgraphExec_st;
 struct CUgraphNode_st;
 
 namespace snoopie {
 
+struct ContextFunction;
+
 // Safe to call from any thread.
 class GraphStacks {
   public:
     struct Kernel {
-        CUfunc_st* function = nullptr;
+        // Not a handle: that of the launch that is captured is another than that of the graph's node.
+        const ContextFunction* function = nullptr;
         std::array<uint32_t, 3> grid{};
         bool operator==(const Kernel& other) const { return function == other.function && grid == other.grid; }
     };

@@ -32,12 +32,14 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
     if (function.last_site != 0) context->code().keep(function, call, new_code);
 }
 
-void GraphLaunches::captured(const LaunchCall& call) {
-    if (const CUgraphNode node = last_captured(call.stream)) added(node, call);
+void GraphLaunches::captured(CUcontext handle, const LaunchCall& call) {
+    if (const CUgraphNode node = last_captured(call.stream)) added(node, handle, call);
 }
 
-void GraphLaunches::added(CUgraphNode node, const LaunchCall& call) {
-    if (const uint32_t stack = stack_()) stacks_->added(node, {call.function, call.grid}, stack);
+void GraphLaunches::added(CUgraphNode node, CUcontext handle, const LaunchCall& call) {
+    Context* context = contexts_->find_for_launch(handle);
+    if (!context) return;
+    if (const uint32_t stack = stack_()) stacks_->added(node, {&context->function(call.function), call.grid}, stack);
 }
 
 void GraphLaunches::removed(CUgraph graph) {
@@ -82,7 +84,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
         if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
         if (launch.flight) {
-            const std::vector<uint32_t> stacks = stacks_->of(graph, {call.function, call.grid});
+            const std::vector<uint32_t> stacks = stacks_->of(graph, {&function, call.grid});
             boarding_->announce(*context, *launch.flight, call, stacks.empty() ? std::nullopt : std::optional(common_(stacks)));
         }
         launch.lost = !launch.flight && (function.last_site != 0 || function.unmeasurable);

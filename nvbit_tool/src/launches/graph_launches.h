@@ -39,8 +39,8 @@ class GraphLaunches {
     // A kernel becomes part of a graph. `new_node`: and not new parameters of one that is there.
     void added(CUcontext handle, const LaunchCall& call, bool new_node);
     // That has succeeded: as the last node of what the stream captures, or as this node.
-    void captured(const LaunchCall& call);
-    void added(CUgraphNode node, const LaunchCall& call);
+    void captured(CUcontext handle, const LaunchCall& call);
+    void added(CUgraphNode node, CUcontext handle, const LaunchCall& call);
     // A graph is about to be destroyed, or a node; and one has become executable.
     void removed(CUgraph graph);
     void removed(CUgraphNode node) { stacks_->removed({node}); }

@@ -17,7 +17,7 @@ thread_local CUgraphExec launching_graph = nullptr;
 void LaunchEvents::at_launch(CUcontext context, bool is_exit, const LaunchCall& call, bool succeeded) {
     if (is_exit) {
         auto launch = under_way.pop();
-        if (launch && launch->captured && succeeded) graphs_->captured(call);
+        if (launch && launch->captured && succeeded) graphs_->captured(context, call);
         if (launch) launches_->after(std::move(*launch), succeeded);
     } else if (capturing(call.stream)) {
         graphs_->added(context, call, true);
@@ -80,7 +80,7 @@ void LaunchEvents::after_node(CUcontext context, nvbit_api_cuda_t cbid, const vo
             return graphs_->removed(static_cast<const cuGraphKernelNodeSetParams_params*>(params)->hNode);
         default:
             // What adds one: its handle comes first in all of their parameters.
-            return graphs_->added(*static_cast<const cuGraphAddKernelNode_params*>(params)->phGraphNode, kernel->call);
+            return graphs_->added(*static_cast<const cuGraphAddKernelNode_params*>(params)->phGraphNode, kernel->context, kernel->call);
     }
 }
 

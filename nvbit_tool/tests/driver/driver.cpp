@@ -56,6 +56,7 @@ struct Stream {
     CUcontext context = nullptr;
     unsigned flags = 0;
     bool capturing = false;
+    CUgraphNode captured = nullptr;
 };
 
 struct Copy {
@@ -79,8 +80,13 @@ std::map<CUstream, Stream>& streams() {
     static auto& all = *new std::map<CUstream, Stream>;
     return all;
 }
-std::map<CUgraph, std::vector<Copy*>>& graphs() {
-    static auto& all = *new std::map<CUgraph, std::vector<Copy*>>;
+std::map<CUgraph, std::vector<CUgraphNode>>& graphs() {
+    static auto& all = *new std::map<CUgraph, std::vector<CUgraphNode>>;
+    return all;
+}
+// What copies the nodes are that are no kernels.
+std::map<CUgraphNode, const Copy*>& copies() {
+    static auto& all = *new std::map<CUgraphNode, const Copy*>;
     return all;
 }
 
@@ -195,13 +201,23 @@ uint64_t bytes_taken_by_collector() {
     return bytes;
 }
 
-void set_capturing(CUstream stream, bool capturing) { streams().at(stream).capturing = capturing; }
-
 CUstream new_stream(unsigned flags) {
     const auto stream = new_handle<CUstream>();
     const std::lock_guard lock(lock_of_all());
-    streams()[stream] = {current(), flags, false};
+    streams()[stream] = {current(), flags, false, nullptr};
     return stream;
+}
+
+void begin_capture(CUstream stream) { streams().at(stream).capturing = true; }
+
+void capture_kernel(CUstream stream) { streams().at(stream).captured = new_handle<CUgraphNode>(); }
+
+CUgraph end_capture(CUstream stream) {
+    const auto graph = new_handle<CUgraph>();
+    const std::lock_guard lock(lock_of_all());
+    graphs()[graph] = {streams().at(stream).captured};
+    streams().at(stream).capturing = false;
+    return graph;
 }
 
 CUgraph graph_of_one_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
@@ -212,8 +228,10 @@ CUgraph graph_of_one_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
     copy->params.WidthInBytes = bytes;
     copy->params.Height = copy->params.Depth = 1;
     const auto graph = new_handle<CUgraph>();
+    const auto node = new_handle<CUgraphNode>();
     const std::lock_guard lock(lock_of_all());
-    graphs()[graph] = {copy};
+    copies()[node] = copy;
+    graphs()[graph] = {node};
     return graph;
 }
 
@@ -275,6 +293,11 @@ DRIVER(cuStreamGetCtx, (CUstream stream, CUcontext* context), const std::lock_gu
 DRIVER(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus* status), const std::lock_guard lock(lock_of_all());
        const bool capturing = streams().count(stream) && streams()[stream].capturing;
        *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE)
+DRIVER(cuStreamGetCaptureInfo_v2,
+       (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*, const CUgraphNode** last, size_t* count),
+       const std::lock_guard lock(lock_of_all());
+       const Stream& found = streams().at(stream); *last = &found.captured; *count = found.captured ? 1 : 0;
+       *status = found.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE)
 
 DRIVER(cuEventCreate, (CUevent * event, unsigned), if (!current()) return CUDA_ERROR_INVALID_CONTEXT; *event = new_handle<CUevent>())
 DRIVER(cuEventDestroy_v2, (CUevent))
@@ -343,8 +366,10 @@ DRIVER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), *function 
 DRIVER(cuGetErrorName, (CUresult, const char** name), *name = "CUDA_ERROR")
 DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), const std::lock_guard lock(lock_of_all());
        const auto& found = graphs()[graph];
-       for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = reinterpret_cast<CUgraphNode>(found[i]);
+       for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = found[i];
        *count = found.size())
-DRIVER(cuGraphNodeGetType, (CUgraphNode, CUgraphNodeType* type), *type = CU_GRAPH_NODE_TYPE_MEMCPY)
-DRIVER(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D* params), *params = reinterpret_cast<const Copy*>(node)->params)
+DRIVER(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type), const std::lock_guard lock(lock_of_all());
+       *type = copies().count(node) ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_KERNEL)
+DRIVER(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D* params), const std::lock_guard lock(lock_of_all());
+       *params = copies().at(node)->params)
 DRIVER(cuGraphChildGraphNodeGetGraph, (CUgraphNode, CUgraph*), return CUDA_ERROR_INVALID_VALUE)

@@ -32,6 +32,10 @@ std::string state_of_thread();
 // The state of the collector's memory on all GPUs: how many bytes it has taken and not given back.
 uint64_t bytes_taken_by_collector();
 
-void set_capturing(CUstream stream, bool capturing);
 CUstream new_stream(unsigned flags);
 CUgraph graph_of_one_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+
+// A stream captures one kernel, and what it captured becomes a graph.
+void begin_capture(CUstream stream);
+void capture_kernel(CUstream stream);
+CUgraph end_capture(CUstream stream);

@@ -32,7 +32,7 @@ std::map<std::pair<CUcontext, CUfunction>, std::unique_ptr<KernelCode>>& codes()
 }
 
 KernelCode& code_of(CUcontext context, CUfunction function) {
-    std::unique_ptr<KernelCode>& code = codes()[{context, function}];
+    std::unique_ptr<KernelCode>& code = codes()[{context, of_launch(function)}];
     if (!code) code = std::make_unique<KernelCode>();
     return *code;
 }
@@ -115,11 +115,12 @@ const std::vector<Instr*>& nvbit_get_instrs(CUcontext context, CUfunction functi
     return code_of(context, function).instrs;
 }
 const char* nvbit_get_func_name(CUcontext, CUfunction function, bool) {
-    return function == kernel(0) ? "store" : function == kernel(1) ? "in_graph" : "other";
+    const CUfunction known = of_launch(function);
+    return known == kernel(0) ? "store" : known == kernel(1) ? "in_graph" : "other";
 }
 bool nvbit_dump_cubin(CUcontext, CUfunction, const char*) { return false; }
 uint32_t nvbit_get_sm_family(CUcontext) { return 90; }
-uint64_t nvbit_get_func_addr(CUcontext, CUfunction function) { return reinterpret_cast<uint64_t>(function) << 8; }
+uint64_t nvbit_get_func_addr(CUcontext, CUfunction function) { return reinterpret_cast<uint64_t>(of_launch(function)) << 8; }
 bool nvbit_is_func_kernel(CUcontext, CUfunction) { return true; }
 void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
     *config = {};

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "kernels.h"
 
@@ -54,6 +55,15 @@ void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps
         cuCtxGetCurrent(&current);
         if (result == CUDA_SUCCESS) run_kernel(current, p.f, to, warps);
         return result;
+    });
+}
+
+void capture(CUfunction function, CUstream stream, CUdeviceptr to) {
+    void* argument = &to;
+    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
+    CALL(cuLaunchKernel, (params), {
+        capture_kernel(p.hStream);
+        return CUDA_SUCCESS;
     });
 }
 
@@ -127,13 +137,21 @@ int main() {
     launch(kernel(0), CU_STREAM_LEGACY, here, 20);
     switch_to(0);
 
-    set_capturing(capturing, true);
-    launch(kernel(1), capturing, there, 0);
-    set_capturing(capturing, false);
-    const auto graph = reinterpret_cast<CUgraphExec>(0xb00);
+    begin_capture(capturing);
+    // By a thread, which its stack shows: the program's own functions count as the collector's here, and are no frames.
+    std::thread([capturing, there] {
+        {
+            const ProgramCall own;
+            cuCtxPushCurrent_v2(context_of_gpu(0));
+        }
+        capture(kernel(1), capturing, there);
+    }).join();
+    const CUgraph captured = end_capture(capturing);
+    auto graph = reinterpret_cast<CUgraphExec>(0xb00);
+    CALL(cuGraphInstantiateWithFlags, ({&graph, captured, 0}), return CUDA_SUCCESS);
     CALL(cuGraphLaunch, ({graph, stream}), {
-        nvbit_at_graph_node_launch(context_of_gpu(0), kernel(1), p.hStream, 1);
-        run_kernel(context_of_gpu(0), kernel(1), there, 30);
+        nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, 1);
+        run_kernel(context_of_gpu(0), in_graph(kernel(1)), there, 30);
         return CUDA_SUCCESS;
     });
 
