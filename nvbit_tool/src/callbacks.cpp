@@ -34,7 +34,6 @@ __attribute__((constructor(101))) void at_load() {
 }
 
 void start() {
-    snoopie::preloaded_library().driver_started();
     const auto settings = snoopie::read_options(getenv);
     if (const auto* error = std::get_if<snoopie::OptionError>(&settings)) {
         fflush(nullptr);

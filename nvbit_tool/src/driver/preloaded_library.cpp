@@ -13,7 +13,6 @@ constexpr Preload kNone = {SNOOPIE_VERSION,
                            [](int) -> uint32_t { return 0; },
                            [](SymmetricSink*) {},
                            [](void (*)()) {},
-                           [] {},
                            Ranges::of_process,
                            wanted,
                            nullptr};

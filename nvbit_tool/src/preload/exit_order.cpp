@@ -11,7 +11,7 @@ namespace {
 using Function = void (*)(void*);
 using Register = int (*)(Function, void*, void*);
 
-// Null: the driver's registrations are not waited for.
+// Null: nobody wants to know, or is told already.
 std::atomic<void (*)()> at_driver_end{nullptr};
 
 thread_local bool keeping = false;
@@ -51,19 +51,18 @@ __attribute__((constructor(101))) void at_load() {
 namespace snoopie {
 
 void before_driver_ends(void (*last)()) { at_driver_end = last; }
-void driver_started() { at_driver_end = nullptr; }
 
 EndingLast::EndingLast() { keeping = true; }
 EndingLast::~EndingLast() { keeping = false; }
 
 }  // namespace snoopie
 
-// What is registered for the exit runs in reverse order. NVBit calls its tool in cuInit before the driver has registered its end, and then
-// not before there is a context, when the program may have registered destructors that free memory. So the call by which the driver
-// registers is seen here, in the place of the C library's, and followed by another.
+// What is registered for the exit runs in reverse order. Some drivers register their end in cuInit, others when they are loaded, before they
+// call a tool; and the tool hears of neither, and then not before there is a context, when the program may have registered destructors that
+// free memory. So the calls by which the driver registers are seen here, in the place of the C library's, each followed by another.
 extern "C" int __cxa_atexit(Function function, void* argument, void* library) noexcept {
-    void (*const last)() = at_driver_end;
-    const bool driver = (keeping || last) && is_driver(__builtin_return_address(0));
+    // The last call of a function may return to that one's caller.
+    const bool driver = is_driver(__builtin_return_address(0)) || is_driver(reinterpret_cast<const void*>(function));
     if (keeping && !driver) {
         auto* const newest = static_cast<Kept*>(std::malloc(sizeof(Kept)));
         if (!newest) return -1;
@@ -72,6 +71,9 @@ extern "C" int __cxa_atexit(Function function, void* argument, void* library) no
         return 0;
     }
     const int status = next()(function, argument, library);
-    if (last && driver) next()([](void* call) { reinterpret_cast<void (*)()>(call)(); }, reinterpret_cast<void*>(last), nullptr);
+    const auto tell = [](void*) {
+        if (void (*const last)() = at_driver_end.exchange(nullptr)) last();
+    };
+    if (driver) next()(tell, nullptr, nullptr);
     return status;
 }

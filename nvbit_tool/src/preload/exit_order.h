@@ -3,10 +3,8 @@
 
 namespace snoopie {
 
-// The last moment at which the driver still answers: behind the destructors of everything made after cuInit. `last` is called then. To be
-// called within cuInit, before the driver registers its end; until `driver_started`, which ends the search.
+// The last moment at which the driver still answers: behind the destructors of everything made after it began. `last` is called then.
 void before_driver_ends(void (*last)());
-void driver_started();
 
 // While one of these lives, what this thread registers for the exit, the driver apart, is kept: a library that is loaded meanwhile ends as
 // if it had been loaded with this one, after everything that the program makes. Destructors of the program's still make calls that the

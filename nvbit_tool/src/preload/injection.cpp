@@ -70,7 +70,6 @@ extern "C" const snoopie::Preload snoopie_preload = {
     snoopie::current_collective_group,
     snoopie::send_symmetric_memory_to,
     snoopie::before_driver_ends,
-    snoopie::driver_started,
     snoopie::Ranges::of_process,
     snoopie::wanted,
     reinterpret_cast<const void*>(&InitializeInjection),

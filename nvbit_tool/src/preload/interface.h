@@ -15,7 +15,6 @@ struct Preload {
     uint32_t (*current_collective_group)(int gpu);
     void (*send_symmetric_memory_to)(SymmetricSink* sink);
     void (*before_driver_ends)(void (*last)());
-    void (*driver_started)();
     // Of the process: programs begin ranges, and say when to record, also before there is a collector.
     Ranges& (*ranges)();
     Wanted& (*wanted)();

@@ -21,7 +21,6 @@ struct Whole {
 
 void hear(const char* call) {
     static const bool first = [] {
-        snoopie::preloaded_library().driver_started();
         std::atexit([] { tell("collector: finishes"); });
         return true;
     }();
