@@ -198,10 +198,11 @@ def test_names_that_a_program_asked_for_before(program: Program, tmp_path: Path)
             assert "name from the program's memory" in said
 
 
-def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("waited", [True, False], ids=["gone", "zombie"])
+def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path, waited: bool) -> None:
     watch = Watch("--pid", str(program.pid), "-o", f"{tmp_path}/")
     program.do("alloc 5 100")
-    program.kill()
+    program.kill(waited=waited)
     watch.ended()
     (trace,) = read(tmp_path).values()
     assert stacks(trace) == {"one_place": (5, 500)}

@@ -114,9 +114,11 @@ class Program:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def kill(self) -> None:
+    def kill(self, *, waited: bool = True) -> None:
+        """Unless its end is waited for, it stays a zombie, as that of a parent that never asks."""
         self._process.kill()
-        self._process.wait(timeout=60)
+        if waited:
+            self._process.wait(timeout=60)
 
 
 _RUNNING: list[subprocess.Popen[str]] = []

@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,9 @@ struct options {
 
 static struct options options = {.buffer = 1 << 24};
 static struct choice choice;
+// Of the processes that were named. One can be read from once its process has ended, whether or not its parent has asked how, and is
+// never that of a later process with the number.
+static struct pollfd named[MOST_PIDS];
 static struct watch_bpf* program;
 static struct buffer events;
 static volatile sig_atomic_t ended = 0;
@@ -279,7 +283,8 @@ static void begin(void) {
     put_functions();
     if (!choice.count) attach_to_all(program, &choice);
     for (int i = 0; i < choice.count; ++i) {
-        if (kill(choice.pids[i], 0)) fail("there is no process %d", choice.pids[i]);
+        named[i] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, choice.pids[i], 0), .events = POLLIN};
+        if (named[i].fd < 0) fail("process %d cannot be watched (%s)", choice.pids[i], strerror(errno));
         attach_to_process(program, &choice, choice.pids[i]);
     }
     put_functions();
@@ -288,10 +293,7 @@ static void begin(void) {
 
 // Whether none of the processes that were named runs any more.
 static int all_gone(void) {
-    for (int i = 0; i < choice.count; ++i) {
-        if (!kill(choice.pids[i], 0)) return 0;
-    }
-    return choice.count > 0;
+    return choice.count > 0 && poll(named, (nfds_t)choice.count, 0) == choice.count;
 }
 
 static void watch(void) {
