@@ -1,9 +1,9 @@
 """Fixtures of the GPU tests: python -m pytest tests/gpu
 
-They need two GPUs that reach each other, the collector (nvbit_tool/mem_multigpu.so, or SNOOPIE_TOOL names another) and
-the CUDA toolkit (on PATH or in CUDA_HOME); those of NCCL, NVSHMEM and PyTorch need their Python packages. Where
-something is missing they are skipped with the reason. The programs of apps/ are built on the way; where there is no
-nvcc, those in apps/build are taken as they are.
+They need two GPUs that reach each other, some of them only one, the collector (nvbit_tool/mem_multigpu.so, or
+SNOOPIE_TOOL names another) and the CUDA toolkit (on PATH or in CUDA_HOME); those of NCCL, NVSHMEM and PyTorch need
+their Python packages. Where something is missing they are skipped with the reason. The programs of apps/ are built on
+the way; where there is no nvcc, those in apps/build are taken as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gpu_machine
 import gpu_runs
 import pytest
 from gpu_runs import Runner
+from gpu_traffic import HOST, Far
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +43,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def machine() -> None:
-    """Needs the GPUs, the collector and what NVBit needs."""
+    """Needs a GPU, the collector and what NVBit needs."""
     if reason := gpu_machine.lacking():
         pytest.skip(reason)
 
@@ -53,17 +54,36 @@ def runner(machine: None, tmp_path_factory: pytest.TempPathFactory) -> Runner:
     return Runner(lambda program: tmp_path_factory.mktemp(program))
 
 
+@pytest.fixture(scope="session", params=[1, HOST], ids=["peer", "host"])
+def far(request: pytest.FixtureRequest, machine: None) -> Far:
+    """For programs that run kernels on GPU 0 only: another GPU's memory, and the host's, for which one is enough."""
+    return Far(first(1), HOST) if request.param == HOST else Far(first(2), 1)
+
+
+@pytest.fixture(scope="session")
+def few(machine: None) -> tuple[str, ...]:
+    """UUIDs of the first two GPUs, or of the only one."""
+    return first(min(2, len(gpu_machine.gpus())))
+
+
+def first(count: int) -> tuple[str, ...]:
+    """UUIDs of the first GPUs. Skips where there are not so many."""
+    gpus = gpu_machine.gpus()
+    if len(gpus) < count:
+        pytest.skip(f"needs at least {count} NVIDIA GPUs, found {len(gpus)}")
+    return tuple(gpu.uuid for gpu in gpus[:count])
+
+
 @pytest.fixture(scope="session", params=["two", "all"] if len(gpu_machine.gpus()) > 2 else ["two"])
 def visible(request: pytest.FixtureRequest, machine: None) -> tuple[str, ...]:
     """UUIDs of the GPUs that a program sees, in this order: the first two, or all."""
-    uuids = tuple(gpu.uuid for gpu in gpu_machine.gpus())
-    return uuids if request.param == "all" else uuids[:2]
+    return first(max(2, len(gpu_machine.gpus())) if request.param == "all" else 2)
 
 
 @pytest.fixture(scope="session")
 def pair(machine: None) -> tuple[str, ...]:
     """UUIDs of the first two GPUs."""
-    return tuple(gpu.uuid for gpu in gpu_machine.gpus()[:2])
+    return first(2)
 
 
 @pytest.fixture

@@ -23,6 +23,13 @@ HOST = -1
 WARP = 32
 
 
+class Far(NamedTuple):
+    """UUIDs of the GPUs that a program sees, and the owner of what it then takes for far_place of common.cuh."""
+
+    visible: tuple[str, ...]
+    owner: int
+
+
 class Where(NamedTuple):
     """Whose traffic: issuer and owner are GPU numbers, the kernel has no argument list, the line is a marker's text."""
 
@@ -160,10 +167,22 @@ def between_gpus(trace: Trace) -> pd.DataFrame:
 
     Fails where an address was nobody's. What libraries keep in the host's memory is left out.
     """
-    counts = trace.counts[trace.counts.site.map(trace.sites.measured)]
+    counts = trace.counts[trace.counts.site.map(trace.sites.measured).astype(bool)]
     assert (counts.owner >= HOST).all(), "memory of nobody"
     counts = counts[counts.owner > HOST]
     assert (counts.issuer != counts.owner).all()
+    return _with_instructions(trace, counts)
+
+
+def across(trace: Trace, owner: int) -> pd.DataFrame:
+    """The same of what reached this owner's memory, a GPU's or the host's; other GPUs' must not have been reached."""
+    if owner != HOST:
+        return between_gpus(trace)
+    assert between_gpus(trace).empty
+    return _with_instructions(trace, trace.counts[trace.counts.owner == HOST])
+
+
+def _with_instructions(trace: Trace, counts: pd.DataFrame) -> pd.DataFrame:
     sites = trace.sites
     return counts.assign(operation=counts.site.map(sites.operation), width=counts.site.map(sites.width))
 
@@ -171,7 +190,7 @@ def between_gpus(trace: Trace) -> pd.DataFrame:
 def nothing_lost(trace: Trace) -> None:
     """Fails where the trace says that something is missing from it."""
     nothing_dropped(trace)
-    assert trace.losses() == []
+    assert (losses := trace.losses()) == [], losses
     assert trace.totals["unmeasured_sites"] == 0
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
+from gpu_machine import gpus
 from gpu_runs import Runner, build, environment
 
 import snoopie
 from tests.support import watched
 from tests.support.watched import Watch
 
-GPUS, ROUNDS, BEFORE = 2, 50, 7
+GPUS, ROUNDS, BEFORE = min(2, len(gpus())), 50, 7
 KEPT, FREED = 4096, 1000
 LATE, SEND = "late(unsigned int*)", "send(unsigned int*, unsigned int)"
 # As attached.cu says. Call and direction → calls, errors, bytes.
@@ -26,8 +27,9 @@ MADE = {
     ("cuMemFree_v2", ""): (GPUS * ROUNDS, 0, 0),
     ("cuMemcpyHtoD_v2", "host to device"): (GPUS * ROUNDS, 0, 60 * GPUS * ROUNDS),
     ("cuMemcpyDtoH_v2", "device to host"): (GPUS * ROUNDS, 0, 20 * GPUS * ROUNDS),
-    ("cuMemcpyPeer", "peer"): (GPUS * ROUNDS, 0, 40 * GPUS * ROUNDS),
 }
+if GPUS > 1:  # of a GPU that copies to itself, the watch cannot tell
+    MADE["cuMemcpyPeer", "peer"] = (GPUS * ROUNDS, 0, 40 * GPUS * ROUNDS)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,8 +71,8 @@ class Program:
 
 
 @pytest.fixture
-def program(pair: tuple[str, ...]) -> Iterator[Program]:
-    with Program(pair) as one:
+def program(few: tuple[str, ...]) -> Iterator[Program]:
+    with Program(few) as one:
         yield one
 
 
@@ -111,12 +113,12 @@ def test_what_a_program_leaves_that_is_killed_while_it_is_watched(program: Progr
     leaks = leaks[leaks["state"] == "never freed"]
     found = leaks.groupby("source", observed=True)[["objects", "bytes"]].sum()
     assert {str(name): tuple(row) for name, row in zip(found.index, found.to_numpy().tolist(), strict=True)} == {
-        "keep()": (GPUS * ROUNDS, GPUS * ROUNDS * KEPT)
+        "keep": (GPUS * ROUNDS, GPUS * ROUNDS * KEPT)
     }
 
 
-def test_the_collector_counts_the_same(runner: Runner, pair: tuple[str, ...]) -> None:
-    trace = runner.traced("attached", ROUNDS, 0, visible=pair).trace
+def test_the_collector_counts_the_same(runner: Runner, few: tuple[str, ...]) -> None:
+    trace = runner.traced("attached", ROUNDS, 0, visible=few).trace
     found = calls(trace)
     # It saw the two allocations that the program begins with.
     number, failed, size = found["cuMemAlloc_v2", ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-import gpu_machine
 import pytest
 from gpu_runs import Run, Runner
 
@@ -37,9 +36,9 @@ def recorded(run: Run) -> Counter[Copy]:
 
 
 @pytest.fixture(scope="session")
-def run(runner: Runner, machine: None) -> Run:
+def run(runner: Runner, pair: tuple[str, ...]) -> Run:
     """The program under the collector, on the first two GPUs."""
-    return runner.traced("copies", visible=tuple(gpu.uuid for gpu in gpu_machine.gpus()[:2]))
+    return runner.traced("copies", visible=pair)
 
 
 def test_every_copy_that_crosses_is_recorded_and_no_other(run: Run) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
-from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
+from gpu_traffic import Far, Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
 
 from snoopie.joined.gpus import UNKNOWN
 
@@ -71,13 +71,13 @@ def test_every_kind_of_launch_is_counted(runner: Runner, visible: tuple[str, ...
     assert trace.totals["launches_seen"] == len(LAUNCHES) + 2 + gpus * CROWD_LAUNCHES
 
 
-def test_a_kernel_that_can_call_many_functions(runner: Runner, pair: tuple[str, ...]) -> None:
+def test_a_kernel_that_can_call_many_functions(runner: Runner, far: Far) -> None:
     """Its launches get their values through memory, each stream's for itself."""
     launches = 48
-    trace = runner.traced("callees", launches, visible=pair).trace
+    trace = runner.traced("callees", launches, visible=far.visible).trace
     nothing_lost(trace)
     expected = [
-        {Where(0, 1, "callees", "step"): dense("store", 4, 32 * (launch % 4 + 1))} for launch in range(launches)
+        {Where(0, far.owner, "callees", "step"): dense("store", 4, 32 * (launch % 4 + 1))} for launch in range(launches)
     ]
     assert list(by_launch(trace, "callees").values()) == expected
 

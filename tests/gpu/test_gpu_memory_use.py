@@ -24,8 +24,8 @@ LATE = 300_000_000
 
 
 @pytest.fixture
-def run(runner: Runner, pair: tuple[str, ...]) -> Run:
-    return runner.traced("leaks", visible=pair)
+def run(runner: Runner, few: tuple[str, ...]) -> Run:
+    return runner.traced("leaks", visible=few)
 
 
 @pytest.fixture
@@ -62,12 +62,13 @@ def test_peak(trace: snoopie.Trace) -> None:
     assert at == trace.objects["allocated"][biggest]
 
 
-def test_peaks_of_others_are_their_own(trace: snoopie.Trace) -> None:
-    assert set(trace.memory_watermark(1)["peak"]) == {5 * MIB}
+def test_peaks_of_others_are_their_own(trace: snoopie.Trace, few: tuple[str, ...]) -> None:
+    if len(few) > 1:
+        assert set(trace.memory_watermark(1)["peak"]) == {5 * MIB}
     assert set(trace.memory_watermark("host")["peak"]) == {24 * MIB}
 
 
-def test_leaks(run: Run) -> None:
+def test_leaks(run: Run, few: tuple[str, ...]) -> None:
     trace = run.trace
     table = trace.leaks()
     by_state = table.groupby(["device", "state", "kind"])[["objects", "bytes"]].sum().reset_index()
@@ -75,7 +76,7 @@ def test_leaks(run: Run) -> None:
         ("GPU 0", "freed at exit", "device", 1, 7),
         ("GPU 0", "never freed", "device", 2, 6),
         ("GPU 0", "never freed", "physical", 1, 2),
-        ("GPU 1", "ended with its context", "device", 1, 5),
+        *([("GPU 1", "ended with its context", "device", 1, 5)] if len(few) > 1 else []),
     ]
     by_state = by_state[by_state["state"] != "held by a pool"]
     assert sizes(by_state, "device", "state", "kind", "objects") == sorted(expected)
@@ -147,9 +148,9 @@ def biggest_lives(trace: snoopie.Trace) -> tuple[int, int]:
     return int(row.allocated), int(row.freed)
 
 
-def test_nvidia_smi_agrees(pair: tuple[str, ...], folder: Path, tmp_path: Path, alone: None) -> None:
+def test_nvidia_smi_agrees(few: tuple[str, ...], folder: Path, tmp_path: Path, alone: None) -> None:
     log = tmp_path / "smi.csv"
-    samples = logged(log, lambda: start([build("leaks")], folder, traced_environment(pair)))
+    samples = logged(log, lambda: start([build("leaks")], folder, traced_environment(few)))
     trace = samples.trace
     table = trace.nvidia_smi(log)
     table = table[table["device"] == "GPU 0"]

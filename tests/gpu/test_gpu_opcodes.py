@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import gpu_machine
 import pytest
 from gpu_runs import Runner
-from gpu_traffic import Traffic, Where, by_launch, dense, nothing_lost, of_threads, stretch
+from gpu_traffic import Far, Traffic, Where, by_launch, dense, nothing_lost, of_threads, stretch
 
 THREADS = 64
 BULKS = [(16, 16), (48, 16), (48, 32), (512, 48), (4096, 0), (4096, 16)]
@@ -41,19 +41,20 @@ REDUCTIONS = {
     16: ["add_v4_f32", "add_v4_f16x2", "add_v8_bf16", "max_v8_f16"],
 }
 
-Table = dict[Where, Traffic]
 
-
-def launch(kernel: str, **lines: Traffic) -> Table:
-    return {Where(0, 1, kernel, line): traffic for line, traffic in lines.items()}
+def launch(kernel: str, **lines: Traffic) -> dict[tuple[str, str], Traffic]:
+    return {(kernel, line): traffic for line, traffic in lines.items()}
 
 
 def dense_lines(operation: str, names: dict[int, list[str]]) -> dict[str, Traffic]:
     return {f"{name}_{width}": dense(operation, width, THREADS) for width in names for name in names[width]}
 
 
-def of_opcodes() -> Iterator[Table]:
-    """What the top of opcodes.cu says, in the order of launching, without the launches that have no access."""
+def of_opcodes() -> Iterator[dict[tuple[str, str], Traffic]]:
+    """Kernel and line → what the top of opcodes.cu says, in the order of launching.
+
+    Launches that have no access are left out.
+    """
     yield launch("loads", **dense_lines("load", LOADS))
     yield launch("stores", **dense_lines("store", STORES))
     yield launch("atomics", **dense_lines("atomic", ATOMICS))
@@ -74,17 +75,18 @@ def of_opcodes() -> Iterator[Table]:
     yield launch("fetch_each", each=Traffic("load", 16, 32, 32, 32))
 
 
-def test_every_opcode_is_counted(runner: Runner, pair: tuple[str, ...]) -> None:
+def test_every_opcode_is_counted(runner: Runner, far: Far) -> None:
     if gpu_machine.gpus()[0].architecture != 90:
         pytest.skip("which opcodes the compiler takes is known for sm_90")
-    trace = runner.traced("opcodes", visible=pair).trace
+    trace = runner.traced("opcodes", visible=far.visible).trace
     nothing_lost(trace)
-    assert list(by_launch(trace, "opcodes").values()) == list(of_opcodes())
+    expected = [{Where(0, far.owner, *of): traffic for of, traffic in table.items()} for table in of_opcodes()]
+    assert list(by_launch(trace, "opcodes").values()) == expected
 
 
 def test_lines_are_those_of_the_program() -> None:
     from gpu_traffic import markers
 
-    counted = {where.line.split()[0] for table in of_opcodes() for where in table}
+    counted = {line.split()[0] for table in of_opcodes() for _, line in table}
     assert set(markers("opcodes").values()) - counted == {"nothing", "lines", "bytes"}
     assert counted <= set(markers("opcodes").values())

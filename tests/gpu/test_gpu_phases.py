@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from gpu_runs import Runner
-from gpu_traffic import APPS, nothing_lost
+from gpu_traffic import APPS, Far, nothing_dropped
 
 if TYPE_CHECKING:
     from snoopie import Trace
@@ -35,12 +35,14 @@ def recorded(trace: Trace) -> list[int]:
 
 
 @pytest.fixture
-def trace(runner: Runner, pair: tuple[str, ...]) -> Trace:
-    return runner.traced("phases", N, visible=pair).trace
+def trace(runner: Runner, far: Far) -> Trace:
+    return runner.traced("phases", N, visible=far.visible).trace
 
 
 def test_traffic_by_range(trace: Trace) -> None:
-    nothing_lost(trace)
+    nothing_dropped(trace)
+    (outside,) = trace.losses()
+    assert outside.startswith("1 launch outside of what was to be recorded")
     table = trace.by_range().set_index(["range", "domain"])
     assert {key: row.bytes for key, row in table.iterrows()} == {key: 4 * N * sum(ks) for key, ks in RANGES.items()}
     assert {key: row.launches for key, row in table.iterrows()} == {key: len(ks) for key, ks in RANGES.items()}
@@ -65,8 +67,8 @@ def test_traffic_by_range(trace: Trace) -> None:
         ({"DELAY": "100000"}, []),
     ],
 )
-def test_what_is_recorded(runner: Runner, pair: tuple[str, ...], settings: dict[str, str], expected: list[int]) -> None:
-    trace = runner.traced("phases", N, visible=pair, **settings).trace
+def test_what_is_recorded(runner: Runner, far: Far, settings: dict[str, str], expected: list[int]) -> None:
+    trace = runner.traced("phases", N, visible=far.visible, **settings).trace
     # The two nodes of a graph that is launched may come in any order.
     assert sorted(recorded(trace)) == sorted(expected)
     assert trace.totals["launches_outside"] == trace.totals["launches_seen"] - len(expected)

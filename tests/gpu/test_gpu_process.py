@@ -17,7 +17,7 @@ import gpu_machine
 import pytest
 from gpu_programs import of_ring, of_ring_once
 from gpu_runs import TIMEOUT, Runner, build, environment, start, traced_environment
-from gpu_traffic import Where, by_launch, dense, nothing_lost, total
+from gpu_traffic import Far, Where, by_launch, dense, nothing_lost, total
 
 SIZE = (1000, 2)
 # Enough records to fill a small disk.
@@ -238,24 +238,24 @@ def wait_for_growth(process: subprocess.Popen[Any], folder: Path, seconds: float
     pytest.fail("no trace grew")
 
 
-def test_a_kernel_without_progress_is_reported(runner: Runner, pair: tuple[str, ...]) -> None:
-    run = runner.traced("waiting", 6, visible=pair, PATIENCE="2")
+def test_a_kernel_without_progress_is_reported(runner: Runner, far: Far) -> None:
+    run = runner.traced("waiting", 6, visible=far.visible, PATIENCE="2")
     assert "kernel wait on GPU 0 has reached no other memory for" in run.stderr
     assert total(by_launch(run.trace, "waiting").values()) == {
-        Where(0, 1, "wait", line): dense("store", 4, 32) for line in ("before", "after")
+        Where(0, far.owner, "wait", line): dense("store", 4, 32) for line in ("before", "after")
     }
     assert any("has reached no other memory" in sentence for sentence in run.trace.losses())
 
 
-def test_a_kernel_that_waits_is_let_alone(runner: Runner, pair: tuple[str, ...]) -> None:
+def test_a_kernel_that_waits_is_let_alone(runner: Runner, far: Far) -> None:
     for patience in ("0", "60"):
-        run = runner.traced("waiting", 6, visible=pair, PATIENCE=patience)
+        run = runner.traced("waiting", 6, visible=far.visible, PATIENCE=patience)
         nothing_lost(run.trace)
 
 
-def test_a_stall_can_end_the_program(runner: Runner, pair: tuple[str, ...], folder: Path) -> None:
+def test_a_stall_can_end_the_program(runner: Runner, far: Far, folder: Path) -> None:
     command = [build("waiting"), 100]
-    run = start(command, folder, traced_environment(pair, PATIENCE="2", STALL="exit"))
+    run = start(command, folder, traced_environment(far.visible, PATIENCE="2", STALL="exit"))
     assert run.status == 3, run.stderr
     assert "STALL=exit" in run.stderr
     assert run.trace.complete

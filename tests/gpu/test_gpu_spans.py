@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from gpu_runs import Runner
-from gpu_traffic import nothing_lost
+from gpu_traffic import Far, nothing_lost
 
 import snoopie
 from snoopie.exporters.chrome import export
@@ -21,8 +21,8 @@ OFF = 50_000
 
 
 @pytest.fixture
-def trace(runner: Runner, pair: tuple[str, ...]) -> snoopie.Trace:
-    trace = runner.traced("spans", MS, visible=pair).trace
+def trace(runner: Runner, far: Far) -> snoopie.Trace:
+    trace = runner.traced("spans", MS, visible=far.visible).trace
     nothing_lost(trace)
     return trace
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_runs import Runner
-from gpu_traffic import Table, by_launch, nothing_lost, unit_of
+from gpu_traffic import Far, Table, by_launch, nothing_lost, unit_of
 
 Three = tuple[int, int, int]
 
@@ -78,18 +78,18 @@ def of_tensor() -> Iterator[Moved]:
         yield moved(kernel, "load", SHORTS, (8, 3, 0))
 
 
-def only_row(table: Table) -> Moved:
-    """The one row of a launch's table, which must be GPU 0's on GPU 1's memory, at the line of the copy."""
+def only_row(table: Table, owner: int) -> Moved:
+    """The one row of a launch's table, which must be GPU 0's on that memory, at the line of the copy."""
     ((where, traffic),) = table.items()
-    assert (where.issuer, where.owner, where.line) == (0, 1, "box")
+    assert (where.issuer, where.owner, where.line) == (0, owner, "box")
     kernel = where.kernel.replace("(int)", "")  # of a template argument
     return Moved(kernel, traffic.operation, traffic.accesses, traffic.lanes * traffic.width, traffic.units)
 
 
-def test_boxes_are_counted(runner: Runner, pair: tuple[str, ...]) -> None:
-    trace = runner.traced("tensor", visible=pair).trace
+def test_boxes_are_counted(runner: Runner, far: Far) -> None:
+    trace = runner.traced("tensor", visible=far.visible).trace
     nothing_lost(trace)
-    assert [only_row(table) for table in by_launch(trace, "tensor").values()] == list(of_tensor())
+    assert [only_row(table, far.owner) for table in by_launch(trace, "tensor").values()] == list(of_tensor())
 
 
 def test_arithmetic_of_boxes() -> None:

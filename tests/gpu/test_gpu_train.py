@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import gpu_machine
 import pytest
 from gpu_runs import LIBRARY_TIMEOUT, Run, environment, require, start, traced_environment
 from gpu_traffic import APPS, nothing_dropped
@@ -28,11 +27,10 @@ def line_of(text: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def trained(machine: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def trained(pair: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
     import snoopie
 
     require("train.py")
-    pair = tuple(gpu.uuid for gpu in gpu_machine.gpus()[:2])
     folder = tmp_path_factory.mktemp("train")
     command = [sys.executable, SCRIPT, STEPS]
     native = start(command, tmp_path_factory.mktemp("native"), environment(pair), LIBRARY_TIMEOUT)

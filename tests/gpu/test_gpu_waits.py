@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from gpu_nccl import settings
 from gpu_runs import LIBRARY_TIMEOUT, Runner, build, free_port, ranks_command, start, traced_environment
-from gpu_traffic import APPS
+from gpu_traffic import APPS, HOST
 
 from snoopie import Trace
 
@@ -66,6 +66,17 @@ def test_a_producer_that_is_slow_in_one_block(runner: Runner, pair: tuple[str, .
     assert all(time < SHORT for time in longest.values())
     (first, *_) = trace.select(issuers=1).by_wait("block").to_dict("records")
     assert (first["first_block"], first["blocks"], first["awaited"]) == (5, 1, "GPU 0")
+
+
+def test_a_kernel_that_waits_for_the_host(runner: Runner, few: tuple[str, ...]) -> None:
+    trace = runner.traced("waits", "host", LONG, visible=few[:1], WAITS="on").trace
+    (late,) = waits(trace, 0, "// waits: answer")
+    # From when it asked: the host answers so much later than it has seen that.
+    assert LONG * MS <= late["longest"] < 2 * LONG * MS
+    assert (late["owner"], late["given_up"]) == (HOST, 0)
+    assert late["polls"] > 100
+    (row,) = trace.by_wait().to_dict("records")
+    assert row["line"] == line_of("// waits: answer")
 
 
 def test_without_the_setting_there_are_none(runner: Runner, pair: tuple[str, ...]) -> None:

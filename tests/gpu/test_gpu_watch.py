@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from pathlib import Path
 
 import pytest
 from gpu_calls import launched, launches, made, recorded
 from gpu_runs import Run, Runner
 
+import snoopie
 from snoopie.trace.lacks import Lack
 from tests.support import watched
 from tests.support.watched import Watch
@@ -21,18 +23,22 @@ ROUNDS = 23
 
 
 @pytest.fixture(scope="module")
-def run(runner: Runner, pair: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The program on two GPUs, with its trace by the watch."""
+def run(runner: Runner, few: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The program on two GPUs, if there are so many, with its trace by the watch."""
     watched.be_ready()
     everything, own = tmp_path_factory.mktemp("watched"), tmp_path_factory.mktemp("own")
     watch = Watch("--all", "-o", f"{everything}/")
-    native = runner.native("calls", ROUNDS, visible=pair)
+    native = runner.native("calls", ROUNDS, visible=few)
     said = watch.end()
     assert "were lost" not in said
-    # Others may use the driver too.
-    (path,) = everything.glob("calls.*.zst")
+    # Others may use the driver too, also by the same program.
+    (path,) = (path for path in everything.glob("calls.*.zst") if f" {ROUNDS}" in command(path))
     shutil.copy(path, own)
     return dataclasses.replace(native, folder=own)
+
+
+def command(path: Path) -> str:
+    return str(snoopie.load(path).processes["command"].item())
 
 
 def test_calls_bytes_and_directions_are_exact(run: Run) -> None:

@@ -5,14 +5,13 @@
 
 #include "common.cuh"
 
-// A zeroed array on one GPU, of 16 KiB unless said, and its contents on the host. Leaves GPU 0 as the current one.
+// A zeroed array on one GPU or the host (kHost), of 16 KiB unless said. Leaves GPU 0 as the current one.
 struct Array {
     size_t bytes;
     void* address = nullptr;
 
-    explicit Array(int gpu, size_t size = 16384) : bytes(size) {
-        CHECK(cudaSetDevice(gpu));
-        CHECK(cudaMalloc(&address, bytes));
+    explicit Array(int place, size_t size = 16384) : bytes(size), address(memory_at(place, size)) {
+        CHECK(cudaSetDevice(place == kHost ? 0 : place));
         CHECK(cudaMemset(address, 0, bytes));
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaSetDevice(0));

@@ -1,5 +1,5 @@
-// bandwidth MIB ITERS: GPU 0 stores to the memory of GPU 1 (put), loads from it (get), and the host copies there (copy), ITERS times each,
-// after one that does not count. Prints what events around each ITERS say: "put 371.25 GB/s".
+// bandwidth MIB ITERS: GPU 0 stores to far memory (far_place; put), loads from it (get), and the host copies there (copy), ITERS times
+// each, after one that does not count. Prints what events around each ITERS say: "put 371.25 GB/s".
 //
 // Traffic of one launch of put and get: MIB × 2^20 bytes, 16 a lane, all sectors full.
 #include <cstdint>
@@ -39,19 +39,14 @@ int main(int argc, char** argv) {
     const char* usage = "bandwidth MIB ITERS    (MIB from 1 to 4096, ITERS from 1 to 1000)";
     const size_t bytes = size_t(argument(argc == 3 ? argv[1] : nullptr, 1, 4096, usage)) << 20;
     const long iterations = argument(argc == 3 ? argv[2] : nullptr, 1, 1000, usage);
-    open_gpus("bandwidth");
-    uint4* far = nullptr;
-    uint4* near = nullptr;
-    CHECK(cudaSetDevice(1));
-    CHECK(cudaMalloc(&far, bytes));
-    CHECK(cudaSetDevice(0));
-    CHECK(cudaMalloc(&near, bytes));
+    auto* const far = static_cast<uint4*>(memory_at(far_place("bandwidth"), bytes));
+    auto* const near = static_cast<uint4*>(memory_at(0, bytes));
     cudaStream_t stream;
     CHECK(cudaStreamCreate(&stream));
     const size_t n = bytes / sizeof(uint4);
     const auto say = [&](const char* name, double time) { std::printf("%s %.3f GB/s\n", name, bytes / time / 1e9); };
     say("put", seconds(stream, iterations, [&] { put<<<kBlocks, kBlock, 0, stream>>>(far, n); }));
     say("get", seconds(stream, iterations, [&] { get<<<kBlocks, kBlock, 0, stream>>>(far, near, n); }));
-    say("copy", seconds(stream, iterations, [&] { CHECK(cudaMemcpyPeerAsync(far, 1, near, 0, bytes, stream)); }));
+    say("copy", seconds(stream, iterations, [&] { CHECK(cudaMemcpyAsync(far, near, bytes, cudaMemcpyDefault, stream)); }));
     return verdict(true);
 }

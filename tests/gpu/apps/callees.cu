@@ -1,6 +1,6 @@
 // callees LAUNCHES: a kernel that can call any of many functions through a table, launched in three streams by turns (the default one, one
 // that waits for it, one that does not), all without waiting. NVBit takes long to give launches of such a kernel their value. All run on
-// GPU 0 and store to GPU 1; each launch has words of its own.
+// GPU 0 and store to far memory (far_place); each launch has words of its own.
 //
 // Remote traffic of launch i, of n = 32 (i mod 4 + 1) threads:
 //   kernel   operation  accesses  lanes  bytes/lane
@@ -35,8 +35,7 @@ __global__ void callees(uint32_t* there, int which) { table.functions[which](the
 
 int main(int argc, char** argv) {
     const int launches = static_cast<int>(argument(argc == 2 ? argv[1] : nullptr, 1, 1000, kUsage));
-    open_gpus("callees");
-    const Array there(1, launches * kSlice * sizeof(uint32_t));
+    const Array there(far_place("callees"), launches * kSlice * sizeof(uint32_t));
     cudaStream_t streams[3] = {};
     CHECK(cudaStreamCreate(&streams[1]));
     CHECK(cudaStreamCreateWithFlags(&streams[2], cudaStreamNonBlocking));

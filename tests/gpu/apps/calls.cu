@@ -80,8 +80,8 @@ void release(int gpu, CUdeviceptr address) { tally.called("cuMemFree_v2", gpu, D
 
 uint32_t* words_at(CUdeviceptr address) { return reinterpret_cast<uint32_t*>(address); }
 
-// One thread's rounds. `inbox` lies on another GPU. Returns whether the kernels ran as often as they were launched.
-bool work(int gpu, int thread, uint32_t rounds, CUdeviceptr inbox) {
+// One thread's rounds. `inbox` lies on another GPU, if there is one. Returns whether the kernels ran as often as they were launched.
+bool work(int gpu, int thread, uint32_t rounds, CUdeviceptr inbox, const char* to_inbox) {
     CHECK(cudaSetDevice(gpu));
     cudaStream_t stream;
     CHECK(cudaStreamCreate(&stream));
@@ -106,7 +106,7 @@ bool work(int gpu, int thread, uint32_t rounds, CUdeviceptr inbox) {
         tally.called("cuMemcpyDtoH_v2", gpu, DRIVER(cuMemcpyDtoH)(words.data(), own, kBytes), "device_to_host", kBytes);
         tally.called("cuMemcpyHtoD_v2", gpu, DRIVER(cuMemcpyHtoD)(more, words.data(), 100), "host_to_device", 100);
         tally.called("cuMemcpyDtoD_v2", gpu, DRIVER(cuMemcpyDtoD)(more, own, 200), "device_to_device", 200);
-        tally.called("cuMemcpyDtoD_v2", gpu, DRIVER(cuMemcpyDtoD)(inbox, own, 40), "peer", 40);
+        tally.called("cuMemcpyDtoD_v2", gpu, DRIVER(cuMemcpyDtoD)(inbox, own, 40), to_inbox, 40);
         tally.called("cuMemcpyHtoDAsync_v2", gpu, DRIVER(cuMemcpyHtoDAsync)(more, pinned, 60, stream), "host_to_device", 60);
         CHECK(cudaStreamSynchronize(stream));
         release(gpu, more);
@@ -122,7 +122,7 @@ bool work(int gpu, int thread, uint32_t rounds, CUdeviceptr inbox) {
 int main(int argc, char** argv) {
     const char* usage = "calls ROUNDS    (from 1 to 10000)";
     const auto rounds = static_cast<uint32_t>(argument(argc == 2 ? argv[1] : nullptr, 1, 10000, usage));
-    const int gpus = open_gpus("calls");
+    const int gpus = open_gpus("calls", 1);
 
     std::vector<CUdeviceptr> inboxes(gpus);
     for (int gpu = 0; gpu < gpus; ++gpu) {
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
     for (int gpu = 0; gpu < gpus; ++gpu)
         for (int thread = 0; thread < kThreads; ++thread)
             threads.emplace_back([&right, &inboxes, rounds, gpu, thread, gpus] {
-                right[gpu * kThreads + thread] = work(gpu, thread, rounds, inboxes[(gpu + 1) % gpus]);
+                right[gpu * kThreads + thread] = work(gpu, thread, rounds, inboxes[(gpu + 1) % gpus], gpus > 1 ? "peer" : "device_to_device");
             });
     for (std::thread& thread : threads) thread.join();
     for (int gpu = 0; gpu < gpus; ++gpu) {

@@ -32,14 +32,14 @@ inline long argument(const char* text, long least, long most, const char* usage)
     std::exit(2);
 }
 
-// Number of visible GPUs, none of which is used by that. Leaves the program where there are fewer than two, or where two
-// of them cannot reach each other.
-inline int reachable_gpus(const char* program) {
+// Number of visible GPUs, none of which is used by that. Leaves the program where there are fewer than `least`, or where
+// two of them cannot reach each other.
+inline int reachable_gpus(const char* program, int least = 2) {
     int gpus = 0;
     const cudaError_t status = cudaGetDeviceCount(&gpus);
     if (status != cudaErrorNoDevice) CHECK(status);
-    if (gpus < 2) {
-        std::printf("%s: needs at least two GPUs, sees %d\n", program, gpus);
+    if (gpus < least) {
+        std::printf("%s: needs at least %d GPUs, sees %d\n", program, least, gpus);
         std::exit(kCannotRun);
     }
     for (int gpu = 0; gpu < gpus; ++gpu) {
@@ -56,14 +56,33 @@ inline int reachable_gpus(const char* program) {
 }
 
 // The same, after opening the memory of each GPU to all others.
-inline int open_gpus(const char* program) {
-    const int gpus = reachable_gpus(program);
+inline int open_gpus(const char* program, int least = 2) {
+    const int gpus = reachable_gpus(program, least);
     for (int gpu = 0; gpu < gpus; ++gpu) {
         CHECK(cudaSetDevice(gpu));
         for (int peer = 0; peer < gpus; ++peer)
             if (peer != gpu) CHECK(cudaDeviceEnablePeerAccess(peer, 0));
     }
     return gpus;
+}
+
+// Stands where a GPU's number does, for pinned memory of the host.
+constexpr int kHost = -1;
+
+// Where a program whose kernels all run on GPU 0 has the memory that they reach: on GPU 1, or on the host if GPU 0 is the
+// only one that it sees.
+inline int far_place(const char* program) { return open_gpus(program, 1) > 1 ? 1 : kHost; }
+
+// Memory of a GPU, or of the host. Leaves GPU 0 as the current one.
+inline void* memory_at(int place, size_t bytes) {
+    void* address = nullptr;
+    CHECK(cudaSetDevice(place == kHost ? 0 : place));
+    if (place == kHost)
+        CHECK(cudaHostAlloc(&address, bytes, cudaHostAllocPortable));
+    else
+        CHECK(cudaMalloc(&address, bytes));
+    CHECK(cudaSetDevice(0));
+    return address;
 }
 
 // How the check of one part of a program ended; a machine may lack what the part needs.

@@ -15,7 +15,6 @@
 #include "common.cuh"
 
 constexpr size_t kBytes = 1 << 16;
-constexpr int kHost = -1;
 
 bool all_right = true;
 

@@ -1,4 +1,6 @@
-"""gemm.py N: cuBLAS multiplies two N × N matrices on GPU 0, twice; the second time one of them is in GPU 1's memory.
+"""gemm.py N: cuBLAS multiplies two N × N matrices on GPU 0, twice; the second time one of them is in far memory.
+
+That is GPU 1's, or the host's if there is only one GPU.
 
 A kernel of cuBLAS reads that one once for every tile of columns, and nothing else there.
 """
@@ -14,14 +16,14 @@ NORMAL = 0  # CUBLAS_OP_N
 
 def main() -> int:
     n = int(sys.argv[1])
-    if torch.cuda.device_count() < 2:
-        print("two GPUs are needed")
-        return 77
     torch.manual_seed(1)
     left, right = (torch.randint(-8, 8, (n, n), device="cuda:0").float() for _ in range(2))
-    # A copy between them also makes each GPU's memory reachable from the other.
-    remote = left.to("cuda:1")
-    torch.cuda.synchronize(1)
+    if torch.cuda.device_count() > 1:
+        # A copy between them also makes each GPU's memory reachable from the other.
+        remote = left.to("cuda:1")
+        torch.cuda.synchronize(1)
+    else:
+        remote = left.cpu().pin_memory()
     expected = (left.double() @ right.double()).float()
     cublas = ctypes.CDLL(f"libcublas.so.{torch.version.cuda.split('.')[0]}")
     handle = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-// opcodes: the instructions of sm_90 that compilers choose seldom, GPU 0 on the memory of GPU 1. Does not run on older GPUs.
+// opcodes: the instructions of sm_90 that compilers choose seldom, GPU 0 on far memory (far_place). Does not run on older GPUs.
 //
 // 64 threads in one block. A line whose name ends in _W is one instruction that accesses W bytes a lane: thread i those from W i of a slot
 // of 1024 bytes, so 2 accesses, 64 lanes and 2 W sectors. One launch of each kernel:
@@ -469,11 +469,10 @@ bool all_changed(const Array& array, const Change (&changes)[slots]) {
 }
 
 int main() {
-    open_gpus("opcodes");
-    CHECK(cudaSetDevice(0));
+    const int far = far_place("opcodes");
     std::vector<unsigned char> pattern(kArray);
     for (size_t k = 0; k < pattern.size(); ++k) pattern[k] = k * 7 + k / 256 + 1;
-    const Array source(1, kArray), own(0, kArray);
+    const Array source(far, kArray), own(0, kArray);
     source.write(pattern);
     own.write(pattern);
     // Whether 16 bytes are `width` ones of the pattern from `from` on, and then zeros.
@@ -491,7 +490,7 @@ int main() {
         for (int i = 0; i < kThreads; ++i) right = right && begins(&bytes[kSlot * k + 16 * i], kLoadWidths[k] * i, kLoadWidths[k]);
     expect("loads", right);
 
-    const Array stored(1, kArray);
+    const Array stored(far, kArray);
     stores<<<1, kThreads>>>(stored, own);
     CHECK(cudaGetLastError());
     bytes = stored.read<unsigned char>();
@@ -501,14 +500,14 @@ int main() {
             right = right && !std::memcmp(&bytes[kSlot * k + kStoreWidths[k] * i], &pattern[16 * i], kStoreWidths[k]);
     expect("stores", right);
 
-    const Array changed_there(1, kArray), seen(0);
+    const Array changed_there(far, kArray), seen(0);
     atomics<<<1, kThreads>>>(changed_there, seen);
     CHECK(cudaGetLastError());
     right = all_changed(changed_there, kAtomics);
     for (const uint32_t old : seen.read<uint32_t>()) right = right && old == 0;
     expect("atomics", right);
 
-    const Array swapped(1), swapped_seen(0);
+    const Array swapped(far), swapped_seen(0);
     halves<<<1, kThreads>>>(swapped, swapped_seen);
     CHECK(cudaGetLastError());
     auto words = swapped.read<uint32_t>();
@@ -517,12 +516,12 @@ int main() {
     for (const uint32_t old : swapped_seen.read<uint32_t>()) right = right && old == 0;
     expect("halves", right);
 
-    const Array reduced(1, kArray);
+    const Array reduced(far, kArray);
     reductions<<<1, kThreads>>>(reduced);
     CHECK(cudaGetLastError());
     expect("reductions", all_changed(reduced, kReductions));
 
-    const Array some(1), told(0);
+    const Array some(far), told(0);
     guarded<<<1, kThreads>>>(some, told);
     CHECK(cudaGetLastError());
     words = some.read<uint32_t>();
@@ -571,10 +570,10 @@ int main() {
         for (uint32_t& word : twice) word *= 2;
         const bool all_put = !std::memcmp(&after_put[offset], pattern.data(), size);
         const bool all_added = !std::memcmp(&after_add[offset / 4], twice.data(), size);
-        std::printf("GPU %d, %u bytes at %u: ", owner, size, offset);
+        std::printf("place %d, %u bytes at %u: ", owner, size, offset);
         expect("fetched, put, added", all_fetched && all_put && all_added);
     };
-    for (const auto& bulk : bulks) copy_bulk(1, bulk.bytes, bulk.offset);
+    for (const auto& bulk : bulks) copy_bulk(far, bulk.bytes, bulk.offset);
     copy_bulk(0, 512, 48);
 
     const Array each(0);

@@ -1,6 +1,6 @@
 // order HOLD PUT | order late | order sampled: whether the code that runs is in the order of the launches. NVBit writes a kernel's
-// instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to GPU 1;
-// each launch has words of its own.
+// instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to
+// far memory (far_place); each launch has words of its own.
 //
 // Kernels of modules that are loaded only at their first launch would wait for all that runs: everything is loaded at the start. The first
 // launch is of `warm`, because the first instrumented kernel of a context waits for everything in any case.
@@ -61,9 +61,11 @@ cudaStream_t new_stream(const std::string& kind) {
 
 bool is_kind(const std::string& word) { return word == "default" || word == "blocking" || word == "apart"; }
 
-// Launches that store, one slice of GPU 1's memory after the other.
+// Launches that store, one slice of the other memory after the other.
 class Stores {
   public:
+    explicit Stores(int place) : there_(place) {}
+
     using Kernel = void (*)(uint32_t*);
 
     void launch(Kernel kernel, uint32_t threads, cudaStream_t stream) {
@@ -84,7 +86,7 @@ class Stores {
     }
 
   private:
-    const Array there_{1};
+    const Array there_;
     std::vector<uint32_t> sizes_;
 };
 
@@ -97,9 +99,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    open_gpus("order");
-    CHECK(cudaSetDevice(0));
-    Stores stores;
+    Stores stores(far_place("order"));
     Agreement* agreement = nullptr;
     CHECK(cudaHostAlloc(&agreement, sizeof *agreement, cudaHostAllocMapped));
     *agreement = {};

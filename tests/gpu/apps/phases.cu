@@ -1,5 +1,5 @@
-// phases N: puts from GPU 0 to GPU 1 in ranges of NVTX, in regions of snoopie.h, with recording switched off and on. A put of k stores N ×
-// k words, and each k is another power of two, so that a sum of bytes says which puts it is of.
+// phases N: puts from GPU 0 to far memory (far_place) in ranges of NVTX, in regions of snoopie.h, with recording switched off and on. A put
+// of k stores N × k words, and each k is another power of two, so that a sum of bytes says which puts it is of.
 //
 //   put of          in the ranges
 //   1, 4            step
@@ -61,12 +61,8 @@ __attribute__((noinline)) cudaGraphExec_t captured(cudaStream_t stream) {
 
 int main(int argc, char** argv) {
     n = argument(argc == 2 ? argv[1] : nullptr, 1, 1 << 16, "phases N    (N from 1 to 2^16)");
-    open_gpus("phases");
-    uint32_t* own = nullptr;
-    CHECK(cudaSetDevice(1));
-    CHECK(cudaMalloc(&there, n * 1024 * sizeof(uint32_t)));
-    CHECK(cudaSetDevice(0));
-    CHECK(cudaMalloc(&own, n * sizeof(uint32_t)));
+    there = static_cast<uint32_t*>(memory_at(far_place("phases"), n * 1024 * sizeof(uint32_t)));
+    auto* const own = static_cast<uint32_t*>(memory_at(0, n * sizeof(uint32_t)));
     CHECK(cudaMemset(own, 0, n * sizeof(uint32_t)));
 
     const nvtxDomainHandle_t app = nvtxDomainCreateA("app");
@@ -100,7 +96,7 @@ int main(int argc, char** argv) {
 
     snoopie_begin("region");
     launch(64);
-    CHECK(cudaMemcpyPeer(there, 1, own, 0, n * sizeof(uint32_t)));
+    CHECK(cudaMemcpy(there, own, n * sizeof(uint32_t), cudaMemcpyDefault));
     snoopie_end();
     snoopie_record(0);
     launch(128);

@@ -1,8 +1,9 @@
 // pointers: addresses that parameters lead to in all ways. Each kernel is launched `launches` times. Its 1024 threads store 4 bytes each,
-// in the third launch of every four into the memory of GPU 1, in the others into that of GPU 0, which runs it. What differs between these
-// launches, and the line of the store:
+// in the third launch of every four into far memory (far_place), in the others into that of GPU 0, which runs it. What differs between
+// these launches, and the line of the store:
 //   direct      the pointer                                       plain: store
 //   in_struct   a pointer in a struct, between two integers       member: store
+//   in_large    a pointer behind more than 4 KiB of parameters    beyond: store
 //   in_table    one of four pointers in a struct, by its index    entry: store
 //   from_memory a pointer in the GPU's memory                     loaded: store
 //   managed     a pointer in managed memory                       page: store
@@ -45,6 +46,14 @@ struct Pair {
 };
 __global__ void in_struct(Pair pair) {
     pair.to[thread() * pair.scale + pair.first] = 1;  // remote: member
+}
+
+struct Large {
+    uint64_t before[600];
+    uint32_t* to;
+};
+__global__ void in_large(const __grid_constant__ Large large) {
+    large.to[thread()] = 1;  // remote: beyond
 }
 
 struct Table {
@@ -173,13 +182,13 @@ __global__ void by_rank(uint32_t* base, int64_t apart, uint32_t rank) {
 
 int main(int argc, char** argv) {
     const int launches = argc > 1 ? static_cast<int>(argument(argv[1], 4, 100000, kUsage)) : 4;
-    open_gpus("pointers");
-    const Array own(0, kBytes), peer(1, kBytes), slot(0, kBytes), source(0, kBytes);
+    const Array own(0, kBytes), peer(far_place("pointers"), kBytes), slot(0, kBytes), source(0, kBytes);
     uint32_t* const here = own;
     uint32_t* const there = peer;
     CHECK(cudaSetDevice(0));
     uint32_t** paged = nullptr;
     CHECK(cudaMallocManaged(&paged, 2 << 20));
+    Large large = {};
     const dim3 grid(kThreads / 256), block(256);
     for (int i = 0; i < launches; ++i) {
         const bool far = i % 4 == 2;
@@ -187,6 +196,8 @@ int main(int argc, char** argv) {
         const int64_t bytes = far ? reinterpret_cast<char*>(there) - reinterpret_cast<char*>(here) : 0;
         direct<<<grid, block>>>(to);
         in_struct<<<grid, block>>>({1, 5, to});
+        large.to = to;
+        in_large<<<grid, block>>>(large);
         in_table<<<grid, block>>>({here, there, here, here}, far ? 1 : i % 2 ? 0 : 3);
         CHECK(cudaMemcpy(slot.address, &to, sizeof to, cudaMemcpyHostToDevice));
         from_memory<<<grid, block>>>(slot);

@@ -1,5 +1,5 @@
-// spans MS: kernels on GPU 0 of known duration. Each stores to GPU 1, goes on for so many milliseconds by the GPU's own clock, and stores
-// again. One warp each, in non-blocking streams A and B, with the host waiting for the GPU where a line is drawn:
+// spans MS: kernels on GPU 0 of known duration. Each stores to far memory (far_place), goes on for so many milliseconds by the GPU's own clock,
+// and stores again. One warp each, in non-blocking streams A and B, with the host waiting for the GPU where a line is drawn:
 //   launch  kernel   stream  ms
 //   1       behind   A       0
 //   2       beside   A       0
@@ -43,8 +43,8 @@ __global__ void beside(uint32_t* there, uint64_t ns) {
 
 int main(int argc, char** argv) {
     const auto ns = static_cast<uint64_t>(argument(argc == 2 ? argv[1] : nullptr, 0, 1000, "spans MS    (0 to 1000)")) * 1000000;
-    open_gpus("spans");
-    const Array there(1), also_there(1);
+    const int far = far_place("spans");
+    const Array there(far), also_there(far);
     cudaStream_t a, b;
     CHECK(cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking));
     CHECK(cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking));

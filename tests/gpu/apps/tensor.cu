@@ -1,4 +1,4 @@
-// tensor: copies of boxes of tensors by their maps, GPU 0 on tensors of GPU 1, each issued by thread 0 of one block. Needs sm_90.
+// tensor: copies of boxes of tensors by their maps, GPU 0 on tensors in far memory (far_place), each issued by thread 0 of one block. Needs sm_90.
 //
 // Traffic of a launch: one access, the bytes of the box's elements that lie inside the tensor, the distinct 32-byte sectors of these. Of
 // each row of this table one launch of each kernel,
@@ -214,6 +214,7 @@ Bytes box_of(const Tensor& tensor, int3 at, const Bytes& content) {
     return box;
 }
 
+int far = kHost;
 bool all_right = true;
 
 void expect(const char* name, bool right) {
@@ -230,7 +231,7 @@ template <int rank>
 void fetch_put_add(const Tensor& tensor, int3 at, const Bytes& pattern) {
     const uint32_t bytes = tensor.box_bytes();
     const bool stepped = tensor.step != std::array<uint32_t, 3>{1, 1, 1};
-    const Array source(1), fetched(0), there(1), own(0);
+    const Array source(far), fetched(0), there(far), own(0);
     source.write(pattern);
     own.write(pattern);
     std::printf("%u bytes, %u axes, at %d, %d, %d\n", tensor.width, rank, at.x, at.y, at.z);
@@ -259,15 +260,14 @@ void fetch_put_add(const Tensor& tensor, int3 at, const Bytes& pattern) {
 }
 
 int main() {
-    open_gpus("tensor");
-    CHECK(cudaSetDevice(0));
+    far = far_place("tensor");
     Bytes pattern(16384);
     for (size_t k = 0; k < pattern.size(); ++k) pattern[k] = k * 7 + k / 256 + 1;
 
     const int3 at = make_int3(8, 3, 0);
     const uint32_t bytes = kShorts.box_bytes();
     const Bytes box = box_of(kShorts, at, pattern);
-    const Array source(1), own(0), maps(0);
+    const Array source(far), own(0), maps(0);
     source.write(pattern);
     own.write(pattern);
     const CUtensorMap map = map_of(kShorts, source);
@@ -290,7 +290,7 @@ int main() {
     from_memory<<<1, kThreads>>>(maps, at, by_memory, bytes);
     CHECK(cudaGetLastError());
     expect("from_memory", begins(by_memory, box));
-    const Array other(1), by_edited(0), other_map(0);
+    const Array other(far), by_edited(0), other_map(0);
     other_map.write(std::vector<CUtensorMap>{map_of(kShorts, other)});
     edited<<<1, kThreads>>>(other_map, source, at, by_edited, bytes);
     CHECK(cudaGetLastError());

@@ -1,6 +1,6 @@
 // turns THREADS LAUNCHES: THREADS host threads, each with a non-blocking stream on GPU 0, launch one kernel LAUNCHES times at the same
-// time. Its 1024 threads load and store 4 bytes each. Launch i of thread t loads from the memory of GPU 1 if (i + t) % 3 is 0, and stores
-// there if (i / 8 + t) % 4 is 0; otherwise from and into that of GPU 0.
+// time. Its 1024 threads load and store 4 bytes each. Launch i of thread t loads from the far memory (far_place) if (i + t) % 3 is 0, and
+// stores there if (i / 8 + t) % 4 is 0; otherwise from and into that of GPU 0.
 //   kernel  operation  accesses  lanes  bytes/lane  sectors
 //   pass    load       32        1024   4           128      from
 //   pass    store      32        1024   4           128      to
@@ -24,13 +24,13 @@ __global__ void pass(const uint32_t* from, uint32_t* to, uint32_t more) {
 int main(int argc, char** argv) {
     const int threads = static_cast<int>(argument(argc == 3 ? argv[1] : nullptr, 1, 64, kUsage));
     const int launches = static_cast<int>(argument(argc == 3 ? argv[2] : nullptr, 1, 1 << 20, kUsage));
-    open_gpus("turns");
-    // Of each thread: what it loads from and stores to, on either GPU.
+    const int places[] = {0, far_place("turns")};
+    // Of each thread: what it loads from and stores to, near and far.
     std::vector<std::unique_ptr<Array>> from, to;
     const std::vector<uint32_t> sevens(kBytes / sizeof(uint32_t), 7);
     for (int k = 0; k < 2 * threads; ++k) {
-        from.push_back(std::make_unique<Array>(k % 2, kBytes));
-        to.push_back(std::make_unique<Array>(k % 2, kBytes));
+        from.push_back(std::make_unique<Array>(places[k % 2], kBytes));
+        to.push_back(std::make_unique<Array>(places[k % 2], kBytes));
         CHECK(cudaMemcpy(from.back()->address, sevens.data(), kBytes, cudaMemcpyDefault));
     }
     std::vector<std::thread> running;

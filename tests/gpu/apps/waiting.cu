@@ -1,4 +1,4 @@
-// waiting SECONDS: a kernel on GPU 0 stores to GPU 1, then waits for so long until the host writes a word of GPU 0's memory, and stores
+// waiting SECONDS: a kernel on GPU 0 stores to far memory (far_place), then waits for so long until the host writes a word of GPU 0's memory, and stores
 // again.
 //
 // Remote traffic:
@@ -19,9 +19,7 @@ __global__ void wait(uint32_t* there, const volatile uint32_t* flag) {
 
 int main(int argc, char** argv) {
     const int seconds = argument(argc == 2 ? argv[1] : nullptr, 0, 600, "waiting SECONDS    (0 to 600)");
-    open_gpus("waiting");
-    CHECK(cudaSetDevice(0));
-    const Array there(1), flag(0);
+    const Array there(far_place("waiting")), flag(0);
     cudaStream_t kernel, host;
     CHECK(cudaStreamCreateWithFlags(&kernel, cudaStreamNonBlocking));
     CHECK(cudaStreamCreateWithFlags(&host, cudaStreamNonBlocking));

@@ -1,10 +1,13 @@
-// waits ring MS | block MS | never: kernels of GPU 0 and GPU 1 that wait for each other; GPU 0 begins.
+// waits ring MS | block MS | never | host MS: kernels of GPU 0 and GPU 1 that wait for each other; GPU 0 begins.
 //
 //   ring MS    a token goes round three times; before the third, GPU 0 spins for MS milliseconds: GPU 1 waits for it as long
 //   block MS   eight blocks of GPU 1 wait for eight of GPU 0, of which block 5 spins for MS milliseconds before it stores
 //   never      the ring, where GPU 0 keeps the token of the third round: GPU 1 waits until the program is ended
+//   host MS    GPU 0 alone: its kernel tells the host that it runs, and waits for the host's answer, which comes MS milliseconds later
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include "arrays.cuh"
 
@@ -53,12 +56,37 @@ __global__ void consume(volatile uint32_t* there, const volatile uint32_t* here,
     }
 }
 
+__global__ void ask(volatile uint32_t* question, const volatile uint32_t* answer, bool runs) {
+    if (!runs) return;
+    *question = 1;          // remote: question
+    while (*answer == 0) {  // waits: answer
+    }
+}
+
+int wait_for_host(uint64_t milliseconds) {
+    reachable_gpus("waits", 1);
+    auto* const question = static_cast<volatile uint32_t*>(memory_at(kHost, kMailbox));
+    auto* const answer = static_cast<volatile uint32_t*>(memory_at(kHost, kMailbox));
+    *question = *answer = 0;
+    for (const bool runs : {false, true}) {
+        ask<<<1, 1>>>(question, answer, runs);
+        CHECK(cudaGetLastError());
+        while (runs && *question == 0) std::this_thread::yield();
+        if (runs) std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+        if (runs) *answer = 1;
+        CHECK(cudaDeviceSynchronize());
+    }
+    return verdict(true);
+}
+
 int main(int argc, char** argv) {
-    const char* usage = "waits ring MS | block MS | never    (MS from 0 to 10000)";
+    const char* usage = "waits ring MS | block MS | never | host MS    (MS from 0 to 10000)";
     const bool never = argc == 2 && std::strcmp(argv[1], "never") == 0;
     const bool block = argc == 3 && std::strcmp(argv[1], "block") == 0;
-    if (!never && !block && (argc != 3 || std::strcmp(argv[1], "ring") != 0)) argument(nullptr, 0, 0, usage);
+    const bool host = argc == 3 && std::strcmp(argv[1], "host") == 0;
+    if (!never && !block && !host && (argc != 3 || std::strcmp(argv[1], "ring") != 0)) argument(nullptr, 0, 0, usage);
     const uint64_t milliseconds = never ? 0 : argument(argv[2], 0, 10000, usage);
+    if (host) return wait_for_host(milliseconds);
     open_gpus("waits");
     const Array mailboxes[] = {Array(0, kMailbox), Array(1, kMailbox)};
     // What is done at a first launch must not have to wait for a kernel that waits for this one: first they all do nothing.
