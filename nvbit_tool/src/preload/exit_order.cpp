@@ -57,9 +57,9 @@ EndingLast::~EndingLast() { keeping = false; }
 
 }  // namespace snoopie
 
-// What is registered for the exit runs in reverse order. Some drivers register their end in cuInit, others when they are loaded, before they
-// call a tool; and the tool hears of neither, and then not before there is a context, when the program may have registered destructors that
-// free memory. So the calls by which the driver registers are seen here, in the place of the C library's, each followed by another.
+// What is registered for the exit runs in reverse order. Some drivers register their end in cuInit, others when they are loaded, before
+// they call a tool; and the tool hears of neither, and then not before there is a context, when the program may have registered destructors
+// that free memory. So the calls by which the driver registers are seen here, in the place of the C library's, each followed by another.
 extern "C" int __cxa_atexit(Function function, void* argument, void* library) noexcept {
     // The last call of a function may return to that one's caller.
     const bool driver = is_driver(__builtin_return_address(0)) || is_driver(reinterpret_cast<const void*>(function));

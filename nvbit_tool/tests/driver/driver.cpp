@@ -365,8 +365,7 @@ DRIVER(cuModuleGetGlobal_v2, (CUdeviceptr*, size_t*, CUmodule, const char*), ret
 DRIVER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), *function = reinterpret_cast<CUfunction>(kernel))
 DRIVER(cuGetErrorName, (CUresult, const char** name), *name = "CUDA_ERROR")
 DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), const std::lock_guard lock(lock_of_all());
-       const auto& found = graphs()[graph];
-       for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = found[i];
+       const auto& found = graphs()[graph]; for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = found[i];
        *count = found.size())
 DRIVER(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type), const std::lock_guard lock(lock_of_all());
        *type = copies().count(node) ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_KERNEL)

@@ -134,7 +134,8 @@ int main(int argc, char** argv) {
     for (int gpu = 0; gpu < gpus; ++gpu)
         for (int thread = 0; thread < kThreads; ++thread)
             threads.emplace_back([&right, &inboxes, rounds, gpu, thread, gpus] {
-                right[gpu * kThreads + thread] = work(gpu, thread, rounds, inboxes[(gpu + 1) % gpus], gpus > 1 ? "peer" : "device_to_device");
+                right[gpu * kThreads + thread] =
+                    work(gpu, thread, rounds, inboxes[(gpu + 1) % gpus], gpus > 1 ? "peer" : "device_to_device");
             });
     for (std::thread& thread : threads) thread.join();
     for (int gpu = 0; gpu < gpus; ++gpu) {

@@ -1,5 +1,5 @@
-// spans MS: kernels on GPU 0 of known duration. Each stores to far memory (far_place), goes on for so many milliseconds by the GPU's own clock,
-// and stores again. One warp each, in non-blocking streams A and B, with the host waiting for the GPU where a line is drawn:
+// spans MS: kernels on GPU 0 of known duration. Each stores to far memory (far_place), goes on for so many milliseconds by the GPU's own
+// clock, and stores again. One warp each, in non-blocking streams A and B, with the host waiting for the GPU where a line is drawn:
 //   launch  kernel   stream  ms
 //   1       behind   A       0
 //   2       beside   A       0

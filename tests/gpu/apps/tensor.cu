@@ -1,4 +1,5 @@
-// tensor: copies of boxes of tensors by their maps, GPU 0 on tensors in far memory (far_place), each issued by thread 0 of one block. Needs sm_90.
+// tensor: copies of boxes of tensors by their maps, GPU 0 on tensors in far memory (far_place), each issued by thread 0 of one block. Needs
+// sm_90.
 //
 // Traffic of a launch: one access, the bytes of the box's elements that lie inside the tensor, the distinct 32-byte sectors of these. Of
 // each row of this table one launch of each kernel,

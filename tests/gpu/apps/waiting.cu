@@ -1,5 +1,5 @@
-// waiting SECONDS: a kernel on GPU 0 stores to far memory (far_place), then waits for so long until the host writes a word of GPU 0's memory, and stores
-// again.
+// waiting SECONDS: a kernel on GPU 0 stores to far memory (far_place), then waits for so long until the host writes a word of GPU 0's
+// memory, and stores again.
 //
 // Remote traffic:
 //   kernel  line    operation  accesses  lanes  bytes/lane  sectors
