@@ -61,6 +61,11 @@ std::optional<uint64_t> Context::take_launch_cell() {
     return memory_->take_launch_cell();
 }
 
+void Context::give_back_launch_cell(uint64_t cell) {
+    std::unique_lock lock(mutex_);
+    memory_->give_back_launch_cell(cell);
+}
+
 void Context::begin(Flight* flight, CUstream stream) {
     if (!clock_) return;
     const CUevent event = events_.take();

@@ -109,6 +109,7 @@ class Context {
 
     uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
     std::optional<uint64_t> take_launch_cell();
+    void give_back_launch_cell(uint64_t cell);
     // The launch follows in `stream`, which is not capturing: from here on its time counts.
     void begin(Flight* flight, CUstream stream);
     // The launch did not happen.

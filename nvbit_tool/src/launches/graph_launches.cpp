@@ -59,7 +59,7 @@ void GraphLaunches::node_disabled() {
     if (notices_->note_once(text)) say(text);
 }
 
-Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle) {
+Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, size_t place, uint64_t launch_handle) {
     Launch launch;
     Context* context = contexts_->find_for_launch(handle);
     if (!context) return launch;
@@ -94,9 +94,32 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         notices_->note_once("kernel " + without_arguments(function.name) +
                             " entered a CUDA graph unnoticed: its launches by the graph are not measured");
     }
-    nvbit_set_at_launch(handle, call.function, launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted, call.stream,
-                        launch_handle);
+    uint64_t value = launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted;
+    if (function.instrumented && function.last_site != 0 && context->memory()) value = given(*context, graph, place, value, call.stream);
+    nvbit_set_at_launch(handle, call.function, value, call.stream, launch_handle);
     return launch;
+}
+
+// What NVBit gives a node is among its constants, of which the GPU keeps some between launches of the graph: later ones would read what was
+// given to one before. So a node has a cell for good, and each launch of the graph writes its value there, in its stream.
+uint64_t GraphLaunches::given(Context& context, CUgraphExec graph, size_t place, uint64_t value, CUstream stream) {
+    std::unique_lock lock(mutex_);
+    std::vector<Cell>& cells = cells_[graph];
+    if (cells.size() <= place) cells.resize(place + 1);
+    Cell& cell = cells[place];
+    if (!cell.context) {
+        const std::optional<uint64_t> taken = context.take_launch_cell();
+        if (!taken) {
+            notices_->note_once(
+                "there are more kernels in CUDA graphs than can be told apart: what a launch of a graph does may count as done by a launch "
+                "of "
+                "it before; sums are right");
+            return value;
+        }
+        cell = {&context, *taken};
+    }
+    const bool written = cell.context == &context && context.memory()->write_launch_cell(cell.value, value, stream);
+    return written ? cell.value : value;
 }
 
 void GraphLaunches::updated(CUgraphExec graph) {
@@ -108,6 +131,11 @@ void GraphLaunches::updated(CUgraphExec graph) {
 void GraphLaunches::destroyed(CUgraphExec graph) {
     std::unique_lock lock(mutex_);
     updated_.erase(graph);
+    if (const auto found = cells_.find(graph); found != cells_.end()) {
+        for (const Cell& cell : found->second)
+            if (cell.context) cell.context->give_back_launch_cell(cell.value);
+        cells_.erase(found);
+    }
     stacks_->destroyed(graph);
 }
 

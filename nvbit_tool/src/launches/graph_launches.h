@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -50,8 +51,8 @@ class GraphLaunches {
     // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
     void node_disabled();
 
-    // A node is about to run; its launch ends with that of the graph.
-    Launch before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, uint64_t launch_handle);
+    // A node is about to run, the one at this place of the graph's launch; its own launch ends with that of the graph.
+    Launch before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, size_t place, uint64_t launch_handle);
 
     // An executable graph was updated as a whole, or destroyed.
     void updated(CUgraphExec graph);
@@ -59,6 +60,8 @@ class GraphLaunches {
 
   private:
     bool is_updated(CUgraphExec graph);
+    // What NVBit is to give the node for this value.
+    uint64_t given(Context& context, CUgraphExec graph, size_t place, uint64_t value, CUstream stream);
 
     const Recording* const recording_;
     const Contexts* const contexts_;
@@ -74,6 +77,11 @@ class GraphLaunches {
 
     std::mutex mutex_;
     std::set<CUgraphExec> updated_;
+    struct Cell {
+        Context* context = nullptr;
+        uint64_t value = 0;
+    };
+    std::map<CUgraphExec, std::vector<Cell>> cells_;  // by places
 };
 
 }  // namespace snoopie

@@ -11,6 +11,7 @@ namespace {
 // Of this thread's calls that are between entry and exit.
 thread_local ThreadStack<Launch> under_way;
 thread_local CUgraphExec launching_graph = nullptr;
+thread_local size_t nodes_launched = 0;  // of that
 
 }  // namespace
 
@@ -36,6 +37,7 @@ void LaunchEvents::at_launch(CUcontext context, bool is_exit, const LaunchCall& 
 
 void LaunchEvents::at_graph_launch(bool is_exit, CUgraphExec graph, bool succeeded) {
     launching_graph = is_exit ? nullptr : graph;
+    nodes_launched = 0;
     if (!is_exit) return;
     // Of the nodes, announced between entry and exit.
     for (Launch& node : under_way.take()) launches_->after(std::move(node), succeeded);
@@ -49,7 +51,7 @@ void LaunchEvents::at_graph_node(CUcontext context, CUfunction function, CUstrea
                           {config.gridDimX, config.gridDimY, config.gridDimZ},
                           {config.blockDimX, config.blockDimY, config.blockDimZ},
                           config.shmem_dynamic_nbytes};
-    under_way.push(graphs_->before_node(context, call, launching_graph, launch_handle));
+    under_way.push(graphs_->before_node(context, call, launching_graph, nodes_launched++, launch_handle));
 }
 
 void LaunchEvents::at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& params,

@@ -201,8 +201,11 @@ uint64_t ProbeMemory::launch_value(uint16_t slot, const Counters& counters) cons
 }
 
 std::optional<uint64_t> ProbeMemory::take_launch_cell() {
-    if (launch_cells_ == kCellsOfGpu) return std::nullopt;
-    return pack_launch_cell(gpu_, launch_cells_++);
+    if (launch_cells_ < kCellsOfGpu) return pack_launch_cell(gpu_, launch_cells_++);
+    if (free_launch_cells_.empty()) return std::nullopt;
+    const uint64_t cell = free_launch_cells_.front();
+    free_launch_cells_.pop_front();
+    return cell;
 }
 
 bool ProbeMemory::write_launch_cell(uint64_t cell, uint64_t launch, CUstream stream) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -50,8 +51,10 @@ class ProbeMemory {
     void release(const Counters& counters);
     uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
-    // A cell for launch values, as the value that kernels get instead; none if all are taken. Callers lock.
+    // A cell for launch values, as the value that kernels get instead; none if all are taken. One that was given back is taken again as
+    // late as can be, for launches that have it may still run. Callers lock.
     std::optional<uint64_t> take_launch_cell();
+    void give_back_launch_cell(uint64_t cell) { free_launch_cells_.push_back(cell); }
     // Launches that follow in the stream have this value, if their kernel has that cell's. Context current.
     bool write_launch_cell(uint64_t cell, uint64_t launch, CUstream stream) const;
 
@@ -112,7 +115,8 @@ class ProbeMemory {
     uint64_t* zeros_ = nullptr;    // in pinned_
     CounterArena arena_;
     uint32_t pack_words_ = 0;
-    uint32_t launch_cells_ = 0;
+    uint32_t launch_cells_ = 0;  // that were taken so far
+    std::deque<uint64_t> free_launch_cells_;
     std::optional<RecordRing> ring_;
 };
 

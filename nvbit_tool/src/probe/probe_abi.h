@@ -189,7 +189,7 @@ constexpr uint32_t kBlockFilter = sizeof(ProbeState) + kPages;
 constexpr uint32_t kOwnerBytes = kBlockFilter + sizeof(BlockFilter);  // page byte → that of the owner; changed by the host
 constexpr uint32_t kPageBytes = 256;                                  // values that a page byte can have
 constexpr uint32_t kCells = kOwnerBytes + kPageBytes;                 // values of launches
-constexpr uint32_t kLaunchCellGpus = 64, kCellsOfGpu = 256;
+constexpr uint32_t kLaunchCellGpus = 64, kCellsOfGpu = 2048;
 constexpr uint32_t kPacks = kCells + kLaunchCellGpus * kCellsOfGpu * 8;  // descriptions of packs
 static_assert(kPacks % 8 == 0, "the lowest bits of a description's address are 0");
 

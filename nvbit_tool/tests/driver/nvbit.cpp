@@ -22,6 +22,7 @@ struct KernelCode {
     uint32_t site_word = 0;
     uint64_t state = 0;
     uint64_t launch = 0;
+    bool of_node = false;
 };
 
 std::mutex mutex;
@@ -154,9 +155,12 @@ void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, 
     const std::lock_guard lock(mutex);
     code_of(context, function).enabled = on;
 }
-void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t) {
+// The GPU goes on with the value that it has of a graph's node, whatever is given to a later launch of the graph.
+void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t node) {
     const std::lock_guard lock(mutex);
-    code_of(context, function).launch = value;
+    KernelCode& code = code_of(context, function);
+    if (node && std::exchange(code.of_node, true)) return;
+    code.launch = value;
 }
 void nvbit_set_tool_pthread(pthread_t) {}
 void nvbit_unset_tool_pthread(pthread_t) {}

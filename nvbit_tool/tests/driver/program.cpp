@@ -149,11 +149,13 @@ int main() {
     const CUgraph captured = end_capture(capturing);
     auto graph = reinterpret_cast<CUgraphExec>(0xb00);
     CALL(cuGraphInstantiateWithFlags, ({&graph, captured, 0}), return CUDA_SUCCESS);
-    CALL(cuGraphLaunch, ({graph, stream}), {
-        nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, 1);
-        run_kernel(context_of_gpu(0), in_graph(kernel(1)), there, 30);
-        return CUDA_SUCCESS;
-    });
+    for (const uint64_t warps : {30, 40}) {
+        CALL(cuGraphLaunch, ({graph, stream}), {
+            nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, 1);
+            run_kernel(context_of_gpu(0), in_graph(kernel(1)), there, warps);
+            return CUDA_SUCCESS;
+        });
+    }
 
     copies(here, there, stream);
     mappings();

@@ -1,4 +1,5 @@
-// graph N LAUNCHES: a CUDA graph of two kernels on GPU 0 that write to GPU 1, captured once and launched LAUNCHES times.
+// graph N LAUNCHES: a CUDA graph of two kernels on GPU 0 that write to far memory (far_place), captured once and launched LAUNCHES times,
+// without waiting.
 //
 // Remote traffic of one launch of the graph:
 //   kernel  operation  accesses      lanes  bytes/lane  sectors
@@ -7,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common.cuh"
+#include "arrays.cuh"
 
 __global__ void put(uint32_t* words, uint32_t n) {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -23,19 +24,11 @@ int main(int argc, char** argv) {
     const char* usage = "graph N LAUNCHES    (N from 1 to 2^30, LAUNCHES from 1 to 2^20)";
     const uint32_t n = argument(argc == 3 ? argv[1] : nullptr, 1, 1 << 30, usage);
     const uint32_t launches = argument(argc == 3 ? argv[2] : nullptr, 1, 1 << 20, usage);
-    open_gpus("graph");
-
-    uint32_t *written = nullptr, *counted = nullptr;
-    CHECK(cudaSetDevice(1));
-    CHECK(cudaMalloc(&written, n * sizeof(uint32_t)));
-    CHECK(cudaMalloc(&counted, n * sizeof(uint32_t)));
-    CHECK(cudaMemset(counted, 0, n * sizeof(uint32_t)));
-    CHECK(cudaDeviceSynchronize());
-
+    const int far = far_place("graph");
+    const Array written(far, n * sizeof(uint32_t)), counted(far, n * sizeof(uint32_t));
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t executable;
-    CHECK(cudaSetDevice(0));
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     put<<<(n + 255) / 256, 256, 0, stream>>>(written, n);
@@ -47,9 +40,7 @@ int main(int argc, char** argv) {
     for (uint32_t k = 0; k < launches; ++k) CHECK(cudaGraphLaunch(executable, stream));
     CHECK(cudaStreamSynchronize(stream));
 
-    std::vector<uint32_t> words(n), counts(n);
-    CHECK(cudaMemcpy(words.data(), written, n * sizeof(uint32_t), cudaMemcpyDefault));
-    CHECK(cudaMemcpy(counts.data(), counted, n * sizeof(uint32_t), cudaMemcpyDefault));
+    const std::vector<uint32_t> words = written.read<uint32_t>(), counts = counted.read<uint32_t>();
     bool right = true;
     for (uint32_t i = 0; i < n; ++i) right = right && words[i] == i && counts[i] == launches;
     std::printf("graph: %u words, %u launches\n", n, launches);
