@@ -149,7 +149,13 @@ void Collector::context_ready(CUcontext handle) {
         return;
     }
     if (options_.probes == Probes::live) context->code().give_words(CodeWords::create(handle));
-    if (options_.times != Times::off) context->give_clock(GpuClock::create(memory->drain_stream()));
+    if (options_.times != Times::off) {
+        std::unique_ptr<GpuClock> clock = GpuClock::create(memory->drain_stream());
+        if (!clock)
+            notices_.note("when launches ran on GPU " + std::to_string(context->gpu()) +
+                          " is not known: it did not answer, as if it were busy");
+        context->give_clock(std::move(clock));
+    }
     if (options_.times == Times::all) context->give_timer(std::make_unique<LaunchTimer>(handle));
     memory_.attach(context, std::move(memory));
     drain_.add(context);

@@ -203,13 +203,19 @@ _QUIET = """
   const look = setInterval(() => {
     const now = [changes, asked, answered].join();
     const ended = document.querySelector("[data-testid=stApp][data-test-script-state=notRunning]");
-    const drawn = ![...document.querySelectorAll("iframe[src*='/component/']")].some(empty);
-    calm = ended && drawn && answered >= asked && now === last ? calm + 1 : 0;
+    const undrawn = [...document.querySelectorAll("iframe[src*='/component/']")].filter(empty);
+    const waiting = {
+      "the script runs": !ended, "no answer": answered < asked,
+      "frames are empty": undrawn.length, "it changes": now !== last,
+    };
+    calm = Object.values(waiting).some(Boolean) ? 0 : calm + 1;
     last = now;
     const late = performance.now() - begun > patience;
     if (!late && calm < looks) return;
     clearInterval(look);
-    late ? failed(new Error("the page has not come to rest")) : done();
+    const why = Object.keys(waiting).filter((one) => waiting[one]).join(", ");
+    const empties = undrawn.map((frame) => frame.src).join(" ");
+    late ? failed(new Error(`the page has not come to rest: ${why} (${now}) ${empties}`)) : done();
   }, 50);
 })
 """

@@ -8,6 +8,7 @@ the way; where there is no nvcc, those in apps/build are taken as they are.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import gpu_coverage
@@ -84,6 +85,13 @@ def visible(request: pytest.FixtureRequest, machine: None) -> tuple[str, ...]:
 def pair(machine: None) -> tuple[str, ...]:
     """UUIDs of the first two GPUs."""
     return first(2)
+
+
+@pytest.fixture(scope="session")
+def alone() -> None:
+    """Needs GPUs that nobody else uses: for their times, and for what the driver reports of all processes."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("other tests use the GPUs at the same time: run it without -n")
 
 
 @pytest.fixture

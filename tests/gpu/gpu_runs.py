@@ -52,6 +52,7 @@ NEEDS = {
     "nvshmem_ops": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "halo": ("nvidia.nvshmem", "nvidia-nvshmem-cu13"),
     "allreduce.py": ("torch", "torch"),
+    "compiled.py": ("torch", "torch"),
     "gemm.py": ("torch", "torch"),
     "symmetric_memory.py": ("torch", "torch"),
     "train.py": ("torch", "torch"),

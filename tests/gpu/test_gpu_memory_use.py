@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -119,13 +118,6 @@ def test_memory_mapped_twice(trace: snoopie.Trace) -> None:
 
 def test_module_variables_are_no_objects(trace: snoopie.Trace) -> None:
     assert 4 * MIB not in set(trace.objects["bytes"])
-
-
-@pytest.fixture
-def alone() -> None:
-    """Needs GPUs that nobody else uses: what the driver reports is of all processes."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        pytest.skip("other tests use the GPUs at the same time: run it without -n")
 
 
 def test_driver_agrees(trace: snoopie.Trace, alone: None) -> None:

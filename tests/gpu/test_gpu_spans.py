@@ -58,7 +58,7 @@ def test_a_span_is_as_long_as_the_kernel(trace: snoopie.Trace, when: pd.DataFram
         assert length[number - 1] <= 1.05 * inside[number - 1] + 200_000
 
 
-def test_a_span_is_when_the_kernel_ran(trace: snoopie.Trace, when: pd.DataFrame) -> None:
+def test_a_span_is_when_the_kernel_ran(trace: snoopie.Trace, when: pd.DataFrame, alone: None) -> None:
     spanned = when[when["spanned"]]
     assert (spanned["start"] >= spanned["called"]).all()
     assert (spanned["end"] <= trace.processes.loc[0, "end_ns"]).all()

@@ -55,7 +55,7 @@ def matched(trace: Trace) -> float:
     return float(exact.loc[exact["outcome"] == "matched", "launches"].sum() / exact["launches"].sum())
 
 
-def test_bandwidth_is_what_the_program_measures(times: Path, far: Far, folder: Path) -> None:
+def test_bandwidth_is_what_the_program_measures(times: Path, far: Far, folder: Path, alone: None) -> None:
     iterations, size = 20, 256
     done, trace, said = run_twice("bandwidth", size, iterations, visible=far.visible, folder=folder)
     assert trace.clean is not None and trace.clean.complete, done.stderr
@@ -80,7 +80,7 @@ def test_bandwidth_is_what_the_program_measures(times: Path, far: Far, folder: P
     assert instrumented > (native["end"] - native["start"]).sum()
 
 
-def test_bus_bandwidth_of_nccl(times: Path, pair: tuple[str, ...], folder: Path) -> None:
+def test_bus_bandwidth_of_nccl(times: Path, pair: tuple[str, ...], folder: Path, alone: None) -> None:
     size, iterations = 256, 20
     _, trace, said = run_twice("nccl_bus", size, iterations, visible=pair, folder=folder)
     assert matched(trace) >= 0.99
