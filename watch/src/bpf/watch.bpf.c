@@ -420,6 +420,7 @@ int leave(registers* at) {
         case CONTEXT_ENDED:
             context = flight->address;
             told = !code;
+            if (!code) follow_context(CONTEXT_ENDED, id, context, NOT_KNOWN);
             break;
         case ADDRESS:
             // Told even where calls are not: the loader checks that it is an address that it knows.
@@ -452,10 +453,14 @@ static __always_inline int process_ends(__u32 pid) {
 SEC("raw_tp/sched_process_exit")
 int exited(struct bpf_raw_tracepoint_args* at) {
     const struct task_struct* task = (const struct task_struct*)at->args[0];
+    forget_thread();
     // The last thread of its process.
     if (BPF_CORE_READ(task, signal, live.counter)) return 0;
     return process_ends(BPF_CORE_READ(task, tgid));
 }
 
 SEC("raw_tp/sched_process_exec")
-int executed(struct bpf_raw_tracepoint_args* at) { return process_ends(BPF_CORE_READ((const struct task_struct*)at->args[0], tgid)); }
+int executed(struct bpf_raw_tracepoint_args* at) {
+    forget_thread();
+    return process_ends(BPF_CORE_READ((const struct task_struct*)at->args[0], tgid));
+}
