@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ struct library {
     ino_t inode;
     pid_t pid;
     char* path;
+    // Under which it is there for as long as it is open, also when the process has gone in whose file system it is.
+    char opened[32];
     // Where the functions are, and their numbers.
     __u64 *offsets, *numbers;
     int count;
@@ -61,7 +64,7 @@ static void find_function(void* context, const char* name, uint64_t offset) {
 
 // Probes the functions of a library from the one of this place on.
 static int probe_from(struct watch_bpf* program, const struct library* library, int first) {
-    return probe(program, library->path, library->pid, library->offsets + first, library->numbers + first, library->count - first);
+    return probe(program, library->opened, library->pid, library->offsets + first, library->numbers + first, library->count - first);
 }
 
 static struct library* known(dev_t device, ino_t inode, pid_t pid) {
@@ -79,6 +82,7 @@ static void attach_to_file(struct watch_bpf* program, const struct choice* choic
     libraries = more;
     struct library* library = &libraries[library_count++];
     *library = (struct library){.device = found.st_dev, .inode = found.st_ino, .pid = pid, .path = strdup(path)};
+    snprintf(library->opened, sizeof(library->opened), "/proc/self/fd/%d", open(path, O_PATH | O_CLOEXEC));
     struct finding state = {.choice = choice, .library = library};
     if (exported_functions(path, find_function, &state)) {
         put_note("%s is not a library that can be read: what is done through it is not seen.", path);
