@@ -11,6 +11,10 @@ const volatile __u32 cgroup_level = 0;
 // Whether single calls are told, and whether with the stacks of launches and copies.
 const volatile __u8 tell_calls = 1;
 const volatile __u8 every_stack = 0;
+// Whether questions are counted too: only where their probes are never removed.
+const volatile __u8 count_questions = 0;
+// What the loader goes by (questions.c): how often programs have asked where they are, and when one last worked on a GPU that is not known.
+__u64 questions = 0, lacked = 0;
 
 // A call that has begun.
 struct flight {
@@ -20,10 +24,6 @@ struct flight {
     __s16 gpu, destination, source;
     __u8 direction, was_live;
     struct live live;
-};
-struct flight_of {
-    __u64 thread;
-    __u64 function;
 };
 
 // The contexts that a thread has made current, one on top of the other, and their GPUs: that of a context can be known where its handle is
