@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +76,24 @@ def int3(
 
 def breakpoint_in(program: Program, library: Path) -> bool:
     return int3(program, "cuLaunchKernel", library)
+
+
+ASKED = "cuCtxGetDevice"
+# After so many questions they are no longer listened to, as watch/src/questions.c says.
+ENOUGH = 20000
+
+
+def gpus(trace: snoopie.Trace) -> dict[tuple[str, str], int]:
+    """Kernel and GPU → launches."""
+    names = [gpu["name"] or str(number) for number, gpu in enumerate(trace.gpus.to_dict("records"))]
+    numbers = trace.launches.groupby(["kernel", "gpu"], observed=True).size()
+    return {(str(kernel), names[gpu]): int(number) for (kernel, gpu), number in numbers.items()}
+
+
+def bpftool(*command: str) -> Any:
+    """What it says of the kernel's tables."""
+    program = shutil.which("bpftool") or "/usr/sbin/bpftool"
+    return json.loads(subprocess.run([program, "-j", "map", *command], capture_output=True, check=True).stdout)
 
 
 @pytest.mark.parametrize("addresses", ["", "1"], ids=["symbols", "cuGetProcAddress"])
@@ -383,11 +404,126 @@ def test_every_call(program: Program, tmp_path: Path) -> None:
         path = tmp_path / f"{counted}.zst"
         watch = Watch("--pid", str(program.pid), *options, "-o", str(path))
         program.do("count 5")
+        program.do(f"ask {ENOUGH}")
         program.do("launch _Z1kv 2")
+        # Whoever counts all calls listens to all questions.
+        until(lambda options=options: int3(program, ASKED) == bool(options))
+        program.do("ask 5")
         watch.end()
         found = calls(snoopie.load(path))
         assert found.get("cuDeviceGetCount", (0, 0, 0)) == (counted, 0, 0)
+        assert (found[ASKED][0] == ENOUGH + 5) if options else (ASKED not in found)
         assert found["cuLaunchKernel"] == (2, 0, 0)
+
+
+def test_questions_are_heard_while_a_gpu_is_unknown(program: Program, tmp_path: Path) -> None:
+    """Programs that run ask which GPU is current at every call. That is followed until it is known, and no longer."""
+    program.do("device 1")
+    program.do("other 0")
+    watch = Watch("--pid", str(program.pid), "-o", str(tmp_path / "x.zst"))
+    assert int3(program, ASKED)
+    program.do("ask 1")
+    program.do("launch _Z4mainv 10")
+    # It may be asked seldom: it is heard nevertheless.
+    assert int3(program, ASKED)
+    program.do(f"ask {ENOUGH}")
+    until(lambda: not int3(program, ASKED))
+    assert int3(program, "cuLaunchKernel")
+    program.do("ask 1000")
+    program.do("launch _Z4mainv 7")
+    # What this thread made current before the watch, nobody has said.
+    program.do("in_other launch _Z5otherv 5")
+    until(lambda: int3(program, ASKED))
+    program.do("in_other ask 1")
+    program.do("in_other launch _Z5otherv 6")
+    # Contexts that are asked about are known to all threads.
+    for device in (0, 1):
+        program.do(f"device {device}")
+        program.do("ask 1")
+    program.do(f"ask {ENOUGH}")
+    until(lambda: not int3(program, ASKED))
+    program.do("in_other launch _Z5otherv 8")
+    program.do("launch _Z4mainv 9")
+    # Threads that begin make the context of GPU 0 current, which says enough.
+    program.do("threads 3 launch _Z6threadv 4")
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    found = calls(trace)
+    assert found["cuLaunchKernel"] == (10 + 7 + 9 + 5 + 6 + 8 + 12, 0, 0)
+    assert ASKED not in found
+    assert gpus(trace) == {
+        ("main()", "1"): 26,
+        ("other()", "not known"): 5,
+        ("other()", "0"): 14,
+        ("thread()", "0"): 12,
+    }
+
+
+def test_the_gpu_of_each_context_on_a_stack(program: Program, tmp_path: Path) -> None:
+    """What was current before the watch has no known handle, and is current again after a pop."""
+    program.do("device 1")
+    watch = Watch("--pid", str(program.pid), "-o", str(tmp_path / "x.zst"))
+    program.do("ask 1")
+    program.do("launch _Z5belowv 3")
+    program.do("push 0")
+    program.do("ask 1")
+    program.do("launch _Z5abovev 4")
+    program.do("pop")
+    program.do("launch _Z5belowv 5")
+    program.do("push 0")
+    program.do("launch _Z5abovev 6")
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert gpus(trace) == {("below()", "1"): 8, ("above()", "0"): 10}
+
+
+def test_questions_that_nobody_asks_are_not_heard_for_ever(program: Program, tmp_path: Path) -> None:
+    program.do("other 0")
+    watch = Watch("--pid", str(program.pid), "-o", str(tmp_path / "x.zst"))
+    launched = 0
+
+    def launch_until(probed: bool) -> None:
+        nonlocal launched
+        while int3(program, ASKED) != probed:
+            program.do("in_other launch _Z5otherv 100")
+            program.do("ask 1000")
+            launched += 100
+
+    # The thread that is unknown never asks; the other one does all the time, and pays for that only now and then.
+    for probed in (False, True, False):
+        launch_until(probed)
+    watch.end()
+    trace = snoopie.load(tmp_path / "x.zst")
+    assert calls(trace)["cuLaunchKernel"] == (launched, 0, 0)
+    assert gpus(trace) == {("other()", "not known"): launched}
+
+
+def test_a_question_that_is_not_answered_when_its_probe_goes(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    held.touch()
+
+    def flights(pid: int) -> int:
+        """Calls of a process that the kernel part remembers."""
+        ids = [str(table["id"]) for table in bpftool("list") if table["name"] == "flights"]
+        keys = [row["key"] for table in ids for row in bpftool("dump", "id", table)]
+        # The number of the process is the upper half of the thread's.
+        return sum(1 for key in keys if int.from_bytes(bytes(int(byte, 16) for byte in key[4:8]), "little") == pid)
+
+    with Program() as program, Program(STUB_HOLDS=str(held)) as waiting:
+        for one in (program, waiting):
+            one.do("sync 1")
+        watch = Watch("--all", "-o", f"{tmp_path}/")
+        waiting.begin("ask 1")
+        until(lambda: flights(waiting.pid) == 1)
+        program.do(f"ask {ENOUGH}")
+        until(lambda: not int3(program, ASKED))
+        until(lambda: flights(waiting.pid) == 0)
+        held.unlink()
+        waiting.answer()
+        # The kernel has led its return astray and back.
+        waiting.do("launch _Z1kv 3")
+        traces = recorded(watch, tmp_path)
+    assert calls(traces[waiting.pid]) == {"cuLaunchKernel": (3, 0, 0), "cuModuleGetFunction": (1, 0, 0)}
 
 
 def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
@@ -396,13 +532,21 @@ def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
 
     session = Session()
 
-    def first_tick(_: Session) -> None:
-        session.listeners.clear()
-        program.do("launch _Z1kv 1000")
+    def steps() -> Iterator[None]:
+        """From one tick to the next."""
+        program.do("launch _Z1kv 500")
         program.do("threads 4 churn 50 64")
+        program.do(f"ask {ENOUGH}")
+        while int3(program, ASKED):
+            yield
+        # On a GPU that is not known.
+        program.do("launch _Z1kv 500")
+        while not int3(program, ASKED):
+            yield
         watcher.end()
 
-    session.listeners.append(first_tick)
+    done = steps()
+    session.listeners.append(lambda _: next(done, None))
     with Watcher(watched.PROGRAM, ["--one-by-one", "--pid", str(program.pid)]) as watcher:
         session.take(watcher.frames())
     assert watcher.whole
@@ -414,7 +558,9 @@ def test_probes_of_older_kernels(program: Program, tmp_path: Path) -> None:
     assert found["cuLaunchKernel"] == (1000, 0, 0)
     assert found["cuMemAlloc_v2"] == (200, 0, 200 * 64)
     assert found["cuMemFree_v2"] == (200, 0, 0)
+    assert ASKED not in found
     assert not int3(program, "cuLaunchKernel")
+    assert not int3(program, ASKED)
 
 
 def test_sums_alone(program: Program, tmp_path: Path) -> None:

@@ -42,11 +42,14 @@ enum kind {
     CONTEXT_SET,    // the current one is a from now on
     CONTEXT_PUSHED,
     CONTEXT_POPPED,
-    CONTEXT_GOT,    // *a is the current one
+    CONTEXT_GOT,    // *a is the current one: a question, as the next
     DEVICE_GOT,     // *a = device of the current context, or of b
     CONTEXT_ENDED,  // a ends, and its memory with it
     ADDRESS,        // *b = address of the function named a
 };
+
+// Up to this one they are for the current GPU.
+#define LAST_OF_WORK SET
 
 // As the trace has them: OBJECT_KINDS and DIRECTIONS of snoopie/trace/writer.py.
 enum object { DEVICE, POOL, IN_ARRAY, MAPPING, IMPORT, MANAGED, HOST, REGISTERED, OF_GRAPH, MULTICAST, PHYSICAL };
@@ -140,6 +143,12 @@ struct live {
 struct name_of {
     __u64 function;
     __u32 pid, zero;
+};
+
+// A call that is under way.
+struct flight_of {
+    __u64 thread;
+    __u64 function;
 };
 
 // What was lost, by what was full.

@@ -121,10 +121,11 @@
     F(cuCtxSetCurrent,               CONTEXT_SET, NONE, 0, _, _, _) \
     F(cuCtxPushCurrent_v2,           CONTEXT_PUSHED, NONE, 0, _, _, _) \
     F(cuCtxPopCurrent_v2,            CONTEXT_POPPED, NONE, _, _, _, _) \
-    F(cuCtxGetCurrent,               CONTEXT_GOT, NONE, 0, _, _, _) \
-    F(cuCtxGetDevice,                DEVICE_GOT, NONE, 0, _, _, _) \
-    F(cuCtxGetDevice_v2,             DEVICE_GOT, NONE, 0, 1, _, _) \
     F(cuCtxDestroy_v2,               CONTEXT_ENDED, NONE, 0, _, _, _) \
     F(cuDevicePrimaryCtxReset_v2,    CALL, NONE, _, _, _, _) \
-    F(cuDevicePrimaryCtxRelease_v2,  CALL, NONE, _, _, _, _)
+    F(cuDevicePrimaryCtxRelease_v2,  CALL, NONE, _, _, _, _) \
+    /* questions, which are only probed as questions.h says */ \
+    F(cuCtxGetCurrent,               CONTEXT_GOT, NONE, 0, _, _, _) \
+    F(cuCtxGetDevice,                DEVICE_GOT, NONE, 0, _, _, _) \
+    F(cuCtxGetDevice_v2,             DEVICE_GOT, NONE, 0, 1, _, _)
 // clang-format on

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,20 +16,27 @@
 #include "probes.h"
 #include "symbols.h"
 
+// Where functions are, and their numbers.
+struct places {
+    __u64 *offsets, *numbers;
+    int count;
+};
+
 // A file with probes: in all processes (pid -1), or in one.
 struct library {
     dev_t device;
     ino_t inode;
     pid_t pid;
     char* path;
-    // Where the functions are, and their numbers.
-    __u64 *offsets, *numbers;
-    int count;
+    // Under which it is there for as long as it is open, also when the process has gone in whose file system it is.
+    char opened[32];
+    struct places places[GROUPS];
     // Whether it was said that functions of it are called that it does not export.
     int told;
 };
 static struct library* libraries = NULL;
 static int library_count = 0;
+static int questions_probed = 1;
 
 struct finding {
     const struct choice* choice;
@@ -36,32 +44,52 @@ struct finding {
 };
 
 static int has_offset(const struct library* library, __u64 offset) {
-    for (int i = 0; i < library->count; ++i) {
-        if (library->offsets[i] == offset) return 1;
+    for (int group = 0; group < GROUPS; ++group) {
+        const struct places* places = &library->places[group];
+        for (int i = 0; i < places->count; ++i) {
+            if (places->offsets[i] == offset) return 1;
+        }
     }
     return 0;
 }
 
-static void add_offset(struct library* library, __u64 offset, int number) {
-    __u64* offsets = realloc(library->offsets, sizeof(*offsets) * (size_t)(library->count + 1));
-    if (offsets) library->offsets = offsets;
-    __u64* numbers = realloc(library->numbers, sizeof(*numbers) * (size_t)(library->count + 1));
-    if (numbers) library->numbers = numbers;
+static void add_place(struct places* places, __u64 offset, int number) {
+    __u64* offsets = realloc(places->offsets, sizeof(*offsets) * (size_t)(places->count + 1));
+    if (offsets) places->offsets = offsets;
+    __u64* numbers = realloc(places->numbers, sizeof(*numbers) * (size_t)(places->count + 1));
+    if (numbers) places->numbers = numbers;
     if (!offsets || !numbers) return;
-    offsets[library->count] = offset;
-    numbers[library->count++] = (__u64)number;
+    offsets[places->count] = offset;
+    numbers[places->count++] = (__u64)number;
 }
+
+// Where all calls are counted, the probes of questions are needed for good.
+static enum group group_of(const struct choice* choice, int number) { return is_question(number) && !choice->every ? QUESTIONS : LASTING; }
 
 static void find_function(void* context, const char* name, uint64_t offset) {
     struct finding* state = context;
     int number = number_of(name, state->choice->every);
+    if (number < 0) return;
     // Two names of one function are one function.
-    if (number >= 0 && !has_offset(state->library, offset)) add_offset(state->library, offset, number);
+    if (!has_offset(state->library, offset)) add_place(&state->library->places[group_of(state->choice, number)], offset, number);
 }
 
-// Probes the functions of a library from the one of this place on.
-static int probe_from(struct watch_bpf* program, const struct library* library, int first) {
-    return probe(program, library->path, library->pid, library->offsets + first, library->numbers + first, library->count - first);
+// Probes the functions of a group from the one of this place on.
+static int probe_from(struct watch_bpf* program, const struct library* library, enum group group, int first) {
+    const struct places* places = &library->places[group];
+    if (first == places->count || (group == QUESTIONS && !questions_probed)) return 0;
+    return probe(program, group, library->opened, library->pid, places->offsets + first, places->numbers + first, places->count - first);
+}
+
+void attach_questions(struct watch_bpf* program) {
+    questions_probed = 1;
+    // Without them some GPUs stay unknown, which is said of the calls.
+    for (int i = 0; i < library_count; ++i) probe_from(program, &libraries[i], QUESTIONS, 0);
+}
+
+void detach_questions(struct watch_bpf* program) {
+    questions_probed = 0;
+    detach(program, QUESTIONS);
 }
 
 static struct library* known(dev_t device, ino_t inode, pid_t pid) {
@@ -79,12 +107,13 @@ static void attach_to_file(struct watch_bpf* program, const struct choice* choic
     libraries = more;
     struct library* library = &libraries[library_count++];
     *library = (struct library){.device = found.st_dev, .inode = found.st_ino, .pid = pid, .path = strdup(path)};
+    snprintf(library->opened, sizeof(library->opened), "/proc/self/fd/%d", open(path, O_PATH | O_CLOEXEC));
     struct finding state = {.choice = choice, .library = library};
     if (exported_functions(path, find_function, &state)) {
         put_note("%s is not a library that can be read: what is done through it is not seen.", path);
-    } else if (library->count && probe_from(program, library, 0)) {
+    } else if (probe_from(program, library, LASTING, 0) || probe_from(program, library, QUESTIONS, 0)) {
         put_note("%s could not be probed (%s): what is done through it is not seen.", path, strerror(errno));
-    } else if (library->count) {
+    } else if (library->places[LASTING].count) {
         put_frame(FRAME_ATTACHED, path, strlen(path));
     }
 }
@@ -148,8 +177,9 @@ void attach_to_address(struct watch_bpf* program, const struct choice* choice, p
         __u64 at = address - start + offset;
         int number = newest_of(function);
         if (library && number >= 0 && !has_offset(library, at)) {
-            add_offset(library, at, number);
-            if (probe_from(program, library, library->count - 1)) continue;
+            enum group group = group_of(choice, number);
+            add_place(&library->places[group], at, number);
+            if (probe_from(program, library, group, library->places[group].count - 1)) continue;
             if (library->told++) continue;
             put_note("cuGetProcAddress gives addresses that %s does not export, such as one of %s; calls there are seen from now on.",
                      library->path, name_of_function(number));

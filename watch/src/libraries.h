@@ -25,5 +25,9 @@ void attach_to_process(struct watch_bpf* program, const struct choice* choice, p
 // The same for all processes, and for the driver of this machine, which those that come later will map.
 void attach_to_all(struct watch_bpf* program, const struct choice* choice);
 
+// Probes the questions of all these files, or no longer. While they are not probed, those of files that come are not either.
+void attach_questions(struct watch_bpf* program);
+void detach_questions(struct watch_bpf* program);
+
 // A process was given an address of a function: probes it where it is not one of those that the library exports.
 void attach_to_address(struct watch_bpf* program, const struct choice* choice, pid_t pid, __u64 address, const char* function);

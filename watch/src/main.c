@@ -30,6 +30,7 @@
 #include "names.h"
 #include "output.h"
 #include "probes.h"
+#include "questions.h"
 #include "tables.h"
 #include "watch.skel.h"
 
@@ -148,6 +149,7 @@ static int open_program(int together) {
     fill_functions((struct function*)program->rodata->functions);
     program->rodata->tell_calls = !options.totals;
     program->rodata->every_stack = options.stacks != 0;
+    program->rodata->count_questions = options.every != 0;
     if (options.cgroup) choose_cgroup(options.cgroup);
     bpf_map__set_max_entries(program->maps.events, options.buffer);
     prepare_probes(program, together);
@@ -292,9 +294,7 @@ static void begin(void) {
 }
 
 // Whether none of the processes that were named runs any more.
-static int all_gone(void) {
-    return choice.count > 0 && poll(named, (nfds_t)choice.count, 0) == choice.count;
-}
+static int all_gone(void) { return choice.count > 0 && poll(named, (nfds_t)choice.count, 0) == choice.count; }
 
 static void watch(void) {
     struct pollfd news = {.fd = ring_buffer__epoll_fd(news_ring), .events = POLLIN};
@@ -305,6 +305,7 @@ static void watch(void) {
         ring_buffer__consume(event_ring);
         look_for_drivers();
         __u64 time = now();
+        choose_questions(program, time);
         if (time - told >= TELL * 1000000ULL) {
             told = time;
             put_events();
@@ -334,7 +335,8 @@ int main(int count, char** words) {
     load();
     begin();
     watch();
-    detach_all();
+    detach(program, QUESTIONS);
+    detach(program, LASTING);
     ring_buffer__consume(news_ring);
     put_live(program);
     put_tick();

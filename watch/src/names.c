@@ -56,6 +56,12 @@ int newest_of(const char* name) {
     return -1;
 }
 
+int is_question(int number) {
+    if (number >= KNOWN * VARIANTS) return 0;
+    int kind = kFollowed[number / VARIANTS].is.kind;
+    return kind == CONTEXT_GOT || kind == DEVICE_GOT;
+}
+
 int named_functions(void) {
     if (!count) name_followed();
     return count;

@@ -12,5 +12,8 @@ int number_of(const char* name, int every);
 // The number of the newest version of a function, whose name is without a version; -1 for none.
 int newest_of(const char* name);
 
+// Whether it only tells a program where it is.
+int is_question(int number);
+
 int named_functions(void);
 const char* name_of_function(int number);

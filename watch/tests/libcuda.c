@@ -22,7 +22,9 @@ struct kernel {
 };
 
 static struct context contexts[2] = {{0}, {1}};
-static __thread struct context* current;
+static __thread struct context* stack[8];
+static __thread int depth;
+#define current stack[depth]
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 // What was freed last is handed out first, as allocators do.
@@ -75,8 +77,15 @@ EXPORT result cuDevicePrimaryCtxRetain(struct context** context, int device) {
     return SUCCESS;
 }
 EXPORT result cuCtxSetCurrent(struct context* context) { return current = context, SUCCESS; }
+EXPORT result cuCtxPushCurrent_v2(struct context* context) { return stack[++depth] = context, SUCCESS; }
+EXPORT result cuCtxPopCurrent_v2(struct context** context) { return *context = stack[depth--], SUCCESS; }
 EXPORT result cuCtxGetCurrent(struct context** context) { return *context = current, SUCCESS; }
-EXPORT result cuCtxGetDevice(int* device) { return current ? (*device = current->device, SUCCESS) : 201; }
+// Answers once the file that STUB_HOLDS names is gone.
+EXPORT result cuCtxGetDevice(int* device) {
+    const char* held = getenv("STUB_HOLDS");
+    while (held && !access(held, F_OK)) usleep(1000);
+    return current ? (*device = current->device, SUCCESS) : 201;
+}
 EXPORT result cuCtxSynchronize(void) { return usleep(1000), SUCCESS; }
 EXPORT result cuStreamSynchronize(void* stream) { return (void)stream, usleep(1000), SUCCESS; }
 

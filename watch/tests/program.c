@@ -2,8 +2,9 @@
 //
 //   alloc COUNT BYTES   other_alloc COUNT BYTES   host|managed|pool|pitch|physical COUNT BYTES   free COUNT   (the newest first)
 //   launch KERNEL COUNT   htod|dtoh|dtod|unified|peer|copy2d COUNT BYTES   set COUNT BYTES   sync COUNT   fail COUNT   badfree COUNT
-//   count COUNT (cuDeviceGetCount)   device NUMBER   threads N COMMAND … (64 at once)   fork N COMMAND …   churn COUNT BYTES (allocate,
-//   free)   times COUNT (prints ns a launch)   exit STATUS
+//   count COUNT (cuDeviceGetCount)   ask COUNT (cuCtxGetDevice)   device NUMBER   push NUMBER   pop   exit STATUS
+//   threads N COMMAND … (64 at once)   fork N COMMAND …   churn COUNT BYTES (allocate, free)   times COUNT (prints ns a launch)
+//   other NUMBER (another thread on that device, which waits)   in_other COMMAND … (has it make these calls)
 //
 // Where the variable ADDRESSES is set it asks cuGetProcAddress for functions, as the CUDA runtime does, else dlsym.
 
@@ -103,6 +104,40 @@ static void free_newest(void) {
     }
 }
 
+// A thread that makes the calls of a line, whenever there is one.
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int is_there;
+    char* line;
+} other = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .changed = PTHREAD_COND_INITIALIZER,
+};
+
+static void run(char* line);
+
+static void* run_when_told(void* context) {
+    set_current(context);
+    pthread_mutex_lock(&other.lock);
+    for (other.is_there = 1;; other.line = NULL) {
+        pthread_cond_signal(&other.changed);
+        while (!other.line) pthread_cond_wait(&other.changed, &other.lock);
+        run(other.line);
+    }
+    return NULL;
+}
+
+// Waits until it has done what it was told, or, at first, until it is there.
+static void tell_other(char* line) {
+    pthread_mutex_lock(&other.lock);
+    other.line = line;
+    pthread_cond_signal(&other.changed);
+    while (other.line || !other.is_there) pthread_cond_wait(&other.changed, &other.lock);
+    pthread_mutex_unlock(&other.lock);
+}
+
 static void* kernel_of(const char* name) {
     static struct {
         char name[128];
@@ -122,8 +157,6 @@ static void* kernel_of(const char* name) {
     pthread_mutex_unlock(&lock);
     return known[i].kernel;
 }
-
-static void run(char* line);
 
 static void* run_in_thread(void* line) {
     char own[256];
@@ -231,6 +264,22 @@ static void run(char* line) {
         int (*count_devices)(int*) = function("cuDeviceGetCount", "cuDeviceGetCount");
         int devices;
         for (long i = 0; i < times; ++i) count_devices(&devices);
+    } else if (!strcmp(word, "ask")) {
+        int (*get_device)(int*) = function("cuCtxGetDevice", "cuCtxGetDevice");
+        int device;
+        for (long i = 0; i < times; ++i) get_device(&device);
+    } else if (!strcmp(word, "push")) {
+        int (*push)(void*) = function("cuCtxPushCurrent", "cuCtxPushCurrent_v2");
+        push(contexts[times]);
+    } else if (!strcmp(word, "pop")) {
+        int (*pop)(void**) = function("cuCtxPopCurrent", "cuCtxPopCurrent_v2");
+        void* popped;
+        pop(&popped);
+    } else if (!strcmp(word, "other")) {
+        pthread_create(&other.thread, NULL, run_when_told, contexts[times]);
+        tell_other(NULL);
+    } else if (!strcmp(word, "in_other")) {
+        tell_other(rest);
     } else if (!strcmp(word, "device")) {
         set_current(contexts[times]);
     } else if (!strcmp(word, "threads")) {

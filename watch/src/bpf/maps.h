@@ -11,6 +11,10 @@ const volatile __u32 cgroup_level = 0;
 // Whether single calls are told, and whether with the stacks of launches and copies.
 const volatile __u8 tell_calls = 1;
 const volatile __u8 every_stack = 0;
+// Whether questions are counted too: only where their probes are never removed.
+const volatile __u8 count_questions = 0;
+// What the loader goes by (questions.c): how often programs have asked where they are, and when one last worked on a GPU that is not known.
+__u64 questions = 0, lacked = 0;
 
 // A call that has begun.
 struct flight {
@@ -21,17 +25,14 @@ struct flight {
     __u8 direction, was_live;
     struct live live;
 };
-struct flight_of {
-    __u64 thread;
-    __u64 function;
-};
 
-// The contexts that a thread has made current, one on top of the other.
+// The contexts that a thread has made current, one on top of the other, and their GPUs: that of a context can be known where its handle is
+// not.
 #define DEPTH 8
 struct thread {
     __u64 contexts[DEPTH];
-    __u32 depth;
-    __s32 gpu;
+    __s32 gpus[DEPTH];
+    __u32 depth, zero;
 };
 struct context_of {
     __u64 context;
@@ -48,7 +49,7 @@ struct context_of {
 
 TABLE(flights, BPF_MAP_TYPE_HASH, 16384, struct flight_of, struct flight);
 TABLE(threads, BPF_MAP_TYPE_LRU_HASH, 16384, __u64, struct thread);
-TABLE(contexts, BPF_MAP_TYPE_HASH, 16384, struct context_of, __s32);
+TABLE(contexts, BPF_MAP_TYPE_LRU_HASH, 16384, struct context_of, __s32);
 TABLE(all_sums, BPF_MAP_TYPE_HASH, 65536, struct sums_of, struct sums);
 TABLE(all_times, BPF_MAP_TYPE_HASH, 32768, struct times_of, struct times);
 TABLE(all_errors, BPF_MAP_TYPE_HASH, 8192, struct errors_of, __u64);

@@ -20,6 +20,9 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline int watched(void) { return !cgroup || bpf_get_current_ancestor_cgroup_id((int)cgroup_level) == cgroup; }
 
+// Functions that only tell a program where it is. It may ask at every call.
+static __always_inline int is_question(__u32 kind) { return kind == CONTEXT_GOT || kind == DEVICE_GOT; }
+
 static __always_inline __u64 read_word(__u64 address) {
     __u64 value = 0;
     bpf_probe_read_user(&value, sizeof(value), (const void*)address);
@@ -75,10 +78,12 @@ static __always_inline __u64 bytes_of_array(__u64 description, int solid) {
 
 SEC("uprobe")
 int enter(registers* at) {
-    if (!watched()) return 0;
     __u64 id = bpf_get_current_pid_tgid(), number = bpf_get_attach_cookie(at);
     if (number >= FUNCTIONS) return 0;
     const volatile struct function* function = &functions[number];
+    // Programs that are not meant pay for the probe too.
+    if (is_question(function->kind)) __sync_fetch_and_add(&questions, 1);
+    if (!watched()) return 0;
     struct flight flight = {.stack = -1, .gpu = NOT_KNOWN, .destination = NOT_KNOWN, .source = NOT_KNOWN};
     __u64 args[ARGUMENTS] = {};
     early_arguments(at, args);
@@ -420,6 +425,7 @@ int leave(registers* at) {
         case CONTEXT_ENDED:
             context = flight->address;
             told = !code;
+            if (!code) follow_context(CONTEXT_ENDED, id, context, NOT_KNOWN);
             break;
         case ADDRESS:
             // Told even where calls are not: the loader checks that it is an address that it knows.
@@ -428,6 +434,12 @@ int leave(registers* at) {
             if (!code) tell(flight, &function, &of, context, now, code);
             break;
     }
+    if (is_question(function.kind) && !count_questions) {
+        bpf_map_delete_elem(&flights, &key);
+        process_is_there(pid);
+        return 0;
+    }
+    if (gpu == NOT_KNOWN && function.kind <= LAST_OF_WORK && !code) lacked = now;
     __u64 spent = now - flight->start;
     of.kernel = kernel;
     of.direction = direction;
@@ -452,10 +464,14 @@ static __always_inline int process_ends(__u32 pid) {
 SEC("raw_tp/sched_process_exit")
 int exited(struct bpf_raw_tracepoint_args* at) {
     const struct task_struct* task = (const struct task_struct*)at->args[0];
+    forget_thread();
     // The last thread of its process.
     if (BPF_CORE_READ(task, signal, live.counter)) return 0;
     return process_ends(BPF_CORE_READ(task, tgid));
 }
 
 SEC("raw_tp/sched_process_exec")
-int executed(struct bpf_raw_tracepoint_args* at) { return process_ends(BPF_CORE_READ((const struct task_struct*)at->args[0], tgid)); }
+int executed(struct bpf_raw_tracepoint_args* at) {
+    forget_thread();
+    return process_ends(BPF_CORE_READ((const struct task_struct*)at->args[0], tgid));
+}
