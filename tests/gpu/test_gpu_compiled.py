@@ -1,4 +1,4 @@
-"""compiled.py: kernels that are made while the program runs have their lines, and their launches the lines of Python."""
+"""compiled.py: kernels made while the program runs have their lines, and their launches the lines of Python."""
 
 from __future__ import annotations
 
