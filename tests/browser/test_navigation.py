@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from tests.browser.conftest import PATIENCE, running_app, settled
 from tests.browser.steps import SAMPLES, choose, go_to, in_address, metric
@@ -176,3 +176,36 @@ def test_the_first_tab_skips_to_the_content(app: str, open_page: OpenPage) -> No
     # What the next Tab reaches lies in the page, beyond the list of pages and the filters.
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('[data-testid=stMain]') !== null")
+
+
+def test_a_request_that_is_long_on_its_way_is_answered(app: str, context: BrowserContext) -> None:
+    """It says which messages the browser has, which are not sent again: meanwhile the browser must keep them."""
+    page = context.new_page()
+    servers: list[WebSocketRoute] = []
+    held: list[str | bytes] = []
+    holding = False
+
+    def between(browser: WebSocketRoute) -> None:
+        servers.append(browser.connect_to_server())
+        browser.on_message(said)
+
+    def said(message: str | bytes) -> None:
+        nonlocal holding
+        held.append(message)
+        if not holding:
+            servers[-1].send(held.pop())
+        holding = False
+
+    page.route_web_socket("**/_stcore/stream", between)
+    page.goto(f"{app}/communication")
+    heading(page, "Communication")
+    settled(page)
+    go_to(page, "Kernels")
+    holding = True
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Communication", exact=True).click()
+    for operation in ("load", "store", "reduction"):
+        choose(page, "Operations", operation)
+    servers[-1].send(held.pop())
+    heading(page, "Communication")
+    settled(page)
+    page.close()
