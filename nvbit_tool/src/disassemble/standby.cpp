@@ -81,7 +81,7 @@ class Standby {
     Standby(const Cache& cache, std::string program, std::string architecture, std::string key)
         : cache_(cache), program_(std::move(program)), architecture_(std::move(architecture)), key_(std::move(key)) {}
     socklen_t address(sockaddr_un* address) const;
-    void become(int socket, int code) const;
+    void become(int socket, int code) const noexcept;
 
     const Cache& cache_;
     const std::string program_;
@@ -173,7 +173,7 @@ bool close_from(int first) {
     return true;
 }
 
-void Standby::become(int socket, int code) const {
+void Standby::become(int socket, int code) const noexcept {
     for (int number = 1; number < NSIG; ++number) std::signal(number, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
