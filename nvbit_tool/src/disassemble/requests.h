@@ -14,6 +14,7 @@ namespace snoopie {
 
 constexpr int kListeningSocket = 3;                            // the descriptor that nvdisasm is started with
 constexpr const char* kNoInput = "/snoopie/standby/no-input";  // the file that it is told to read
+constexpr int kIdleSeconds = 20;                               // it ends when nothing was asked for so long
 constexpr int kFiles = 3;
 constexpr char kTaken = 't';
 constexpr char kDone = 'd';

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,8 +42,12 @@ constexpr int kLibrary = kListeningSocket + 1;  // the descriptor of the library
 constexpr const char* kPreload = "LD_PRELOAD=/proc/self/fd/4";
 constexpr int kAnswerMilliseconds = 500;  // until a request is taken; then it is as fast as nvdisasm
 
-// What the cache remembers of a standby that has not proved itself is the time when one was started last.
-constexpr int64_t kSecondsBetweenTries = 60;
+// What the cache remembers of a standby: whether it has said once what nvdisasm itself says, which it must before it is believed, because
+// another nvdisasm may keep what it saw at its first look; and when one was started last.
+struct Known {
+    std::string verdict;
+    int64_t started = 0;
+};
 constexpr const char* kProved = "proved";
 constexpr const char* kFailed = "failed";
 
@@ -63,6 +68,13 @@ bool is_dynamic(const std::string& program) {
     return false;
 }
 
+// Several may have one cache.
+std::string host() {
+    utsname names = {};
+    uname(&names);
+    return names.nodename;
+}
+
 class Standby {
   public:
     // None for arguments other than NVBit's, -b ARCHITECTURE FILE, and for a program that cannot be one.
@@ -70,12 +82,12 @@ class Standby {
 
     // What nvdisasm says, if its status is 0 and it has no messages, which would name another file.
     std::optional<Output> ask(const std::string& input) const;
-    // Unless there is one. It is nobody's child, and has nothing of this process but what is meant for it.
-    void start() const;
+    // Unless there is one, or was until just now. It is nobody's child, and has nothing of this process but what is meant for it.
+    void start(Known known) const;
 
-    std::string known() const;
-    // Whether it was.
-    bool remember(const std::string& text) const;
+    Known recall() const;
+    // Whether it is now.
+    bool remember(const Known& known) const;
 
   private:
     Standby(const Cache& cache, std::string program, std::string architecture, std::string key)
@@ -100,6 +112,7 @@ std::optional<Standby> Standby::find(const Cache& cache, const std::string& prog
     sum.add_part('a', arguments[1]);
     sum.add_part('c', cache.directory());
     sum.add_part('u', std::to_string(geteuid()));
+    sum.add_part('h', host());
     return Standby(cache, identity->path, arguments[1], sum.hex());
 }
 
@@ -141,12 +154,17 @@ std::optional<Output> Standby::ask(const std::string& input) const {
     return Output{std::move(*said), ""};
 }
 
-void Standby::start() const {
+void Standby::start(Known known) const {
+    // One that ended sooner than idle ones do has failed, and so would the next, at each function.
+    const int64_t now = std::time(nullptr);
+    if (now >= known.started && now - known.started <= kIdleSeconds) return;
+    known.started = now;
     const Descriptor listening(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un name;
     const socklen_t bytes = address(&name);
     // Until it listens, others find that there is none, and that one is being started.
     if (!listening || bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), bytes) != 0) return;
+    if (!remember(known)) return;
     const Descriptor code(memfd_create("forking.so", MFD_CLOEXEC));
     if (!code || !write_whole(code.get(), library())) return;
     const pid_t child = fork();
@@ -196,43 +214,35 @@ void Standby::become(int socket, int code) const noexcept {
     execve(program_.c_str(), const_cast<char**>(arguments), const_cast<char**>(environment));
 }
 
-std::string Standby::known() const {
+Known Standby::recall() const {
     const std::optional<Output> entry = cache_.find(key_);
-    return entry ? entry->out : "";
+    return entry ? Known{entry->out, std::strtoll(entry->err.c_str(), nullptr, 10)} : Known{};
 }
 
-bool Standby::remember(const std::string& text) const {
-    cache_.store(key_, {text, ""});
-    return known() == text;
-}
-
-bool is_time_to_try(const std::string& known) {
-    const int64_t seconds = std::time(nullptr) - std::strtoll(known.c_str(), nullptr, 10);
-    return seconds < 0 || seconds > kSecondsBetweenTries;
+bool Standby::remember(const Known& known) const {
+    cache_.store(key_, {known.verdict, std::to_string(known.started)});
+    const Known kept = recall();
+    return kept.verdict == known.verdict && kept.started == known.started;
 }
 
 }  // namespace
 
 int disassemble_quickly(const Cache& cache, const std::string& program, const Arguments& arguments, Output* output) {
     const std::optional<Standby> standby = Standby::find(cache, program, arguments);
-    const std::string known = standby ? standby->known() : kFailed;
-    if (known == kFailed) return run_nvdisasm(program, arguments, output);
+    const Known known = standby ? standby->recall() : Known{kFailed};
+    if (known.verdict == kFailed) return run_nvdisasm(program, arguments, output);
     const std::string& input = arguments.back();
-    if (known == kProved) {
+    if (known.verdict == kProved) {
         if (std::optional<Output> answer = standby->ask(input)) {
             *output = std::move(*answer);
             return 0;
         }
-        standby->start();
-        return run_nvdisasm(program, arguments, output);
     }
-
-    // Another nvdisasm may keep what it saw at its first look. So a standby is believed when it has once said what nvdisasm itself says.
-    if (is_time_to_try(known) && standby->remember(std::to_string(std::time(nullptr)))) standby->start();
+    standby->start(known);
     const int status = run_nvdisasm(program, arguments, output);
-    if (status != 0) return status;
+    if (known.verdict == kProved || status != 0) return status;
     if (const std::optional<Output> answer = standby->ask(input))
-        standby->remember(answer->out == output->out && answer->err == output->err ? kProved : kFailed);
+        standby->remember({answer->out == output->out && answer->err == output->err ? kProved : kFailed, standby->recall().started});
     return status;
 }
 

@@ -20,7 +20,6 @@ namespace {
 
 using namespace snoopie;
 
-constexpr time_t kIdleSeconds = 20;
 constexpr int kLookMilliseconds = 1000;  // how often it looks whether it is still wanted
 
 int asker = -1;  // in a child, the socket of who asked
