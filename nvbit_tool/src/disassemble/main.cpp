@@ -3,7 +3,7 @@
 //   disassemble ARGUMENTS...               what  nvdisasm ARGUMENTS...  does, from the cache if possible
 //   disassemble --warm LIST [--jobs N]     fills the cache, N runs at a time: one run a line, its arguments separated by tabs
 //
-// Its settings are among the collector's (settings/settings.h).
+// What the cache lacks, an nvdisasm on standby says if it can (standby.h). The settings are among the collector's (settings/settings.h).
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
