@@ -1,7 +1,7 @@
 // Stands in for NVIDIA's disassembler: looks at its input, does its work, opens its input again, and prints what depends on the content.
 //
-// The content chooses what goes wrong. Its own name chooses what another disassembler could do: open its input once alone, keep the size that
-// it saw first, or end before it has opened anything. Each start leaves a line in the file `runs` beside it.
+// The content chooses what goes wrong. Its own name chooses what another disassembler could do: open its input once alone, keep the size
+// that it saw first, or end before it has opened anything. Each start leaves a line in the file `runs` beside it.
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
