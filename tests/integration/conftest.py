@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stand_in import compile_stand_in
 from tests.support.watched import nothing_left, program, watch_built
 
 __all__ = ["nothing_left", "program", "watch_built", "write", "writer"]
@@ -40,3 +41,23 @@ def write(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
         return path
 
     return write_kind
+
+
+@pytest.fixture(scope="session")
+def disassemble() -> Path:
+    """The program that stands in for nvdisasm."""
+    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(f"install {' and '.join(missing)}: the integration tests build nvbit_tool/disassemble")
+    built = subprocess.run(["make", "-C", str(COLLECTOR), "disassemble"], capture_output=True, text=True)
+    if built.returncode != 0:
+        pytest.fail(f"disassemble does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+    return COLLECTOR / "disassemble"
+
+
+@pytest.fixture(scope="session")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that behaves as nvdisasm does."""
+    program = tmp_path_factory.mktemp("stand_in") / "nvdisasm"
+    compile_stand_in(program)
+    return program

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
-
 # Prints its options and its last argument's content; the content chooses what goes wrong.
 FAKE = """#!/bin/sh
 echo run >> "{runs}"
@@ -28,17 +26,6 @@ esac
 while [ $# -gt 1 ]; do printf '%s ' "$1"; shift; done
 cat -- "$input"
 """
-
-
-@pytest.fixture(scope="session")
-def disassemble() -> Path:
-    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.fail(f"install {' and '.join(missing)}: the integration tests build nvbit_tool/disassemble")
-    built = subprocess.run(["make", "-C", str(COLLECTOR), "disassemble"], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"disassemble does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
-    return COLLECTOR / "disassemble"
 
 
 class Machine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -185,6 +186,67 @@ def test_a_disassembly_is_the_same_whatever_fails(programs: Path, tmp_path: Path
             if not ever:
                 assert number > 1
                 break
+
+
+@pytest.mark.parametrize(
+    "call",
+    (
+        *("write", "open", "close", "pread", "pwrite", "fstat", "stat", "rename", "flock", "fork", "memfd_create"),
+        *("socket", "bind", "connect", "setsockopt", "getsockopt", "sendmsg", "recv"),
+    ),
+)
+def test_a_disassembly_by_a_standby_is_the_same_whatever_fails(
+    programs: Path, stand_in: Path, tmp_path: Path, call: str
+) -> None:
+    program = programs / "tests/faults/disassemble"
+    nvdisasm = tmp_path / "nvdisasm"
+    shutil.copy2(stand_in, nvdisasm)
+    codes = 0
+
+    def disassemble(cache: Path, fault: str) -> bool:
+        """Of code that is not in the cache; whether the fault happened."""
+        nonlocal codes
+        codes += 1
+        code = tmp_path / "code"
+        code.write_text(f"code {codes}")
+        named = {"SNOOPIE_CACHE": str(cache), "SNOOPIE_NVDISASM": str(nvdisasm)}
+        status, out, said, happened = run(programs, tmp_path, fault, program, "-b", "SM90", code, **named)
+        if happened and status and call == "write":
+            assert status == 1
+        elif happened and status and call == "stat":
+            assert (status, said.count(b"\n")) == (127, 1)
+        else:
+            assert (status, out, said) == (0, b"-b SM90 " + code.read_bytes(), b""), fault
+        return happened
+
+    def runs() -> int:
+        return len((tmp_path / "runs").read_text().splitlines())
+
+    # From here on there is one on standby.
+    cache = tmp_path / "cache"
+    disassemble(cache, "")
+    for _ in range(1000):
+        before = runs()
+        disassemble(cache, "")
+        if runs() == before:
+            break
+    else:
+        pytest.fail("there is none on standby")
+
+    for error in ERRORS:
+        for number in NUMBERS:
+            ever = False
+            for onward in ("", ":on"):
+                fault = f"{call}:{number}:{error}{onward}"
+                ever |= disassemble(cache, fault)
+                # One is started, and ends with its cache.
+                empty = tmp_path / "empty"
+                ever |= disassemble(empty, fault)
+                shutil.rmtree(empty, ignore_errors=True)
+            if not ever:
+                assert number > 1
+                break
+    shutil.rmtree(cache)
 
 
 def test_a_cache_that_cannot_be_locked_is_not_waited_for(programs: Path, tmp_path: Path) -> None:

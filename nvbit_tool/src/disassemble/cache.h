@@ -23,6 +23,8 @@ class Cache {
   public:
     Cache(std::string directory, uint64_t most_bytes) : directory_(std::move(directory)), most_bytes_(most_bytes) {}
 
+    const std::string& directory() const { return directory_; }
+
     // An entry that is there and whole; its use is noted.
     std::optional<Output> find(const std::string& key) const;
     void store(const std::string& key, const Output& output) const;

@@ -3,7 +3,7 @@
 //   disassemble ARGUMENTS...               what  nvdisasm ARGUMENTS...  does, from the cache if possible
 //   disassemble --warm LIST [--jobs N]     fills the cache, N runs at a time: one run a line, its arguments separated by tabs
 //
-// Its settings are among the collector's (settings/settings.h).
+// What the cache lacks, an nvdisasm on standby says if it can (standby.h). The settings are among the collector's (settings/settings.h).
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "disassemble/cache.h"
 #include "disassemble/nvdisasm.h"
+#include "disassemble/standby.h"
 #include "settings/disassembly.h"
 
 using namespace snoopie;
@@ -62,7 +63,7 @@ int disassemble(const std::string& program, const Arguments& arguments) {
     if (const std::optional<Output> known = cache->find(key)) return show(*known, 0);
 
     Output output;
-    const int status = run_nvdisasm(program, arguments, &output);
+    const int status = disassemble_quickly(*cache, program, arguments, &output);
     if (status < 0) return become_nvdisasm(program, arguments);
     if (status == 0 && !mentions_input(output, arguments)) cache->store(key, output);
     return show(output, status);
@@ -86,7 +87,7 @@ bool remember(const Cache& cache, const std::string& program, const Arguments& a
     if (key.empty()) return false;
     if (cache.find(key)) return true;
     Output output;
-    if (run_nvdisasm(program, arguments, &output) != 0 || mentions_input(output, arguments)) return false;
+    if (disassemble_quickly(cache, program, arguments, &output) != 0 || mentions_input(output, arguments)) return false;
     cache.store(key, output);
     return cache.find(key).has_value();
 }

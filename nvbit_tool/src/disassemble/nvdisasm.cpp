@@ -39,14 +39,6 @@ bool keeps_from_caching(const std::string& argument) {
     return false;
 }
 
-// Parts are separated by their lengths.
-void add(Sha256* sum, char kind, std::string_view part) {
-    const uint64_t bytes = part.size();
-    sum->add({&kind, 1});
-    sum->add({reinterpret_cast<const char*>(&bytes), sizeof bytes});
-    sum->add(part);
-}
-
 std::vector<char*> pointers(const std::string& program, const Arguments& arguments) {
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -72,24 +64,28 @@ std::string find_nvdisasm() {
     }
 }
 
-std::string disassembly_key(const std::string& program, const Arguments& arguments) {
+std::optional<Identity> identify(const std::string& program) {
     struct stat info;
     char* real = realpath(program.c_str(), nullptr);
     const std::string path = real ? real : program;
     free(real);
-    if (stat(path.c_str(), &info) != 0) return "";
-    const int64_t identity[] = {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+    if (stat(path.c_str(), &info) != 0) return std::nullopt;
+    return Identity{path, {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
+}
 
+std::string disassembly_key(const std::string& program, const Arguments& arguments) {
+    const std::optional<Identity> identity = identify(program);
+    if (!identity) return "";
     Sha256 sum;
-    add(&sum, 'v', "1");  // of what is kept under the key
-    add(&sum, 'p', path);
-    add(&sum, 'i', {reinterpret_cast<const char*>(identity), sizeof identity});
+    sum.add_part('v', "1");  // of what is kept under the key
+    sum.add_part('p', identity->path);
+    sum.add_part('i', identity->bytes());
     bool reads_file = false;
     for (const std::string& argument : arguments) {
         if (keeps_from_caching(argument)) return "";
         const std::optional<std::string> content = read_file(argument);
-        if (!content || !names_a_folder(argument)) add(&sum, 'a', argument);
-        if (content) add(&sum, 'f', *content);
+        if (!content || !names_a_folder(argument)) sum.add_part('a', argument);
+        if (content) sum.add_part('f', *content);
         reads_file = reads_file || content;
     }
     return reads_file ? sum.hex() : "";

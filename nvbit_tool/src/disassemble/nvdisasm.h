@@ -1,7 +1,10 @@
 // NVIDIA's disassembler: which one, what its output depends on, and running it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "disassemble/cache.h"
@@ -12,6 +15,16 @@ using Arguments = std::vector<std::string>;
 
 // The program of SNOOPIE_NVDISASM, else nvdisasm, as execvp would find it, but never this program; "" if there is none.
 std::string find_nvdisasm();
+
+// A program as it is now: another under its name, or at another time, has another.
+struct Identity {
+    std::string path;  // without symbolic links
+    int64_t size_and_change[3];
+
+    std::string_view bytes() const { return {reinterpret_cast<const char*>(size_and_change), sizeof size_and_change}; }
+};
+// None if it cannot be looked at.
+std::optional<Identity> identify(const std::string& program);
 
 // Names everything that the output depends on: the program, by path, size and time of change, the arguments, and what the files contain
 // that they name. Of a file that is named with its folder, as temporary files are, the name itself does not count. "" if the output should

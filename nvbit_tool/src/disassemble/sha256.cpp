@@ -59,6 +59,13 @@ void Sha256::add(std::string_view bytes) {
     }
 }
 
+void Sha256::add_part(char kind, std::string_view part) {
+    const uint64_t bytes = part.size();
+    add({&kind, 1});
+    add({reinterpret_cast<const char*>(&bytes), sizeof bytes});
+    add(part);
+}
+
 std::string Sha256::hex() {
     const uint64_t bits = total_bytes_ * 8;
     add(std::string_view("\x80", 1));

@@ -12,6 +12,8 @@ namespace snoopie {
 class Sha256 {
   public:
     void add(std::string_view bytes);
+    // Parts are separated by their lengths.
+    void add_part(char kind, std::string_view part);
     std::string hex();  // of all that was added, 64 digits; ends the sum
 
   private:

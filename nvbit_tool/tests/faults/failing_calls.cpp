@@ -7,6 +7,8 @@
 // The file that SNOOPIE_FAULT_SAID names is made when that happens: without it the program makes fewer such calls.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,6 +87,15 @@ FAILING(ssize_t, pread, (int fd, void* bytes, size_t size, off_t offset), (fd, b
 FAILING(ssize_t, pwrite, (int fd, const void* bytes, size_t size, off_t offset), (fd, bytes, size, offset), -1)
 FAILING(int, fstat, (int fd, struct stat* info), (fd, info), -1)
 FAILING(int, stat, (const char* path, struct stat* info), (path, info), -1)
+FAILING(pid_t, fork, (), (), -1)
+FAILING(int, memfd_create, (const char* name, unsigned flags), (name, flags), -1)
+FAILING(int, socket, (int domain, int type, int protocol), (domain, type, protocol), -1)
+FAILING(int, bind, (int fd, const sockaddr* address, socklen_t bytes), (fd, address, bytes), -1)
+FAILING(int, connect, (int fd, const sockaddr* address, socklen_t bytes), (fd, address, bytes), -1)
+FAILING(int, setsockopt, (int fd, int level, int option, const void* value, socklen_t bytes), (fd, level, option, value, bytes), -1)
+FAILING(int, getsockopt, (int fd, int level, int option, void* value, socklen_t* bytes), (fd, level, option, value, bytes), -1)
+FAILING(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags), -1)
+FAILING(ssize_t, recv, (int fd, void* bytes, size_t size, int flags), (fd, bytes, size, flags), -1)
 
 // Closed it is in any case.
 extern "C" int close(int fd) {
