@@ -31,10 +31,14 @@ _SYMBOL = np.dtype(
 
 
 class ElfFile:
-    """A file's build id, and the functions at places in it. A file that is none has neither."""
+    """A file's build id, and the functions at places in it. A file that is none has neither.
+
+    ``has_lines``: whether it says at which lines of the source its places are.
+    """
 
     def __init__(self, path: Path) -> None:
         self.build_id = ""
+        self.has_lines = False
         self._segments = np.zeros(0, _SEGMENT)
         self._symbols = np.zeros(0, _SYMBOL)
         self._names = b""
@@ -83,6 +87,8 @@ class ElfFile:
         segment_count, section_count = (int.from_bytes(head[at : at + 2], "little") for at in (56, 60))
         self._segments = np.frombuffer(self._part(segments, segment_count * _SEGMENT.itemsize), _SEGMENT)
         table = np.frombuffer(self._part(sections, section_count * _SECTION.itemsize), _SECTION)
+        titles = table[int.from_bytes(head[62:64], "little")]
+        self.has_lines = b".debug_line\0" in self._part(int(titles["offset"]), int(titles["size"]))
         for section in table[table["type"] == _NOTE]:
             note = self._part(int(section["offset"]), int(section["size"]))
             # Sizes of name and content, type 3, "GNU".

@@ -30,20 +30,29 @@ class Files:
         self._files: dict[tuple[int, int], ElfFile] = {}
 
     def get(self, pid: int, mapping: Mapping) -> ElfFile:
-        """The file of a mapping as its process sees it, or, of a process that has ended, as it is here."""
-        for path in (Path(f"/proc/{pid}/root{mapping.path}"), Path(mapping.path)):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
+        """The file of a mapping."""
+        if (path := where(pid, mapping)) is None:
+            return ElfFile(Path())
+        try:
+            status = path.stat()
+        except OSError:
+            return ElfFile(Path())
+        key = (status.st_dev, status.st_ino)
+        if key not in self._files:
+            self._files[key] = ElfFile(path)
+        return self._files[key]
+
+
+def where(pid: int, mapping: Mapping) -> Path | None:
+    """A mapping's file as its process sees it, or, of a process that has ended, as it is here. None if it is gone."""
+    for path in (Path(f"/proc/{pid}/root{mapping.path}"), Path(mapping.path)):
+        try:
             # Another file may have taken its place.
-            if status.st_ino != mapping.inode:
-                continue
-            key = (status.st_dev, status.st_ino)
-            if key not in self._files:
-                self._files[key] = ElfFile(path)
-            return self._files[key]
-        return ElfFile(Path())
+            if path.stat().st_ino == mapping.inode:
+                return path
+        except OSError:
+            continue
+    return None
 
 
 class Mappings:

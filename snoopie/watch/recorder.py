@@ -248,6 +248,7 @@ class Recorder:
             self._write_launches(launches, np.full(len(launches), max(self._devices, len(self._seen)), np.int64))
         self._write_sums(end)
         notices = self._notices(lost, len(missing), frees, unknown, told)
+        self.stacks.finish()
         last = end + self._offset
         self._body.write("notices", time=last, text=np.array(notices, object))
         launched = self._body.rows("launches")

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections import abc
 from typing import Any
 
 from numpy.typing import NDArray
 
 from snoopie.trace.writer import TableWriter
-from snoopie.watch.places import Files, Mappings
+from snoopie.watch.lines import Line, lines_of
+from snoopie.watch.places import Files, Mapping, Mappings, where
 
 
 class Stacks:
     """Writes each place and each stack when it is first asked for."""
 
-    def __init__(self, writer: TableWriter, pid: int, addresses: Mapping[int, NDArray[Any]], files: Files) -> None:
+    def __init__(self, writer: TableWriter, pid: int, addresses: abc.Mapping[int, NDArray[Any]], files: Files) -> None:
         self._writer, self._pid, self._addresses, self._files = writer, pid, addresses, files
         self.mappings = Mappings(pid)
         self._known: dict[tuple[int, int], int] = {}
         self._stacks: dict[tuple[int, int], int] = {}
         self._frames: dict[int, int] = {}
         self._modules: dict[str, int] = {}
+        # Rows, places and functions of frames in files that have lines, which are asked for all at once.
+        self._lined: dict[Mapping, list[tuple[int, int, str]]] = {}
+        try:
+            status = os.stat(f"/proc/{pid}")
+            self._owner: tuple[int, int] | None = status.st_uid, status.st_gid
+        except OSError:
+            self._owner = None
 
     def row(self, number: int, caller: int) -> int:
         """The stack of a call: its ``number``, and who ``caller`` is, for the kernel may leave that out. 0 = none."""
@@ -63,6 +72,29 @@ class Stacks:
             path, build_id = self._writer.intern(mapping.path), self._writer.intern(file.build_id)
             self._writer.write("modules", id=module, path=path, build_id=build_id)
         self._writer.write("frames", id=row, module=self._modules[mapping.path], address=place)
-        if function := file.function(place):
-            self._writer.write("symbols", frame=row, level=0, function=self._writer.intern(function))
+        function = file.function(place)
+        if file.has_lines and self._owner:
+            self._lined.setdefault(mapping, []).append((row, place, function))
+        elif function:
+            self._name(row, [Line(function, "", 0)])
         return row
+
+    def finish(self) -> None:
+        """Writes what is known of frames in files that have lines."""
+        for mapping, frames in self._lined.items():
+            path = where(self._pid, mapping)
+            places = [place for _, place, _ in frames]
+            found = lines_of(path, places, self._owner) if path and self._owner else [[] for _ in frames]
+            for (row, _, function), lines in zip(frames, found, strict=True):
+                # Of the function that all others were put into, the file's own table has the name in any case.
+                whole = [*lines[:-1], lines[-1]._replace(function=lines[-1].function or function)] if lines else []
+                if whole or function:
+                    self._name(row, whole or [Line(function, "", 0)])
+        self._lined.clear()
+
+    def _name(self, row: int, lines: list[Line]) -> None:
+        intern = self._writer.intern
+        for level, (function, file, line) in enumerate(lines):
+            self._writer.write(
+                "symbols", frame=row, level=level, function=intern(function), file=intern(file), line=line
+            )

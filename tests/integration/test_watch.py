@@ -55,7 +55,7 @@ def stacks(trace: snoopie.Trace) -> dict[str, tuple[int, int]]:
     leaks = trace.leaks()
     leaks = leaks[leaks["state"] == "never freed"]
     return {
-        str(source): (int(rows["objects"].sum()), int(rows["bytes"].sum()))
+        str(source).rpartition(" ")[2]: (int(rows["objects"].sum()), int(rows["bytes"].sum()))
         for source, rows in leaks.groupby("source", observed=True)
     }
 
@@ -219,6 +219,25 @@ def test_names_that_a_program_asked_for_before(program: Program, tmp_path: Path)
             assert "name from the program's memory" in said
 
 
+def test_leaks_have_the_lines_that_allocated(program: Program, tmp_path: Path) -> None:
+    watch = Watch("--pid", str(program.pid), "-o", f"{tmp_path}/")
+    program.do("alloc 5 100")
+    program.kill()
+    watch.ended()
+    (trace,) = read(tmp_path).values()
+    (source,) = set(trace.leaks().loc[lambda leaks: leaks["state"] == "never freed", "source"])
+    code = (watched.WATCH / "tests" / "program.c").read_text().splitlines()
+    place, _, function = source.partition(" ")
+    name, _, line = place.partition(":")
+    assert (name, function) == ("program.c", "one_place")
+    assert "mem_alloc(" in code[int(line) - 1]
+    (stack,) = set(trace.objects["stack"])
+    frames = trace.stack(int(stack))
+    assert "main" in frames.loc[frames["file"].str.endswith("program.c"), "function"].tolist()
+    # A library without lines has its functions still.
+    assert frames["line"].min() == 0
+
+
 @pytest.mark.parametrize("waited", [True, False], ids=["gone", "zombie"])
 def test_ends_with_the_process_that_it_watches(program: Program, tmp_path: Path, waited: bool) -> None:
     watch = Watch("--pid", str(program.pid), "-o", f"{tmp_path}/")
@@ -351,7 +370,7 @@ def test_a_driver_that_only_a_container_has(tmp_path: Path) -> None:
         assert calls(trace)["cuLaunchKernel"] == (10, 0, 0)
         assert kernels(trace) == {"k()": 10}
         # Stacks are of its files too.
-        assert set(trace.leaks()["source"]) == {"one_place"}
+        assert set(stacks(trace)) == {"one_place"}
 
 
 def test_an_address_that_is_not_exported(tmp_path: Path) -> None:
