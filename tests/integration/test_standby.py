@@ -133,6 +133,8 @@ class Machine:
         """One that answers; its process."""
         self.judge()
         assert self.judgement() == "proved"
+        # One that was known before may have been started just now, and be none yet.
+        until(lambda: bool(self.standbys()))
         (process,) = self.standbys()
         return process
 
