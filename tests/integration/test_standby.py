@@ -112,7 +112,8 @@ class Machine:
     def kill(self) -> None:
         """Ends the one on standby, and has it forgotten that it was started just now."""
         for process in self.standbys():
-            os.kill(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # a child that has just ended
+                os.kill(process, signal.SIGKILL)
         until(lambda: not self.standbys())
         for entry in (self.cache / "disassembly").glob("*.zst"):
             if KNOWN.fullmatch(said(entry)):
@@ -133,10 +134,15 @@ class Machine:
         """One that answers; its process."""
         self.judge()
         assert self.judgement() == "proved"
-        # One that was known before may have been started just now, and be none yet.
-        until(lambda: bool(self.standbys()))
-        (process,) = self.standbys()
-        return process
+        found: list[int] = []
+
+        def is_alone() -> bool:
+            # One that was known before may have been started just now, and be none yet; a child may not have ended.
+            found[:] = self.standbys()
+            return len(found) == 1
+
+        until(is_alone)
+        return found[0]
 
     def address(self, process: int) -> str:
         inode = os.readlink(f"/proc/{process}/fd/3").removeprefix("socket:[").removesuffix("]")
