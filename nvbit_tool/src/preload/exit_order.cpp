@@ -1,8 +1,11 @@
 #include "preload/exit_order.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -29,9 +32,30 @@ Register next() {
     return function;
 }
 
-bool is_driver(const void* code) {
-    Dl_info info{};
-    return dladdr(code, &info) && info.dli_fname && std::strstr(info.dli_fname, "/libcuda.so");
+struct Callers {
+    uintptr_t code[2];
+    bool driver = false;
+};
+
+bool holds(const dl_phdr_info& object, uintptr_t code) {
+    return std::any_of(object.dlpi_phdr, object.dlpi_phdr + object.dlpi_phnum, [&](const ElfW(Phdr) & part) {
+        return part.p_type == PT_LOAD && code - object.dlpi_addr - part.p_vaddr < part.p_memsz;
+    });
+}
+
+// Whether either is the driver's code. Every destructor of a static object comes by here, tens of thousands where a program has large
+// libraries: dladdr would look for the nearest symbol among all of the library's each time.
+bool is_driver(const void* caller, Function function) {
+    Callers callers{{reinterpret_cast<uintptr_t>(caller), reinterpret_cast<uintptr_t>(function)}};
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, size_t, void* found) -> int {
+            auto& one = *static_cast<Callers*>(found);
+            const bool either = holds(*object, one.code[0]) || holds(*object, one.code[1]);
+            one.driver = either && std::strstr(object->dlpi_name, "/libcuda.so");
+            return one.driver;
+        },
+        &callers);
+    return callers.driver;
 }
 
 // This library's first handler, and so the last to run: after those of the program and of the driver.
@@ -62,7 +86,7 @@ EndingLast::~EndingLast() { keeping = false; }
 // that free memory. So the calls by which the driver registers are seen here, in the place of the C library's, each followed by another.
 extern "C" int __cxa_atexit(Function function, void* argument, void* library) noexcept {
     // The last call of a function may return to that one's caller.
-    const bool driver = is_driver(__builtin_return_address(0)) || is_driver(reinterpret_cast<const void*>(function));
+    const bool driver = is_driver(__builtin_return_address(0), function);
     if (keeping && !driver) {
         auto* const newest = static_cast<Kept*>(std::malloc(sizeof(Kept)));
         if (!newest) return -1;
