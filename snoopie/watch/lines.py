@@ -36,7 +36,8 @@ def lines_of(path: Path, places: Sequence[int], owner: tuple[int, int]) -> list[
     """
     nothing: list[list[Line]] = [[] for _ in places]
     program = shutil.which(_PROGRAM)
-    if program is None or not (as_owner := _as(owner)):
+    as_owner = _as(owner)
+    if program is None or as_owner is None:
         return nothing
     command = [program, "--addresses", "--functions", "--inlines", "--demangle", f"--exe={path}"]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
@@ -52,12 +53,12 @@ def lines_of(path: Path, places: Sequence[int], owner: tuple[int, int]) -> list[
     return [found.get(place, []) for place in places]
 
 
-def _as(owner: tuple[int, int]) -> dict[str, Any]:
+def _as(owner: tuple[int, int]) -> dict[str, Any] | None:
+    """How to start a program in that name; None where it cannot be."""
     user, group = owner
     if os.geteuid() == 0:
         return {"user": user, "group": group, "extra_groups": []}
-    # Without root nobody else can be had to read it.
-    return {"close_fds": True} if os.geteuid() == user else {}
+    return {} if os.geteuid() == user else None
 
 
 def _bound() -> None:

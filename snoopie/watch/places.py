@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,27 +32,26 @@ class Files:
 
     def get(self, pid: int, mapping: Mapping) -> ElfFile:
         """The file of a mapping."""
-        if (path := where(pid, mapping)) is None:
+        found = where(pid, mapping)
+        if found is None:
             return ElfFile(Path())
-        try:
-            status = path.stat()
-        except OSError:
-            return ElfFile(Path())
+        path, status = found
         key = (status.st_dev, status.st_ino)
         if key not in self._files:
             self._files[key] = ElfFile(path)
         return self._files[key]
 
 
-def where(pid: int, mapping: Mapping) -> Path | None:
+def where(pid: int, mapping: Mapping) -> tuple[Path, os.stat_result] | None:
     """A mapping's file as its process sees it, or, of a process that has ended, as it is here. None if it is gone."""
     for path in (Path(f"/proc/{pid}/root{mapping.path}"), Path(mapping.path)):
         try:
-            # Another file may have taken its place.
-            if path.stat().st_ino == mapping.inode:
-                return path
+            status = path.stat()
         except OSError:
             continue
+        # Another file may have taken its place.
+        if status.st_ino == mapping.inode:
+            return path, status
     return None
 
 

@@ -73,26 +73,29 @@ class Stacks:
             self._writer.write("modules", id=module, path=path, build_id=build_id)
         self._writer.write("frames", id=row, module=self._modules[mapping.path], address=place)
         function = file.function(place)
-        if file.has_lines and self._owner:
+        if file.has_lines:
             self._lined.setdefault(mapping, []).append((row, place, function))
-        elif function:
-            self._name(row, [Line(function, "", 0)])
+        else:
+            self._name(row, function, [])
         return row
 
     def finish(self) -> None:
         """Writes what is known of frames in files that have lines."""
         for mapping, frames in self._lined.items():
-            path = where(self._pid, mapping)
+            there = where(self._pid, mapping)
             places = [place for _, place, _ in frames]
-            found = lines_of(path, places, self._owner) if path and self._owner else [[] for _ in frames]
+            found = lines_of(there[0], places, self._owner) if there and self._owner else [[] for _ in frames]
             for (row, _, function), lines in zip(frames, found, strict=True):
-                # Of the function that all others were put into, the file's own table has the name in any case.
-                whole = [*lines[:-1], lines[-1]._replace(function=lines[-1].function or function)] if lines else []
-                if whole or function:
-                    self._name(row, whole or [Line(function, "", 0)])
+                self._name(row, function, lines)
         self._lined.clear()
 
-    def _name(self, row: int, lines: list[Line]) -> None:
+    def _name(self, row: int, function: str, lines: list[Line]) -> None:
+        """``function`` is by the file's own table, which has a name for what all others were put into."""
+        if lines:
+            *inner, outer = lines
+            lines = [*inner, outer._replace(function=outer.function or function)]
+        elif function:
+            lines = [Line(function, "", 0)]
         intern = self._writer.intern
         for level, (function, file, line) in enumerate(lines):
             self._writer.write(

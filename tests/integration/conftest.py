@@ -17,15 +17,20 @@ __all__ = ["nothing_left", "program", "watch_built", "write", "writer"]
 COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 
 
+def make(target: str, name: str) -> None:
+    """Builds a part of the collector. Fails where that is not possible, and says what it needs."""
+    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(f"install {' and '.join(missing)}: the integration tests build {name}")
+    built = subprocess.run(["make", "-C", str(COLLECTOR), target], capture_output=True, text=True)
+    if built.returncode != 0:
+        pytest.fail(f"{name} does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+
+
 @pytest.fixture(scope="session")
 def writer() -> Path:
     """The program that writes traces with the collector's own writer."""
-    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.fail(f"install {' and '.join(missing)}: the integration tests build the collector's writer")
-    built = subprocess.run(["make", "-C", str(COLLECTOR), "fixture"], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"the collector's writer does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+    make("fixture", "the collector's writer")
     return COLLECTOR / "build" / "write_fixture"
 
 
@@ -46,12 +51,7 @@ def write(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 @pytest.fixture(scope="session")
 def disassemble() -> Path:
     """The program that stands in for nvdisasm."""
-    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.fail(f"install {' and '.join(missing)}: the integration tests build nvbit_tool/disassemble")
-    built = subprocess.run(["make", "-C", str(COLLECTOR), "disassemble"], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"disassemble does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+    make("disassemble", "nvbit_tool/disassemble")
     return COLLECTOR / "disassemble"
 
 
