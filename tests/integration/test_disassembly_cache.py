@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.stand_in import Inputs
+
 # Prints its options and its last argument's content; the content chooses what goes wrong.
 FAKE = """#!/bin/sh
 echo run >> "{runs}"
@@ -28,12 +30,12 @@ cat -- "$input"
 """
 
 
-class Machine:
+class Machine(Inputs):
     """A fake nvdisasm that counts its runs, an empty cache, and the environment that names both."""
 
     def __init__(self, program: Path, folder: Path) -> None:
+        super().__init__(folder)
         self.program = program
-        self.folder = folder
         self.counted = folder / "runs"
         self.cache = folder / "cache"
         self.nvdisasm = folder / "bin" / "nvdisasm"
@@ -41,14 +43,6 @@ class Machine:
         self.nvdisasm.write_text(FAKE.format(runs=self.counted))
         self.nvdisasm.chmod(0o755)
         self.environment = {"PATH": f"{self.nvdisasm.parent}:{os.defpath}", "SNOOPIE_CACHE": str(self.cache)}
-        self.files = 0
-
-    def input(self, content: str | bytes) -> str:
-        """A new file, as NVBit makes one for every function."""
-        self.files += 1
-        path = self.folder / f"code_{self.files}"
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
 
     def run(self, *arguments: str, **changes: str | None) -> subprocess.CompletedProcess[bytes]:
         changed = {**self.environment, **changes}

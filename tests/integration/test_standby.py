@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tests.support.stand_in import compile_stand_in
+from tests.support.stand_in import Inputs, compile_stand_in
 
 NO_INPUT = b"/snoopie/standby/no-input"
 # What the cache remembers of one: a verdict, and the time when it was started.
@@ -50,22 +50,15 @@ def said(entry: Path) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(entry.read_bytes())[8:]
 
 
-class Machine:
+class Machine(Inputs):
     """A disassembler, `disassemble`, and a cache that knows nothing."""
 
     def __init__(self, program: Path, nvdisasm: Path, folder: Path) -> None:
+        super().__init__(folder)
         self.program = program
         self.nvdisasm = nvdisasm
-        self.folder = folder
         self.cache = folder / "cache"
         self.environment = {"PATH": os.defpath, "SNOOPIE_CACHE": str(self.cache), "SNOOPIE_NVDISASM": str(nvdisasm)}
-        self.files = 0
-
-    def input(self, content: str | bytes) -> str:
-        self.files += 1
-        path = self.folder / f"code_{self.files}"
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
 
     def new(self) -> str:
         """Code that no other is like."""
@@ -84,6 +77,12 @@ class Machine:
     def plain(self, path: str) -> Answer:
         done = subprocess.run([self.nvdisasm, "-b", "SM90", path], capture_output=True, timeout=120)
         return done.returncode, done.stdout, done.stderr
+
+    def agree(self, times: int, **changes: str) -> None:
+        """Fails unless what is said of new code, so often, is what nvdisasm says."""
+        for _ in range(times):
+            path = self.new()
+            assert self.run(path, **changes) == self.plain(path)
 
     @property
     def runs(self) -> int:
@@ -124,8 +123,7 @@ class Machine:
         """Disassembles until the standby has shown what it says."""
 
         def is_judged() -> bool:
-            path = self.new()
-            assert self.run(path) == self.plain(path)
+            self.agree(1)
             return self.judgement() in ("proved", "failed")
 
         until(is_judged)
@@ -239,8 +237,7 @@ def test_one_that_is_killed_is_replaced(machine: Machine) -> None:
     for _ in range(2):
         machine.standby()
         machine.kill()
-        path = machine.new()
-        assert machine.run(path) == machine.plain(path)
+        machine.agree(1)
         until(lambda: len(machine.standbys()) == 1)
 
 
@@ -394,9 +391,7 @@ def test_one_that_behaves_otherwise(machine: Machine, behave: Callable[[Socket],
     address = machine.address(machine.standby())
     machine.kill()
     with impostor(address, behave):
-        for _ in range(2):
-            path = machine.new()
-            assert machine.run(path) == machine.plain(path)
+        machine.agree(2)
         assert not machine.standbys()
     machine.kill()
     machine.standby()
@@ -414,8 +409,7 @@ def test_another_users_is_not_believed(machine: Machine) -> None:
     with impostor(address, lie):
         assert machine.run(machine.new()) == (0, b"a lie", b"")
     with impostor(address, hang_up, user=65534):
-        path = machine.new()
-        assert machine.run(path) == machine.plain(path)
+        machine.agree(1)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -440,9 +434,7 @@ def test_another_user_is_not_answered(machine: Machine) -> None:
 
 def test_nothing_is_left_of_a_disassembler_that_cannot_be_one(make: Make) -> None:
     machine = make("opens_once")
-    for _ in range(5):
-        path = machine.new()
-        assert machine.run(path) == machine.plain(path)
+    machine.agree(5)
     until(lambda: not machine.standbys())
     assert machine.judgement() == "tried"
     # It is not tried at each function.
@@ -461,20 +453,16 @@ def test_one_that_keeps_what_it_saw_first_is_not_believed(make: Make) -> None:
 
 def test_one_that_cannot_start(make: Make) -> None:
     machine = make("ends_early")
-    for _ in range(3):
-        path = machine.new()
-        assert machine.run(path) == machine.plain(path)
+    machine.agree(3)
     until(lambda: not machine.standbys())
 
 
 @pytest.mark.parametrize("bound", ["0", "1K"])
 def test_none_without_a_cache(machine: Machine, bound: str) -> None:
-    for _ in range(3):
-        path = machine.new()
-        assert machine.run(path, SNOOPIE_CACHE_SIZE=bound) == machine.plain(path)
+    machine.agree(3, SNOOPIE_CACHE_SIZE=bound)
     assert machine.runs == 6
     (machine.folder / "file").touch()
-    assert machine.run(path, SNOOPIE_CACHE=str(machine.folder / "file")) == machine.plain(path)
+    machine.agree(1, SNOOPIE_CACHE=str(machine.folder / "file"))
     assert machine.runs == 8
 
 

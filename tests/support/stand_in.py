@@ -1,4 +1,4 @@
-"""A program that behaves as nvdisasm does."""
+"""A program that behaves as nvdisasm does, and what it is given."""
 
 from __future__ import annotations
 
@@ -10,3 +10,17 @@ SOURCE = Path(__file__).resolve().parents[2] / "nvbit_tool/tests/disassemble/nvd
 
 def compile_stand_in(program: Path, *options: str) -> None:
     subprocess.run(["g++", "-x", "c", "-Wall", "-Wextra", *options, SOURCE, "-o", program], check=True)
+
+
+class Inputs:
+    """Makes a new file for every function, as NVBit does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = 0
+
+    def input(self, content: str | bytes) -> str:
+        self.files += 1
+        path = self.folder / f"code_{self.files}"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
