@@ -29,7 +29,7 @@ const Liveness::Answer& answer(Liveness& liveness, const FunctionAddresses& addr
     std::string bytes(16, '\0');
     std::memcpy(bytes.data(), &first, 8);
     std::memcpy(bytes.data() + 8, &second, 8);
-    return liveness.at_launch(addresses, bytes, where, 1);
+    return liveness.at_launch(addresses, bytes, [] { return where; }, 1);
 }
 
 // The calls at polls are in the code of every launch.
@@ -57,11 +57,11 @@ void calls() {
     CHECK((*second.dead == std::vector<uint32_t>{10, 12}));
     // All calls are no set.
     CHECK(!answer(liveness, addresses, kForeign, kForeign).live);
-    const auto& unknown = liveness.at_launch(addresses, std::nullopt, where, 1);
+    const auto& unknown = liveness.at_launch(addresses, std::nullopt, [] { return where; }, 1);
     CHECK(unknown.any_live && !unknown.live && !unknown.dead);
     // One set for what is equal, and it stays where the answers go.
     const CallSet* const kept = own.live;
-    CHECK(liveness.at_launch(addresses, std::string(16, '\0'), where, 2).live);
+    CHECK(liveness.at_launch(addresses, std::string(16, '\0'), [] { return where; }, 2).live);
     CHECK(answer(liveness, addresses, kOwn, kOwn + 8).live == kept);
 
     CHECK(covers(nullptr, kept) && covers(nullptr, nullptr) && covers(kept, kept));
@@ -93,7 +93,9 @@ void parameters() {
     const auto judge = [&](uint64_t other) {
         const uint64_t words[3] = {kOwn, kForeign, other};
         lookups = 0;
-        return liveness.at_launch(addresses, std::string(reinterpret_cast<const char*>(words), sizeof words), counted, 1).any_live;
+        return liveness.at_launch(
+                           addresses, std::string(reinterpret_cast<const char*>(words), sizeof words), [&] { return counted; }, 1)
+            .any_live;
     };
     addresses.words = {{0, 1}};
     CHECK(judge(1) && lookups > 0);
@@ -104,7 +106,7 @@ void parameters() {
     CHECK(judge(4) && lookups > 0);
     CHECK(judge(4) && lookups == 0);
     // Another version of the memory's owners.
-    CHECK(liveness.at_launch(addresses, std::string(24, '\0'), counted, 2).any_live);
+    CHECK(liveness.at_launch(addresses, std::string(24, '\0'), [&] { return counted; }, 2).any_live);
 }
 
 // Launches in a row that need fewer calls, until they are taken out.

@@ -1,4 +1,5 @@
 // The address map, who reaches whose memory, multicast objects, and the counter arena.
+#include <random>
 #include <vector>
 
 #include "check.h"
@@ -6,6 +7,7 @@
 #include "memory/address_map.h"
 #include "memory/multicast_sets.h"
 #include "memory/reach.h"
+#include "memory/where.h"
 
 using namespace snoopie;
 
@@ -327,7 +329,7 @@ void sole_owners() {
         map.add(object, &changed);
         CHECK(map.version() > before);
     };
-    const auto owner = [&](uint64_t address) { return static_cast<int>(map.sole_owner(address).value_or(99)); };
+    const auto owner = [&](uint64_t address) { return static_cast<int>(map.owners_at(address).sole.value_or(99)); };
     put(10 * kPage, 100, 1, ObjectKind::device);
     CHECK_EQ(owner(10 * kPage), 1);
     CHECK_EQ(owner(10 * kPage + 99), 1);
@@ -359,6 +361,51 @@ void sole_owners() {
     CHECK(map.version() > version);
     CHECK_EQ(owner(32 * kPage), 99);
     CHECK_EQ(owner(40 * kPage), 2);
+}
+
+bool same(const AddressMap::Owners& one, const AddressMap::Owners& other) {
+    return one.sole == other.sole && one.page == other.page && one.allocated == other.allocated;
+}
+
+// A table of all addresses tells of each what the map tells, whatever has been allocated, mapped and freed.
+void all_addresses_in_a_table() {
+    std::mt19937 random(1);
+    const auto below = [&](uint64_t end) { return random() % end; };
+    AddressMap map;
+    MapChanges changed;
+    std::vector<Object> live;
+    constexpr uint64_t kRoom = 64 * kPage;
+    for (int reservation = 0; reservation < 3; ++reservation) map.reserve(kBase + (10 + 12 * reservation) * kPage, 10 * kPage);
+    for (int step = 0; step < 400; ++step) {
+        const ObjectKind kinds[] = {ObjectKind::device, ObjectKind::host, ObjectKind::managed, ObjectKind::mapping};
+        const ObjectKind kind = kinds[below(4)];
+        const uint64_t unit = kind == ObjectKind::mapping ? kPage : 512;
+        const uint64_t address = kBase + below(kRoom / unit) * unit,
+                       bytes = (1 + below(kind == ObjectKind::mapping ? 3 : 3 * kPage / unit)) * unit;
+        if (below(3)) {
+            if (map.objects_in(address, bytes).empty())
+                live.push_back(map.add(object_of(address, bytes, static_cast<uint8_t>(below(3)), 1, kind), &changed));
+        } else if (const auto freed = map.begin_free(live.empty() ? 0 : live[below(live.size())].address)) {
+            if (below(4)) map.end_free(*freed, below(2) ? Freed::now : Freed::in_stream_order, &changed);
+        } else {
+            map.move_managed(address, bytes, static_cast<uint8_t>(below(3)), &changed);
+        }
+        if (step % 20) continue;
+        const AddressMap::Stretches stretches = map.stretches();
+        CHECK_EQ(stretches.version, map.version());
+        std::vector<uint64_t> asked{0, kBase - 1, kBase + 2 * kRoom};
+        for (const auto& stretch : stretches.list) asked.insert(asked.end(), {stretch.begin - 1, stretch.begin, stretch.begin + 1});
+        for (int i = 0; i < 1000; ++i) asked.push_back(kBase + below(kRoom + 4 * kPage));
+        std::vector<WhereTable::Stretch> allocated;
+        for (const auto& [begin, owners] : stretches.list) allocated.push_back({begin, owners.allocated ? Where::own : Where::nowhere});
+        const WhereTable table(allocated);
+        for (const uint64_t one : asked) {
+            auto stretch = stretches.list.end();
+            while (stretch != stretches.list.begin() && std::prev(stretch)->begin > one) --stretch;
+            CHECK(same(stretch == stretches.list.begin() ? AddressMap::Owners() : std::prev(stretch)->owners, map.owners_at(one)));
+            CHECK((table.at(one) == Where::own) == map.owners_at(one).allocated);
+        }
+    }
 }
 
 void absurd_sizes() {
@@ -411,6 +458,7 @@ int main() {
     end_of_a_context();
     device_that_comes_later();
     sole_owners();
+    all_addresses_in_a_table();
     absurd_sizes();
     arena();
     return test::summary("memory");

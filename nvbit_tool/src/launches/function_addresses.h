@@ -39,7 +39,7 @@ struct FunctionAddresses {
         if (!words) return bytes;
         std::string looked;
         for (const uint16_t word : *words)
-            if (size_t{8} * word < bytes.size()) looked += bytes.substr(size_t{8} * word, 8);
+            if (size_t{8} * word < bytes.size()) looked.append(bytes, size_t{8} * word, 8);
         return looked;
     }
 };

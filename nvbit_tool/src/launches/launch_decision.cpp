@@ -30,9 +30,9 @@ Decision LaunchDecision::decide(const Context& context, ContextFunction& functio
     if (probes_ == Probes::full || !function.addresses || function.in_graph) return {};
     const FunctionAddresses& addresses = *function.addresses;
     Liveness& liveness = function.liveness;
-    const auto where = [this, gpu = context.gpu()](uint64_t address) { return memory_->where(gpu, address); };
-    const Liveness::Answer& answer =
-        liveness.at_launch(addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra), where, memory_->map().version());
+    const auto where_is = [this, gpu = context.gpu()] { return memory_->where_is(gpu); };
+    const Liveness::Answer& answer = liveness.at_launch(addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra),
+                                                        where_is, memory_->map().version());
     const bool check = probes_ == Probes::check || launch_sampled(liveness.looked_at(), kCheckOneIn);
     if (check) return {Code::full, nullptr, answer.dead};
     // Other kernels can call what this one does: its accesses are not told by its own parameters.

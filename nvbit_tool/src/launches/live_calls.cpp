@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,52 +42,6 @@ Leads leads(uint64_t pointer, const WhereIs& where) {
 
 bool is_small(int64_t number) { return -kLowestAddress < number && number < kLowestAddress; }
 
-// More are not looked at one by one.
-constexpr size_t kMostPairs = 1024;
-
-// Whether so many elements on from a pointer, of any usual size, or so many bytes, something foreign begins: each pair of a pointer and
-// elements is looked at once.
-class Steps {
-  public:
-    explicit Steps(const WhereIs& where) : where_(where) {}
-
-    bool leads_out(uint64_t pointer, int64_t elements) {
-        const auto [known, is_new] = known_.try_emplace({pointer, elements}, false);
-        if (!is_new) return known->second;
-        for (const int64_t size : {1, 2, 4, 8, 16})
-            known->second |= where_(pointer + static_cast<uint64_t>(elements) * static_cast<uint64_t>(size)) == Where::foreign;
-        return known->second;
-    }
-
-  private:
-    struct Hash {
-        size_t operator()(const std::pair<uint64_t, int64_t>& pair) const {
-            return (pair.first ^ static_cast<uint64_t>(pair.second) * 0x9E3779B97F4A7C15u) * 0xFF51AFD7ED558CCDu;
-        }
-    };
-    const WhereIs& where_;
-    std::unordered_map<std::pair<uint64_t, int64_t>, bool, Hash> known_;
-};
-
-bool lead_out(std::vector<uint64_t> pointers, std::vector<int64_t> numbers, std::vector<int64_t> bytes, const WhereIs& where,
-              Steps& steps) {
-    const auto once = [](auto* list) {
-        std::sort(list->begin(), list->end());
-        list->erase(std::unique(list->begin(), list->end()), list->end());
-    };
-    once(&pointers);
-    once(&numbers);
-    once(&bytes);
-    if (pointers.size() * (numbers.size() + bytes.size()) > kMostPairs) return true;
-    for (const int64_t far : bytes)
-        for (const uint64_t pointer : pointers)
-            if (where(pointer + static_cast<uint64_t>(far)) == Where::foreign) return true;
-    for (const int64_t elements : numbers)
-        for (const uint64_t pointer : pointers)
-            if (steps.leads_out(pointer, elements)) return true;
-    return false;
-}
-
 // Whether rows of a tensor, or planes and so on, lie in other memory than its first element. What is no map hardly looks like one with
 // rows.
 bool leads_out(const TensorMap& map, const WhereIs& where) {
@@ -126,14 +79,48 @@ struct Terms {
     std::vector<int64_t> bytes;  // the same, where the size of what they count is known
 };
 
+// More are not looked at one by one.
+constexpr size_t kMostPairs = 4096;
+
+// Whether a number leads from a pointer into foreign memory: as so many bytes, or where it is not known what it counts, as elements of any
+// usual size.
+bool lead_out(Terms terms, const WhereIs& where) {
+    const auto are_many = [&] { return terms.pointers.size() * (terms.numbers.size() + terms.bytes.size()) > kMostPairs; };
+    const auto once = [](auto* list) {
+        std::sort(list->begin(), list->end());
+        list->erase(std::unique(list->begin(), list->end()), list->end());
+    };
+    if (are_many()) {
+        once(&terms.pointers);
+        once(&terms.numbers);
+        once(&terms.bytes);
+        if (are_many()) return true;
+    }
+    for (const uint64_t pointer : terms.pointers) {
+        for (const int64_t far : terms.bytes)
+            if (where(pointer + static_cast<uint64_t>(far)) == Where::foreign) return true;
+        for (const int64_t elements : terms.numbers)
+            for (const uint64_t size : {1, 2, 4, 8, 16})
+                if (where(pointer + static_cast<uint64_t>(elements) * size) == Where::foreign) return true;
+    }
+    return false;
+}
+
 // What a word of 32 bits can be as a number: with a sign or without one, or the lower half of 64 bits if the upper one takes part, too.
-std::vector<int64_t> numbers_of(const Roots& address, const std::string& parameters, uint16_t half, uint32_t value) {
-    std::vector<int64_t> numbers{static_cast<int32_t>(value), value};
+struct Numbers {
+    int64_t values[3];
+    size_t count;
+    const int64_t* begin() const { return values; }
+    const int64_t* end() const { return values + count; }
+};
+
+Numbers numbers_of(const Roots& address, const std::string& parameters, uint16_t half, uint32_t value) {
+    Numbers numbers{{static_cast<int32_t>(value), value}, 2};
     const auto is_upper = [&](const Roots::Multiple& one) { return one.word == half + 1 || one.factor == half + 1; };
     const bool whole = half % 2 == 0 && (std::any_of(address.multiples.begin(), address.multiples.end(), is_upper) ||
                                          std::binary_search(address.numbers.begin(), address.numbers.end(), half + 1));
     const auto word = read<int64_t>(parameters, half / 2u);
-    if (whole && word) numbers.push_back(*word);
+    if (whole && word) numbers.values[numbers.count++] = *word;
     return numbers;
 }
 
@@ -164,8 +151,11 @@ bool add_multiples(const Roots& address, const Roots::Multiple& multiple, const 
             if (is_large) add(static_cast<int64_t>(static_cast<uint64_t>(number) * static_cast<uint64_t>(steps)));
     };
     for (const int64_t number : numbers_of(address, parameters, multiple.word, *one)) {
-        if (!multiple.product) add_steps(number);
-        for (const int64_t factor : multiple.product ? numbers_of(address, parameters, multiple.factor, *other) : std::vector<int64_t>())
+        if (!multiple.product) {
+            add_steps(number);
+            continue;
+        }
+        for (const int64_t factor : numbers_of(address, parameters, multiple.factor, *other))
             add(static_cast<int64_t>(static_cast<uint64_t>(number) * static_cast<uint64_t>(factor)));
     }
     return true;
@@ -205,7 +195,7 @@ class AnyTerms {
     std::optional<std::optional<Terms>> known_[2];
 };
 
-bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any, Steps& steps) {
+bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any) {
     if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
     Terms terms;
     if (address.any != Roots::Any::none) {
@@ -242,7 +232,7 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
     }
     for (const Roots::Multiple& multiple : address.multiples)
         if (!add_multiples(address, multiple, parameters, where, &terms)) return true;
-    return lead_out(std::move(terms.pointers), std::move(terms.numbers), std::move(terms.bytes), where, steps);
+    return lead_out(std::move(terms), where);
 }
 
 }  // namespace
@@ -275,15 +265,7 @@ std::optional<std::string> parameter_bytes(const KernelParameters& kernel, void*
 
 std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::string& parameters, const WhereIs& where,
                             const LaunchPaths& paths) {
-    // The addresses of a launch are made from the same few words.
-    std::unordered_map<uint64_t, Where> known;
-    const WhereIs remembered = [&](uint64_t address) {
-        const auto [place, is_new] = known.try_emplace(address, Where::nowhere);
-        if (is_new) place->second = where(address);
-        return place->second;
-    };
-    AnyTerms any(parameters, remembered);
-    Steps steps(remembered);
+    AnyTerms any(parameters, where);
     const std::vector<bool> reached = paths.reached(parameters);
     const auto runs = [&](uint32_t place) { return place >= reached.size() || reached[place]; };
     std::vector<bool> leave;
@@ -292,7 +274,7 @@ std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::stri
         if (address.unknown_always() || std::any_of(unknown_at.begin(), unknown_at.end(), runs))
             leave.push_back(true);
         else  // where it is unknown in all launches that run it, none does now
-            leave.push_back(!address.unknown && may_leave(address, parameters, remembered, any, steps));
+            leave.push_back(!address.unknown && may_leave(address, parameters, where, any));
     }
     return leave;
 }

@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,6 @@
 #include "memory/where.h"
 
 namespace snoopie {
-
-using WhereIs = std::function<Where(uint64_t address)>;
 
 // Of a launch call that hands its parameters over as they lie in memory (CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE); null if it does not.
 struct ParameterBuffer {

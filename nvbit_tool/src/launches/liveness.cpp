@@ -12,13 +12,13 @@ constexpr uint32_t kMostPatience = 64;
 }  // namespace
 
 const Liveness::Answer& Liveness::at_launch(const FunctionAddresses& addresses, const std::optional<std::string>& parameters,
-                                            const WhereIs& where, uint64_t version) {
+                                            const std::function<WhereIs()>& where_is, uint64_t version) {
     if (!parameters || !trusted()) return unknown_;
     if (version != version_ || known_.size() >= kMostAnswers) known_.clear();
     version_ = version;
     const auto [entry, is_new] = known_.try_emplace(addresses.looked_at(*parameters));
     if (!is_new) return entry->second;
-    const std::vector<bool> live = may_leave(addresses.roots, *parameters, where, addresses.paths);
+    const std::vector<bool> live = may_leave(addresses.roots, *parameters, where_is(), addresses.paths);
     std::vector<uint32_t> dead;
     for (const FunctionAddresses::Site& site : addresses.sites)
         if (!live[site.roots]) dead.push_back(site.id);

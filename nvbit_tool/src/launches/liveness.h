@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,9 +25,10 @@ class Liveness {
         const CallSet* live = nullptr;                // calls of which a site is not dead; null if they all are
     };
 
-    // For a launch with these parameters, none if they are not known. `version`: of what `where` answers from.
-    const Answer& at_launch(const FunctionAddresses& addresses, const std::optional<std::string>& parameters, const WhereIs& where,
-                            uint64_t version);
+    // For a launch with these parameters, none if they are not known. `where_is` is asked for only where they are new. `version`: of what
+    // it answers from.
+    const Answer& at_launch(const FunctionAddresses& addresses, const std::optional<std::string>& parameters,
+                            const std::function<WhereIs()>& where_is, uint64_t version);
 
     // Launches so far that ran without some of their probes, or without any.
     struct Without {

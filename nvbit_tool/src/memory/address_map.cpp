@@ -161,19 +161,61 @@ const Object* AddressMap::object_at(uint64_t address) const {
     return address - object.address < object.bytes ? &object : nullptr;
 }
 
-std::optional<uint8_t> AddressMap::sole_owner(uint64_t address) const {
-    std::unique_lock lock(mutex_);
-    const Object* object = object_at(address);
-    if (!object || object->kind == ObjectKind::managed) return std::nullopt;
-    const auto after = reservations_.upper_bound(address);
-    if (after == reservations_.begin() || address - std::prev(after)->first >= std::prev(after)->second) {
-        if (object->kind == ObjectKind::mapping) return std::nullopt;
-        return object->owner;
+std::optional<uint8_t> AddressMap::owner_of_reserved(uint64_t address, uint64_t bytes) const {
+    std::optional<uint8_t> owner;
+    for (auto object = by_address_.lower_bound(address); object != by_address_.end() && object->first - address < bytes; ++object) {
+        if (object->second.kind == ObjectKind::managed || (owner && *owner != object->second.owner)) return std::nullopt;
+        owner = object->second.owner;
     }
-    const auto [start, bytes] = *std::prev(after);
-    for (auto other = by_address_.lower_bound(start); other != by_address_.end() && other->first - start < bytes; ++other)
-        if (other->second.owner != object->owner || other->second.kind == ObjectKind::managed) return std::nullopt;
-    return object->owner;
+    return owner;
+}
+
+std::optional<uint8_t> AddressMap::sole_owner(const Object& object, Reserved* known) const {
+    if (object.kind == ObjectKind::managed) return std::nullopt;
+    const auto after = reservations_.upper_bound(object.address);
+    if (after == reservations_.begin() || object.address - std::prev(after)->first >= std::prev(after)->second) {
+        if (object.kind == ObjectKind::mapping) return std::nullopt;
+        return object.owner;
+    }
+    const auto [address, bytes] = *std::prev(after);
+    const auto [reserved, is_new] = known->try_emplace(address);
+    if (is_new) reserved->second = owner_of_reserved(address, bytes);
+    return reserved->second;
+}
+
+AddressMap::Owners AddressMap::locked_owners_at(uint64_t address, Reserved* known) const {
+    Owners owners;
+    if (const Object* object = object_at(address)) owners = {sole_owner(*object, known), std::nullopt, true};
+    const auto page = by_page_.find(address >> kPageBits);
+    if (page != by_page_.end()) owners.page = page->second.back().owner;
+    return owners;
+}
+
+AddressMap::Owners AddressMap::owners_at(uint64_t address) const {
+    std::unique_lock lock(mutex_);
+    Reserved known;
+    return locked_owners_at(address, &known);
+}
+
+AddressMap::Stretches AddressMap::stretches() const {
+    std::unique_lock lock(mutex_);
+    // Between two of these, the owners are the same.
+    std::vector<uint64_t> begins;
+    for (const PageRange& range : locked_pages())
+        for (const uint64_t page : {range.first, range.first + range.count}) begins.push_back(page << kPageBits);
+    for (const auto& [address, object] : by_address_)
+        for (const uint64_t edge : {address, address + object.bytes}) begins.push_back(edge);
+    std::sort(begins.begin(), begins.end());
+    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+    Stretches all{version(), {}};
+    Reserved known;
+    for (const uint64_t begin : begins) all.list.push_back({begin, locked_owners_at(begin, &known)});
+    return all;
+}
+
+size_t AddressMap::entries() const {
+    std::unique_lock lock(mutex_);
+    return by_address_.size() + by_page_.size();
 }
 
 AddressMap::Pages AddressMap::pages_of(uint64_t address, uint64_t bytes) {
@@ -230,6 +272,10 @@ bool AddressMap::any_of(uint8_t owner) const {
 
 std::vector<PageRange> AddressMap::pages() const {
     std::unique_lock lock(mutex_);
+    return locked_pages();
+}
+
+std::vector<PageRange> AddressMap::locked_pages() const {
     std::vector<uint64_t> keys;
     for (const auto& entry : by_page_) keys.push_back(entry.first);
     std::sort(keys.begin(), keys.end());

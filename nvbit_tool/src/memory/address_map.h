@@ -58,9 +58,27 @@ class AddressMap {
     void unreserve(uint64_t address);
 
     std::optional<uint8_t> owner_of(uint64_t address) const;
-    // Who owns all that a pointer to `address` may reach by arithmetic: the allocation that it lies in, or all that is mapped into the
-    // reservation. None if there are several, or if it is not known. Managed memory is anybody's.
-    std::optional<uint8_t> sole_owner(uint64_t address) const;
+    // What a pointer to an address may reach.
+    struct Owners {
+        // Of all that it may by arithmetic: the allocation that it lies in, or all that is mapped into the reservation. None if there are
+        // several, or if it is not known. Managed memory is anybody's.
+        std::optional<uint8_t> sole;
+        std::optional<uint8_t> page;
+        bool allocated = false;  // whether it lies in a live object
+    };
+    Owners owners_at(uint64_t address) const;
+    // The same of all addresses, as of a version: each stretch goes up to the beginning of the next, ascending. Below them nothing is.
+    struct Stretch {
+        uint64_t begin = 0;
+        Owners owners;
+    };
+    struct Stretches {
+        uint64_t version = 0;
+        std::vector<Stretch> list;
+    };
+    Stretches stretches() const;
+    // Objects and pages: in proportion to them is what it takes to make stretches.
+    size_t entries() const;
     // Rises whenever the answer to these can change.
     uint64_t version() const { return version_.load(std::memory_order_acquire); }
     // Live objects that overlap a range, lowest address first.
@@ -101,8 +119,14 @@ class AddressMap {
     void change_pages(Pages pages, MapChanges* changed, Change change);
     void release(const Object& object, MapChanges* changed);
 
-    // The live object at an address. The caller holds the lock.
-    const Object* object_at(uint64_t address) const;
+    // The caller holds the lock in these.
+    const Object* object_at(uint64_t address) const;  // a live one
+    // Owners of what is mapped into reservations, by their addresses: to be looked through once, as each may have many mappings.
+    using Reserved = std::map<uint64_t, std::optional<uint8_t>>;
+    std::optional<uint8_t> sole_owner(const Object& object, Reserved* known) const;
+    std::optional<uint8_t> owner_of_reserved(uint64_t address, uint64_t bytes) const;
+    Owners locked_owners_at(uint64_t address, Reserved* known) const;
+    std::vector<PageRange> locked_pages() const;
 
     mutable std::mutex mutex_;
     std::atomic<uint64_t> version_{0};

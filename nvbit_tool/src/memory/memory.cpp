@@ -75,14 +75,35 @@ void Memory::managed_moved(uint64_t address, uint64_t bytes, uint8_t owner) {
     publish(changed);
 }
 
-Where Memory::where(uint8_t gpu, uint64_t address) const {
-    const std::optional<uint8_t> sole = map_.sole_owner(address);
-    if (sole) return *sole == gpu || (*sole == kOwnerHost && !host_) ? Where::own : Where::foreign;
-    const std::optional<uint8_t> page = map_.owner_of(address);
-    if (!page) return Where::nowhere;
+Where Memory::where(uint8_t gpu, const AddressMap::Owners& owners) const {
+    const auto measured = [&](uint8_t owner) { return owner != gpu && (owner != kOwnerHost || host_); };
+    if (owners.sole) return measured(*owners.sole) ? Where::foreign : Where::own;
+    if (!owners.page) return Where::nowhere;
     // Of several owners; or beside an allocation, in its page.
-    const bool measured = *page != gpu && (*page != kOwnerHost || host_);
-    return !measured && map_.objects_in(address, 1).empty() ? Where::nowhere : Where::foreign;
+    return measured(*owners.page) || owners.allocated ? Where::foreign : Where::nowhere;
+}
+
+WhereIs Memory::where_is(uint8_t gpu) const {
+    std::unique_lock lock(tables_mutex_);
+    std::shared_ptr<Table>& table = tables_[gpu];
+    if (const uint64_t version = map_.version(); !table || table->version != version) {
+        table = std::make_shared<Table>();
+        table->version = version;
+        table->entries = map_.entries();
+    }
+    if (!table->made && table->asked.load(std::memory_order_relaxed) >= table->entries) {
+        const AddressMap::Stretches stretches = map_.stretches();
+        std::vector<WhereTable::Stretch> list;
+        for (const AddressMap::Stretch& stretch : stretches.list) list.push_back({stretch.begin, where(gpu, stretch.owners)});
+        table = std::make_shared<Table>();
+        table->version = stretches.version;
+        table->made.emplace(list);
+    }
+    if (table->made) return [table](uint64_t address) { return table->made->at(address); };
+    return [this, gpu, table](uint64_t address) {
+        table->asked.fetch_add(1, std::memory_order_relaxed);
+        return where(gpu, map_.owners_at(address));
+    };
 }
 
 void Memory::end_publishing() {

@@ -1,10 +1,13 @@
 // The memory of this process as the trace and the probes see it: changes of the address map go to every device, objects into the trace.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "launches/context.h"
@@ -52,11 +55,19 @@ class Memory {
 
     const AddressMap& map() const { return map_; }
     Reach& reach() { return reach_; }
-    // Memory that is not measured is as good as the GPU's own.
-    Where where(uint8_t gpu, uint64_t address) const;
+    // Where addresses are, as one GPU sees them. Memory that is not measured is as good as the GPU's own.
+    WhereIs where_is(uint8_t gpu) const;
     bool reaches_foreign(uint8_t issuer) const { return reach_.reaches_foreign(issuer, map_, host_); }
 
   private:
+    // Of one GPU, for one version of the map: made once so much was asked that it would have paid.
+    struct Table {
+        uint64_t version = 0;
+        size_t entries = 0;  // of the map
+        std::atomic<size_t> asked{0};
+        std::optional<WhereTable> made;
+    };
+    Where where(uint8_t gpu, const AddressMap::Owners& owners) const;
     // What the devices receive: without the host's memory if that is not measured.
     std::vector<PageRange> measured(std::vector<PageRange> ranges) const;
     // The caller holds publishing_.
@@ -72,6 +83,9 @@ class Memory {
     AddressMap map_;
     Reach reach_;
     std::vector<Context*> contexts_;
+
+    mutable std::mutex tables_mutex_;
+    mutable std::unordered_map<uint8_t, std::shared_ptr<Table>> tables_;
 };
 
 }  // namespace snoopie
