@@ -9,10 +9,12 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "check.h"
 #include "stacks/frame_rule.h"
+#include "stacks/return_probes.h"
 #include "stacks/source_text.h"
 #include "stacks/stack_table.h"
 #include "stacks/unwinder.h"
@@ -537,9 +539,25 @@ void cost() {
     }
 }
 
+void caught_returns() {
+    const auto in = [](uint64_t address, const std::string& text) {
+        std::istringstream maps(text);
+        return catches_returns(address, maps);
+    };
+    const std::string maps =
+        "7ffe2437b000-7ffe2439d000 rw-p 00000000 00:00 0                          [stack]\n"
+        "7fffffffe000-7ffffffff000 --xp 00000000 00:00 0                          [uprobes]\n"
+        "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]";
+    CHECK(in(0x7fffffffe000, maps));
+    for (const uint64_t other : {0x7fffffffdfffu, 0x7ffffffff000u, 0x7ffe2437b000u, 0xffffffffff600000u}) CHECK(!in(other, maps));
+    for (const char* odd : {"", " [uprobes]", "x-y [uprobes]", "7fffffffe000 [uprobes]"}) CHECK(!in(0x7fffffffe000, odd));
+    CHECK(!catches_returns(0x7fffffffe000));
+}
+
 }  // namespace
 
 int main() {
+    caught_returns();
     walk();
     walk_on_threads();
     walk_in_signals();

@@ -89,7 +89,8 @@ def pair(machine: None) -> tuple[str, ...]:
 
 @pytest.fixture(scope="session")
 def alone() -> None:
-    """Needs GPUs that nobody else uses: for their times, and for what the driver reports of all processes."""
+    """Needs GPUs that nobody else uses: for their times, for what the driver reports of all processes, and because a
+    watch of all cuts their call stacks."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         pytest.skip("other tests use the GPUs at the same time: run it without -n")
 

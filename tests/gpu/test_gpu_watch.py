@@ -6,7 +6,6 @@ Needs root, a kernel with BTF and uprobes, and watch/snoopie_watch: built here, 
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 from pathlib import Path
 
@@ -19,12 +18,12 @@ from snoopie.trace.lacks import Lack
 from tests.support import watched
 from tests.support.watched import Watch
 
-# Another number than in other tests, and than that of a worker beside this one: by it the program is known.
-ROUNDS = 100 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+# Another number than in other tests: by it the program is known.
+ROUNDS = 100
 
 
 @pytest.fixture(scope="module")
-def run(runner: Runner, few: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(runner: Runner, few: tuple[str, ...], alone: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The program on two GPUs, if there are so many, with its trace by the watch."""
     watched.be_ready()
     everything, own = tmp_path_factory.mktemp("watched"), tmp_path_factory.mktemp("own")

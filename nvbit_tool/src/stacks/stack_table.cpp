@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "stacks/return_probes.h"
 #include "stacks/unwinder.h"
 
 namespace snoopie {
@@ -139,7 +140,13 @@ void StackTable::find_python() {
     }
 }
 
-uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const PythonFrame* python_frames, size_t python_count) {
+uint32_t StackTable::intern(std::vector<uint64_t> addresses, const PythonFrame* python_frames, size_t python_count) {
+    const bool caught = !addresses.empty() && catches_returns(addresses.back());
+    if (caught) addresses.pop_back();
+    if (caught && !returns_are_caught_) {
+        returns_are_caught_ = true;
+        notify_("another program, such as snoopie watch or bpftrace, traces the returns of functions of this one: call stacks end there");
+    }
     const PythonFrames* const reader = python_count ? python() : nullptr;
     std::vector<uint32_t> frames;  // innermost first
     size_t next_python = 0;
@@ -170,7 +177,7 @@ uint32_t StackTable::intern(const std::vector<uint64_t>& addresses, const Python
     rest.swap(frames);
     while (next_python < python_count) add_run();
     rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(std::min(behind_interpreter, rest.size())), frames.begin(), frames.end());
-    if (rest.empty() && !addresses.empty() && !ends_in_driver_) {
+    if (rest.empty() && !addresses.empty() && !caught && !ends_in_driver_) {
         ends_in_driver_ = true;
         notify_("call stacks end inside the CUDA driver, which has no unwind information: the program's own frames are unknown");
     }

@@ -48,7 +48,7 @@ class StackTable {
     static Thread* of_this_thread();
     const PythonFrames* python() const { return python_.load(std::memory_order_acquire); }
     // The caller holds mutex_.
-    uint32_t intern(const std::vector<uint64_t>& addresses, const PythonFrame* python_frames, size_t python_count);
+    uint32_t intern(std::vector<uint64_t> addresses, const PythonFrame* python_frames, size_t python_count);
     uint32_t native_frame(const LoadedModules::Module& module, uint64_t pc);
     uint32_t python_frame(const PythonFrame& frame);
     uint32_t new_frame(uint32_t module, uint64_t address);
@@ -65,6 +65,7 @@ class StackTable {
 
     std::mutex mutex_;
     bool ends_in_driver_ = false;  // said in a notice
+    bool returns_are_caught_ = false;
     bool full_ = false;
     LoadedModules::Changes looked_for_python_;
     bool python_refused_ = false;
