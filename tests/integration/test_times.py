@@ -80,11 +80,11 @@ def play(built: Path, tmp_path: Path) -> Play:
 T = 1_790_000_000_000_000_000
 
 WORK = f"""\
-call 5 11 700 {T + 100} {T + 120}
+call 11 700 {T + 100} {T + 120}
 kernel _Z3putPiS_i 0 7 11 {T + 200} {T + 1200} 4 2 1 256 1 1 64
 kernel _Z3putPiS_i 1 7 12 {T + 300} {T + 1400} 4 2 1 256 1 1 0
 kernel other 0 9 13 {T + 1300} {T + 1350} 1 1 1 32 1 1 0
-call 4 12 701 {T + 150} {T + 160}
+call 12 701 {T + 150} {T + 160}
 copy 1 1 3 4096 0 7 14 {T + 2000} {T + 2100}
 copy 8 3 3 512 1 7 15 {T + 2000} {T + 2100}
 peer 0 1 8192 0 7 16 {T + 2200} {T + 2300}
@@ -177,7 +177,7 @@ def test_many_records_in_buffers_that_go_round(play: Play, tmp_path: Path) -> No
 
 def test_a_kernel_waits_two_buffers_for_its_call(play: Play, tmp_path: Path) -> None:
     kernel = f"kernel late 0 7 11 {T + 200} {T + 1200} 1 1 1 32 1 1 0\n"
-    call = f"call 5 11 700 {T + 100} {T + 120}\n"
+    call = f"call 11 700 {T + 100} {T + 120}\n"
     assert play(kernel + "full\n" + call).returncode == 0
     (path,) = tmp_path.glob("*.zst")
     assert (snoopie.load(path).launches["time"] - T).tolist() == [100]

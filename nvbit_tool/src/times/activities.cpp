@@ -56,8 +56,7 @@ void Activities::add(const cupti::Record& record) {
             ++memsets_.number;
             memsets_.bytes += as<cupti::Memset>(record).bytes;
             return;
-        case cupti::Kind::driver:
-        case cupti::Kind::runtime: {
+        case cupti::Kind::driver: {
             const auto& call = as<cupti::Call>(record);
             return calls_.called(call.correlation, {call.thread, call.start});
         }

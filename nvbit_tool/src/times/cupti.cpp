@@ -120,7 +120,6 @@ std::optional<Library> load(const std::string& program, int major, std::string* 
         return std::nullopt;
     }
     look_up(library, "cuptiSetThreadIdType", &found.set_thread_id_type);
-    look_up(library, "cuptiActivityEnableRuntimeApi", &found.enable_runtime_call);
     look_up(library, "cuptiActivityEnableDriverApi", &found.enable_driver_call);
     return found;
 }

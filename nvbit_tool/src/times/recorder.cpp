@@ -96,10 +96,8 @@ std::string Recorder::enable() {
         return "CUPTI (" + cupti_.path + ") refuses: " + cupti_.text(result) +
                "; end other profilers of this process, or give it a CUPTI that fits the driver: pip install nvidia-cuda-cupti";
     // Only who launched what is of interest: all calls would cost more. A CUPTI that cannot choose records none.
-    if (cupti_.enable_runtime_call && cupti_.enable_driver_call) {
-        for (const uint32_t call : cupti::kRuntimeLaunches) cupti_.enable_runtime_call(call, 1);
+    if (cupti_.enable_driver_call)
         for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_driver_call(call, 1);
-    }
     return "";
 }
 

@@ -1,7 +1,7 @@
 // A libcupti that delivers the records of a script, one a line, through its client's buffers. It drops what finds no room, and after the
 // driver's end it delivers nothing: as CUPTI does.
 //
-//   call KIND CORRELATION THREAD START END                 KIND: 4 driver, 5 runtime
+//   call CORRELATION THREAD START END
 //   kernel NAME DEVICE STREAM CORRELATION START END GX GY GZ BX BY BZ SHARED
 //   many N NAME DEVICE STREAM START STEP                   N kernels of one block
 //   copy DIRECTION FROM TO BYTES DEVICE STREAM CORRELATION START END
@@ -66,7 +66,7 @@ void hand_over() {
 
 template <class Row>
 void deliver(Row row) {
-    if (row.kind != Kind::driver && row.kind != Kind::runtime && enabled.count(row.kind) == 0) return;
+    if (row.kind != Kind::driver && enabled.count(row.kind) == 0) return;
     const size_t bytes = size_of(row.kind);
     if (buffer && used + bytes > size) hand_over();
     if (!buffer) {
@@ -91,8 +91,8 @@ void play(std::istringstream line) {
     uint32_t second = 0;
     if (what == "call") {
         Call call{};
-        line >> kind >> call.correlation >> call.thread >> call.start >> call.end;
-        call.kind = static_cast<Kind>(kind);
+        line >> call.correlation >> call.thread >> call.start >> call.end;
+        call.kind = Kind::driver;
         deliver(call);
     } else if (what == "kernel") {
         Kernel kernel{};
@@ -198,7 +198,6 @@ Result cuptiGetResultString(Result, const char** text) {
 }
 
 Result cuptiSetThreadIdType(int type) { return type == kSystemThreadIds ? 0 : 1; }
-Result cuptiActivityEnableRuntimeApi(uint32_t, uint8_t) { return 0; }
 Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) { return 0; }
 
 }  // extern "C"

@@ -49,7 +49,7 @@ constexpr bool same(mine::Kind one, CUpti_ActivityKind other) { return static_ca
 static_assert(same(mine::Kind::concurrent_kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 static_assert(same(mine::Kind::memcpy, CUPTI_ACTIVITY_KIND_MEMCPY) && same(mine::Kind::memcpy_peer, CUPTI_ACTIVITY_KIND_MEMCPY2));
 static_assert(same(mine::Kind::memset, CUPTI_ACTIVITY_KIND_MEMSET));
-static_assert(same(mine::Kind::driver, CUPTI_ACTIVITY_KIND_DRIVER) && same(mine::Kind::runtime, CUPTI_ACTIVITY_KIND_RUNTIME));
+static_assert(same(mine::Kind::driver, CUPTI_ACTIVITY_KIND_DRIVER));
 static_assert(static_cast<int>(mine::Direction::ptop) == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 static_assert(static_cast<int>(mine::MemoryKind::managed_static) == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC);
 static_assert(mine::kFlushForced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED && mine::kSystemThreadIds == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
