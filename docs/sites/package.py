@@ -1,4 +1,4 @@
-"""A Spack recipe for Snoopie.
+"""A Spack recipe for Snoopie, for Spack 1.
 
 Put this file into a repository of yours as packages/snoopie/package.py. Start Spack in a folder with the source archive
 that `python -m hatchling build -t sdist` makes. Then, with NVBit's folder core unpacked anywhere:
@@ -13,6 +13,8 @@ Without +cuda it has no collector: enough to look at traces.
 import os
 
 from spack.package import *
+from spack_repo.builtin.build_systems.cuda import CudaPackage
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class Snoopie(PythonPackage, CudaPackage):

@@ -66,7 +66,7 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       range_writer_(&writer_, [this] { return recording_.on(); }),
       window_(options_, process.start_ns, &preloaded_library().wanted(), &preloaded_library().ranges()),
       stacks_(options_.code_context ? std::make_unique<StackTable>(&writer_, &own_code, notify()) : nullptr),
-      sources_(options_.source ? std::make_unique<Sources>(&writer_) : nullptr),
+      sources_(options_.source ? std::make_unique<Sources>(&writer_, &preloaded_library().compiled_sources()) : nullptr),
       catalog_(&writer_, sources_.get()),
       instrumenter_(&catalog_, options_, notify()),
       drain_(

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "trace/catalog.h"
+#include "trace/compiled_sources.h"
 #include "trace/sources.h"
 #include "trace/trace_writer.h"
 #include "trace_file.h"
@@ -19,6 +20,8 @@ using test::read;
 using test::TemporaryFile;
 
 namespace {
+
+CompiledSources none;
 
 class Folder {
   public:
@@ -77,7 +80,7 @@ void temporary_files() {
     const Folder folder;
     const TemporaryFile trace;
     TraceWriter writer(trace.fd(), "{}", {});
-    Sources sources(&writer);
+    Sources sources(&writer, &none);
     const std::string gone = folder.file("gone.cu", "one\ntwo\n"), changed = folder.file("changed.cu", "then");
     const std::string twin = folder.file("twin.cu", "one\ntwo\n"), unused = folder.file("unused.cu", "unused");
     for (const std::string& file : {gone, changed, twin, unused}) sources.seen(file);
@@ -97,7 +100,7 @@ void what_is_no_text() {
     const Folder folder;
     const TemporaryFile trace;
     TraceWriter writer(trace.fd(), "{}", {});
-    Sources sources(&writer);
+    Sources sources(&writer, &none);
     CHECK_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
     const std::string empty = folder.file("empty.cu", ""), binary = folder.file("binary", std::string("a\0b", 3));
     for (const std::string& file : {folder / "missing", folder / "", folder / "pipe", binary, empty}) {
@@ -114,7 +117,7 @@ void limits() {
     const Folder folder;
     const TemporaryFile trace;
     TraceWriter writer(trace.fd(), "{}", {});
-    Sources sources(&writer, {10, 12, 20});
+    Sources sources(&writer, &none, {10, 12, 20});
     const std::string large = folder.file("large", "12345678901"), first = folder.file("first", "1234567890");
     const std::string second = folder.file("second", "abcdefghi"), third = folder.file("third", "ABCDEFGH");
     const std::string fourth = folder.file("fourth", "x"), again = folder.file("again", "1234567890");
@@ -138,7 +141,7 @@ void lines_that_reached() {
     const Folder folder;
     const TemporaryFile trace;
     TraceWriter writer(trace.fd(), "{}", {});
-    Sources sources(&writer);
+    Sources sources(&writer, &none);
     Catalog catalog(&writer, &sources);
     const std::string header = folder.file("put.h", "h"), kernel = folder.file("put.cu", "k"), local = folder.file("local.cu", "l");
     FunctionDescription put{"p", "p", true, true, {}};
@@ -160,6 +163,56 @@ void lines_that_reached() {
     CHECK_EQ(files, "hk");
 }
 
+void texts_of_a_compiler() {
+    const Folder folder;
+    const TemporaryFile trace;
+    TraceWriter writer(trace.fd(), "{}", {});
+    CompiledSources compiled;
+    Sources sources(&writer, &compiled, {10, 100, 100});
+    const std::string gone = folder / "gone.cu", other = folder.file("other.cu", "a file"), large = folder / "large.cu";
+    compiled.keep(gone, "first");
+    compiled.keep(other, "ran");
+    compiled.keep(large, "12345678901");
+    sources.seen(gone);
+    compiled.keep(gone, "second");
+    for (const std::string& file : {gone, other, large}) sources.reached(file);
+    writer.finish("{}");
+    const std::vector<Row> written = rows(trace.path());
+    CHECK_EQ(written.size(), 3u);
+    CHECK(written[0].kept && written[0].text == "first" && written[0].bytes == 5);
+    CHECK(written[1].kept && written[1].text == "ran");
+    CHECK(!written[2].kept && written[2].text.empty() && written[2].bytes == 11);
+}
+
+void the_latest_of_a_name() {
+    CompiledSources compiled({2, 10, 15});
+    CHECK(!compiled.find("a"));
+    compiled.keep("a", "one");
+    compiled.keep("a", "two");
+    CHECK(compiled.find("a") == "two");
+    compiled.keep("a", "");
+    CHECK(compiled.find("a") == "");
+    // One that is too large is not kept, and neither is the one whose name it takes.
+    compiled.keep("a", "12345678901");
+    CHECK(!compiled.find("a"));
+}
+
+void those_used_last_stay() {
+    CompiledSources compiled({3, 10, 15});
+    for (const char* name : {"a", "b", "c"}) compiled.keep(name, "123");
+    CHECK(compiled.find("a") == "123");
+    compiled.keep("d", "456");
+    CHECK(!compiled.find("b"));
+    compiled.keep("e", "1234567890");
+    CHECK(compiled.find("e") && !compiled.find("a") && !compiled.find("c"));
+    CHECK(compiled.find("d") == "456");
+    compiled.keep("f", "12");
+    CHECK(compiled.find("d") && compiled.find("e") && compiled.find("f"));
+    // What is replaced takes no room.
+    for (int i = 0; i < 4; ++i) compiled.keep("e", "123456789" + std::to_string(i));
+    CHECK(compiled.find("d") && compiled.find("f") && compiled.find("e") == "1234567893");
+}
+
 }  // namespace
 
 int main() {
@@ -167,5 +220,8 @@ int main() {
     what_is_no_text();
     limits();
     lines_that_reached();
+    texts_of_a_compiler();
+    the_latest_of_a_name();
+    those_used_last_stay();
     return test::summary("sources");
 }

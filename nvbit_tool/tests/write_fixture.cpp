@@ -179,7 +179,8 @@ void write_sourced(TraceWriter& writer, const std::string& path) {
         std::ofstream(path + name, std::ios::binary) << text;
         return path + name;
     };
-    Sources sources(&writer);
+    CompiledSources compiled;
+    Sources sources(&writer, &compiled);
     Catalog catalog(&writer, &sources);
     const std::string gone = file(".gone.cu", "// put\n__global__ void put(float* x) { store(x); }\n");
     const std::string files[] = {file(".twin.cu", "// put\n__global__ void put(float* x) { store(x); }\n"),

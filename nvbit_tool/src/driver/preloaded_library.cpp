@@ -15,6 +15,7 @@ constexpr Preload kNone = {SNOOPIE_VERSION,
                            [](void (*)()) {},
                            Ranges::of_process,
                            wanted,
+                           CompiledSources::of_process,
                            nullptr};
 
 }  // namespace

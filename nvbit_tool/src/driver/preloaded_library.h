@@ -5,8 +5,8 @@
 
 namespace snoopie {
 
-// What it does for the collector. Where it was not preloaded, or is of another version, nothing: NCCL's and NVSHMEM's calls, and
-// ranges, are then not seen.
+// What it does for the collector. Where it was not preloaded, or is of another version, nothing: NCCL's and NVSHMEM's calls, ranges, and
+// what NVRTC compiles are then not seen.
 const Preload& preloaded_library();
 
 }  // namespace snoopie

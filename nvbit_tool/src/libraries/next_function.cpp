@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -57,11 +58,12 @@ bool in_this_library(const void* function) {
 }
 
 void* look_up(const char* name, const void* caller) {
-    if (void* next = dlsym(RTLD_NEXT, name)) return next;
+    LookUp* const look = next_dlsym();
+    if (void* next = look(RTLD_NEXT, name)) return next;
     for (const Object& object : loaded_objects(caller)) {
         void* handle = dlopen(object.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
         if (!handle) continue;
-        void* function = dlsym(handle, name);
+        void* function = look(handle, name);
         // Not closed: the library stays as long as its function is remembered.
         if (function && !in_this_library(function)) return function;
         dlclose(handle);
@@ -69,7 +71,22 @@ void* look_up(const char* name, const void* caller) {
     return nullptr;
 }
 
+// Every glibc has it of the one with which it came to this kind of machine.
+#ifdef __aarch64__
+constexpr char kFirstGlibc[] = "GLIBC_2.17";
+#else
+constexpr char kFirstGlibc[] = "GLIBC_2.2.5";
+#endif
+
 }  // namespace
+
+LookUp* next_dlsym() {
+    // No static of the function: while dlvsym looks, what stands in for malloc may look something up itself.
+    static std::atomic<LookUp*> known{nullptr};
+    LookUp* found = known;
+    if (!found) known = found = reinterpret_cast<LookUp*>(dlvsym(RTLD_NEXT, "dlsym", kFirstGlibc));
+    return found;
+}
 
 void* next_function(const char* name, const void* caller) {
     // Never destroyed: programs end communicators while they end themselves.

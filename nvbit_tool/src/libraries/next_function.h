@@ -8,4 +8,8 @@ namespace snoopie {
 // What is found is remembered for the caller; `name` is a literal, whose address stands for it.
 void* next_function(const char* name, const void* caller);
 
+// The dlsym that this library's own hides. Finds what comes next only for code in this library, as it looks at who calls it.
+using LookUp = void*(void* handle, const char* name);
+LookUp* next_dlsym();
+
 }  // namespace snoopie

@@ -72,5 +72,6 @@ extern "C" const snoopie::Preload snoopie_preload = {
     snoopie::before_driver_ends,
     snoopie::Ranges::of_process,
     snoopie::wanted,
+    snoopie::CompiledSources::of_process,
     reinterpret_cast<const void*>(&InitializeInjection),
 };

@@ -6,6 +6,7 @@
 #include "libraries/nvshmem_calls.h"
 #include "phases/ranges.h"
 #include "phases/wanted.h"
+#include "trace/compiled_sources.h"
 
 namespace snoopie {
 
@@ -15,9 +16,10 @@ struct Preload {
     uint32_t (*current_collective_group)(int gpu);
     void (*send_symmetric_memory_to)(SymmetricSink* sink);
     void (*before_driver_ends)(void (*last)());
-    // Of the process: programs begin ranges, and say when to record, also before there is a collector.
+    // Of the process: programs begin ranges, say when to record, and compile, also before there is a collector.
     Ranges& (*ranges)();
     Wanted& (*wanted)();
+    CompiledSources& (*compiled_sources)();
     const void* code;  // in the code of the preloaded library
 };
 

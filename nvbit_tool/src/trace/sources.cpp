@@ -12,6 +12,11 @@ namespace snoopie {
 Sources::Text Sources::read(const std::string& file) const {
     struct stat info;
     Text read;
+    if (std::optional<std::string> compiled = compiled_->find(file)) {
+        read.bytes = compiled->size();
+        if (read.bytes <= limits_.file) read.text = std::move(compiled);
+        return read;
+    }
     if (stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return read;
     read.bytes = static_cast<uint64_t>(info.st_size);
     if (read.bytes > limits_.file) return read;

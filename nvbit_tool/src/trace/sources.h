@@ -1,8 +1,9 @@
 // The text of source files, for a reader who does not have them.
 //
-// A file is read when code that names it is first seen, because it may be a temporary one, of a compiler at run time, that is soon gone. It
-// is written when a line of it has reached other memory; until then its text waits in memory, and with it no more than `waiting` bytes of
-// texts: what comes beyond that is read when it is to be written, if it is still there.
+// A file is read when code that names it is first seen, because it may be a temporary one, of a compiler at run time, that is soon gone.
+// What such a compiler was handed under the name comes first: it is what ran, whatever a file of that name holds. A text is written when a
+// line of it has reached other memory; until then it waits in memory, and with it no more than `waiting` bytes of texts: what comes beyond
+// that is read when it is to be written, if it is still there.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/compiled_sources.h"
 #include "trace/trace_writer.h"
 
 namespace snoopie {
@@ -26,8 +28,8 @@ class Sources {
         size_t written = 32 << 20;  // of all in the trace
     };
 
-    explicit Sources(TraceWriter* writer) : Sources(writer, Limits()) {}
-    Sources(TraceWriter* writer, Limits limits) : writer_(writer), limits_(limits) {}
+    Sources(TraceWriter* writer, CompiledSources* compiled) : Sources(writer, compiled, Limits()) {}
+    Sources(TraceWriter* writer, CompiledSources* compiled, Limits limits) : writer_(writer), compiled_(compiled), limits_(limits) {}
 
     // Code names the file.
     void seen(const std::string& file);
@@ -44,6 +46,7 @@ class Sources {
     Text read(const std::string& file) const;
 
     TraceWriter* const writer_;
+    CompiledSources* const compiled_;
     const Limits limits_;
     std::mutex mutex_;
     std::unordered_map<std::string, Text> files_;
