@@ -169,7 +169,8 @@ def _merge(sources: Sequence[Process]) -> tuple[list[Ints], list[MergedGpu]]:
         if key not in seen and key not in owning:
             continue
         first = merged.setdefault(key, MergedGpu(gpu, sources[process].header.host))
-        merged[key] = replace(first, gpu=_both(first.gpu, gpu))
+        if gpu != first.gpu:
+            merged[key] = replace(first, gpu=_both(first.gpu, gpu))
     places = {key: place for place, key in enumerate(merged)}
     of_each = [
         [places.get(_key(process, place, gpu), UNKNOWN) for place, gpu in enumerate(source.header.gpus)]

@@ -38,7 +38,7 @@ class Places:
 class Ids:
     """For each table of rows with ids, and for GROUPS: what is added to those of each process, and the last of all."""
 
-    added: Mapping[str, Sequence[int]]
+    added: Mapping[str, Ints]
     last: Mapping[str, int]
 
     @classmethod
@@ -46,7 +46,8 @@ class Ids:
         added, last = {}, {}
         for name, columns in _numbered().items():
             highest = [max(source.highest(*column) for column in columns) for source in sources]
-            *added[name], last[name] = accumulate(highest, initial=0)
+            *before, last[name] = accumulate(highest, initial=0)
+            added[name] = np.array(before, np.int64)
         return cls(added, last)
 
     def part(self, process: int) -> Ids:
@@ -55,7 +56,7 @@ class Ids:
 
     def moved(self, name: str, processes: Ints, ids: Ints) -> Ints:
         """Ids, each of one of the ``processes``, as they are among all."""
-        added = np.asarray(self.added[name], np.int64)
+        added = self.added[name]
         return np.where(ids > 0, ids + added[processes], 0) if added.any() else ids
 
 

@@ -84,7 +84,8 @@ class Column:
         return np.uint64 if self.role.name in UNSIGNED else np.int64
 
 
-@dataclass(frozen=True, slots=True)
+# Equal only to itself: all files of a job share theirs, and what is known of one is found by it.
+@dataclass(frozen=True, slots=True, eq=False)
 class TableSchema:
     """One declared table. A trace may lack one that is not ``required``."""
 

@@ -15,6 +15,8 @@ LISTS = ("operations", "codes", "copy_kinds", "object_kinds", "directions")
 UNSIGNED = ("address", "handle")
 # The numbers from 0 on that mean something.
 _LIMITS = {"flag": 2, "log2": 64}
+# Roles of numbers of which only some mean something in a process: `Codes` says which.
+CODED = frozenset({"gpu", "gpu or unknown", "set", "owner", *LISTS, *_LIMITS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +67,6 @@ class Codes:
 
 
 def _within(values: NDArray[np.int64], limit: int) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (values >= 0) & (values < limit)
+    # As unsigned numbers, those below 0 are the highest.
+    inside: NDArray[np.bool_] = values.view(np.uint64) < limit
     return inside

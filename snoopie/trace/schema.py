@@ -19,6 +19,9 @@ _RENAMED: dict[int, dict[tuple[str, str], str]] = {3: {("counts", "sectors"): "w
 _RUN_OF = ("run", "job", "process")
 OPERATIONS = ("load", "store", "atomic", "reduction")
 
+# Of a signed number of 64 bits.
+_LOWEST = -(1 << 63)
+
 _T = TypeVar("_T")
 
 
@@ -119,10 +122,10 @@ class _Reader:
 
     def get(self, members: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
         value = members.get(key, default)
-        # A bool is an int in Python, not in JSON.
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        # Not isinstance: a bool is an int in Python, not in JSON.
+        if type(value) is not kind:
             raise self.fail(f"{key!r} is missing or not of type {kind.__name__}")
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        if isinstance(value, int) and not _LOWEST <= value < -_LOWEST:
             raise self.fail(f"{key!r} is out of range")
         return value
 

@@ -22,7 +22,7 @@ from snoopie.trace.columns import Column, Columns, LongStringError, TableSchema
 from snoopie.trace.container import FOOTER, MAX_BLOCK, Block, Container
 from snoopie.trace.declaration import known_columns, known_tables
 from snoopie.trace.limits import LIMITS, Index, Limits, allowed, check_number
-from snoopie.trace.roles import REFERENCES
+from snoopie.trace.plan import plan_of
 from snoopie.trace.schema import Header, parse_header, parse_json
 
 Ints = NDArray[np.int64]
@@ -52,8 +52,6 @@ _MANY = 10_000
 # questions need few of its columns. Counts are what nearly all questions are about.
 _KEPT = 4 << 20
 _ALWAYS_KEPT = frozenset({"counts"})
-# Columns of records that need no more bits than they were written with.
-_AS_WRITTEN = frozenset({"pattern", "warp", "sm"})
 
 
 class _Ids:
@@ -68,11 +66,12 @@ class _Ids:
         """Adds ids; False if one is out of range or was there before."""
         if len(ids) == 0:
             return True
+        dense = self._dense + len(ids)
+        if not self._others and dense < 1 << 32 and bool((ids == np.arange(self._dense + 1, dense + 1)).all()):
+            self._dense = dense
+            return True
         if int(ids.min()) < 1 or int(ids.max()) >= 1 << 32:
             return False
-        if not self._others and np.array_equal(ids, np.arange(self._dense + 1, self._dense + 1 + len(ids))):
-            self._dense += len(ids)
-            return True
         own = np.unique(ids)
         fresh = len(own) == len(ids) and int(own[0]) > self._dense
         fresh = fresh and not any(_within(own, others).any() for others in self._others)
@@ -86,10 +85,11 @@ class _Ids:
         if len(values) == 0:
             return True
         low = 0 if zero else 1
+        # As unsigned numbers, those below are the highest.
+        if int((values - low).view(np.uint64).max()) <= self._dense - low:
+            return True
         if int(values.min()) < low:
             return False
-        if int(values.max()) <= self._dense:
-            return True
         wanted = values[values > self._dense]
         for others in self._others:
             wanted = wanted[~_within(wanted, others)]
@@ -99,23 +99,34 @@ class _Ids:
 class Rows:
     """The columns of a ``table``, of so many rows, as blocks of it come: nothing stands in memory twice.
 
-    Small numbers stay as small as they are in the file, where there are many of them.
+    Small numbers stay as small as they are in the file, where there are many of them. Few rows that one block holds
+    are its columns themselves.
     """
 
     def __init__(self, table: TableSchema, rows: int, only: Collection[str] | None = None) -> None:
-        self._columns = {
-            name: np.empty(rows, _narrow(table, column) if rows >= _MANY else column.kept)
-            for name, column in known_columns(table.name).items()
-            if only is None or name in only
-        }
+        self._table, self._rows, self._only = table, rows, only
+        self._columns: Columns = {}
         self._filled = 0
 
     def add(self, columns: Columns, rows: int) -> None:
         """Takes over the columns of a block."""
-        self._make_room(self._filled + rows)
-        for name, values in self._columns.items():
-            values[self._filled : self._filled + rows] = columns[name]
+        if not self._columns and rows == self._rows < _MANY:
+            self._columns = dict(columns)
+        else:
+            self._columns = self._columns or self._empty()
+            self._make_room(self._filled + rows)
+            # Those of a single block can only be read, and what follows it then has no rows.
+            for name, values in self._columns.items() if rows else ():
+                values[self._filled : self._filled + rows] = columns[name]
         self._filled += rows
+
+    def _empty(self) -> Columns:
+        table, rows = self._table, self._rows
+        return {
+            name: np.empty(rows, _narrow(table, column) if rows >= _MANY else column.kept)
+            for name, column in known_columns(table.name).items()
+            if self._only is None or name in self._only
+        }
 
     def _make_room(self, rows: int) -> None:
         # Of a file that grows nobody knows before how many there will be.
@@ -275,9 +286,8 @@ class Process:
         return self.rows.get(table, 0) if table in self._again else 0
 
     def highest(self, table: str, name: str) -> int:
-        """The highest number in a column, 0 without any; known without decoding where it is of ids."""
-        known = self._highest.get((table, name))
-        return known if known is not None else int(self.column(table, name).max(initial=0))
+        """The highest number in a column of ids or groups, 0 without any; known without decoding."""
+        return self._highest.get((table, name), 0)
 
     def column(self, table: str, name: str) -> NDArray[Any]:
         """A column of a table that is none of records: int64 (uint64 for addresses and handles), or strings (dtype
@@ -322,6 +332,8 @@ class Process:
 
     def _large(self) -> frozenset[str]:
         """The tables that are too large to be kept."""
+        if self._index.tables <= _KEPT:
+            return frozenset()
         schemas = {schema.name: schema for schema in self.header.tables.values()}
         sizes = ((table, schemas[table].size(rows)) for table, rows in self._index.rows.items())
         large = {table for table, size in sizes if size is not None and size > _KEPT}
@@ -395,10 +407,9 @@ class Process:
             self._joined(block, table.name, self._checked(block, table))
 
     def _note(self, table: TableSchema, columns: Columns) -> None:
-        for name, column in table.columns.items():
-            if column.role.name in ("id", "group") and name in columns:
-                known = self._highest.get((table.name, name), 0)
-                self._highest[table.name, name] = max(known, int(columns[name].max(initial=0)))
+        for name in plan_of(table).numbered:
+            known = self._highest.get((table.name, name), 0)
+            self._highest[table.name, name] = max(known, int(columns[name].max(initial=0)))
 
     def _checked(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         """The columns of a block as `column` has them, with every id and reference checked but those to patterns."""
@@ -410,11 +421,7 @@ class Process:
     def _decoded(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         try:
             decoded = table.decode(self.container.decode(block), block.rows, only, self._limits.string)
-            return {
-                name: _kept(table.name, column, decoded[name]) if name in decoded else np.zeros(block.rows, column.kept)
-                for name, column in known_columns(table.name).items()
-                if only is None or name in only
-            }
+            return plan_of(table).columns(decoded, block.rows, only)
         except LongStringError as error:
             check_number(self.container.name, "has a string of {} bytes", error.length, self._limits.string)
             raise
@@ -465,51 +472,23 @@ class Process:
             and not self._ids.setdefault(table.name, _Ids()).add(columns["id"])
         ):
             raise self.container.corrupt(block, f"holds an id of {table.name} that is 0, too large or not the only one")
-        for name, column in table.columns.items():
-            role = column.role
-            if name not in columns or role.name not in REFERENCES or role.ref == "patterns":
+        for name, referred, zero in plan_of(table).references:
+            if name not in columns or referred == "patterns":
                 continue
-            known = self._ids.setdefault(role.ref, _Ids())
-            if not known.contain(columns[name], zero=REFERENCES[role.name]):
+            known = self._ids.setdefault(referred, _Ids())
+            if not known.contain(columns[name], zero=zero):
                 raise self.container.corrupt(
-                    block, f"refers in {table.name}.{name} to {role.ref} that no earlier row has"
+                    block, f"refers in {table.name}.{name} to {referred} that no earlier row has"
                 )
-            if role.ref == table.name and not _acyclic(columns["id"], columns[name]):
+            if referred == table.name and not _acyclic(columns["id"], columns[name]):
                 raise self.container.corrupt(block, f"holds {table.name} whose {name} lead in a circle")
 
     def _check_codes(self, block: Block, table: TableSchema, columns: Columns) -> None:
-        for name, column in table.columns.items():
-            if name in columns and not self.header.codes.mean_something(column.role, columns[name]):
+        for name, role in plan_of(table).coded:
+            if name in columns and not self.header.codes.mean_something(role, columns[name]):
                 raise self.container.corrupt(block, f"has a value in {table.name}.{name} that means nothing")
         if table.name == "sampling" and not (columns["measured"] <= columns["launches"]).all():
             raise self.container.corrupt(block, "has a value in sampling.measured above that of sampling.launches")
-
-
-def _kept(table: str, column: Column, values: NDArray[Any]) -> NDArray[Any]:
-    """Values as they are kept in memory. Raises ValueError where a number is none of the type that the column has here.
-
-    A warp or an SM, of which there can be many in memory, stays as it was written.
-    """
-    kind = column.kept
-    if kind is object or column.stored.dtype is None:
-        return values
-    low, high = _range(np.dtype(kind), column.stored.dtype, values.dtype)
-    if high is not None and values.size and int(values.max()) > high:
-        raise ValueError(f"has a value in {table}.{column.name} of 2^{high.bit_length()} or more")
-    if low is not None and values.size and int(values.min()) < low:
-        raise ValueError(f"has a value in {table}.{column.name} below {low}")
-    if column.name in _AS_WRITTEN:
-        return values
-    # Of the same size, they are the same bits.
-    return values.view(kind) if values.dtype.itemsize == 8 else values.astype(kind)
-
-
-@lru_cache(256)
-def _range(kind: np.dtype[Any], declared: np.dtype[Any], stored: np.dtype[Any]) -> tuple[int | None, int | None]:
-    """The lowest and the highest number that a column can keep, None where it cannot be stored beyond that."""
-    limits = [np.iinfo(type_) for type_ in (kind, declared, stored)]
-    low, high = max(int(limit.min) for limit in limits[:2]), min(int(limit.max) for limit in limits[:2])
-    return low if low > int(limits[2].min) else None, high if high < int(limits[2].max) else None
 
 
 def _acyclic(ids: Ints, parents: Ints) -> bool:

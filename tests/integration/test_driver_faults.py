@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ import snoopie
 
 COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 NVBIT = Path(os.environ.get("NVBIT_PATH") or "/opt/nvbit/core")
-OUT_OF_MEMORY, DEINITIALIZED, NOT_SUPPORTED = 2, 4, 801
+OUT_OF_MEMORY, DEINITIALIZED, NO_DEVICE, NOT_SUPPORTED = 2, 4, 100, 801
 ALL = os.environ.get("SNOOPIE_FAULTS") == "all"
 # More than the collector makes in this program.
 MOST_CALLS = 2000
@@ -128,10 +129,9 @@ def check(outcome: Outcome, whole: Outcome) -> None:
     assert sum(outcome.counts.values()) <= sum(whole.counts.values()), (fault, outcome.counts)
 
 
-def chosen() -> Iterator[str]:
+def chosen(error: int) -> Iterator[str]:
     """Faults of some calls: each function from the first on, and single ones here and there."""
-    for name in NAMES:
-        yield f"{name}:1:{OUT_OF_MEMORY}" + (":on" if name not in GIVING_BACK else "")
+    yield from (f"{name}:1:{error}" + (":on" if name not in GIVING_BACK else "") for name in NAMES)
     for i, number in enumerate(range(1, 600, 23)):
         yield f"any:{number}:{(OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED)[i % 3]}"
 
@@ -153,9 +153,20 @@ def check_all(program: Path, folder: Path, faults: Iterator[str], **settings: st
     return happened
 
 
+# A driver that lacks a function, as those of virtual GPUs do, has none of its calls succeed.
+@pytest.mark.parametrize(("records", "error"), [("0", OUT_OF_MEMORY), ("1", NOT_SUPPORTED)])
+def test_some_calls_of_the_collector_that_fail(program: Path, tmp_path: Path, records: str, error: int) -> None:
+    assert check_all(program, tmp_path, chosen(error), SAMPLE_SIZE=records, END_CONTEXTS="1") > 50
+
+
+@pytest.mark.skipif(not ALL, reason="takes an hour: SNOOPIE_FAULTS=all")
 @pytest.mark.parametrize("records", ["0", "1"])
-def test_some_calls_of_the_collector_that_fail(program: Path, tmp_path: Path, records: str) -> None:
-    assert check_all(program, tmp_path, chosen(), SAMPLE_SIZE=records, END_CONTEXTS="1") > 50
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED, NO_DEVICE])
+def test_every_function_that_fails(program: Path, tmp_path: Path, error: int, records: str) -> None:
+    once = (f"{name}:1:{error}" for name in NAMES)
+    on = (f"{name}:1:{error}:on" for name in NAMES if name not in GIVING_BACK)
+    settings = {"SAMPLE_SIZE": records, "END_CONTEXTS": "1", "SOURCE": "1", "CODE_CONTEXT": "1"}
+    assert check_all(program, tmp_path, chain(once, on), **settings) > 90
 
 
 @pytest.mark.skipif(not ALL, reason="takes an hour: SNOOPIE_FAULTS=all")

@@ -104,6 +104,33 @@ void mappings() {
     CALL(cuMemRelease, ({handle}), return cuMemRelease(p.handle));
 }
 
+// Memory of which the collector has to ask the driver: it did not see how that was made.
+void unknown_memory(CUdeviceptr there, CUstream stream) {
+    CUdeviceptr unseen = 0;
+    {
+        const ProgramCall own;
+        cuMemAlloc_v2(&unseen, kBytes);
+    }
+    CALL(cuMemcpyDtoD_v2, ({there, unseen, 125}), return CUDA_SUCCESS);
+    CALL(cuMemPrefetchAsync, ({unseen, kBytes, 1, stream}), return CUDA_SUCCESS);
+    CUdeviceptr opened = unseen;
+    CALL(cuIpcOpenMemHandle_v2, ({&opened, {}, 0}), return CUDA_SUCCESS);
+    CUdeviceptr pooled = 0;
+    const auto pool = reinterpret_cast<CUmemoryPool>(0xd00);
+    CALL(cuMemAllocFromPoolAsync, ({&pooled, kBytes, pool, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
+    CALL(cuMemFreeAsync, ({pooled, stream}), return cuMemFree_v2(p.dptr));
+}
+
+// A kernel of a library, of which a graph's node has to be asked for the function.
+void node_of_a_library() {
+    CUDA_KERNEL_NODE_PARAMS params{};
+    params.kern = reinterpret_cast<CUkernel>(kernel(1));
+    params.ctx = context_of_gpu(0);
+    params.gridDimX = params.gridDimY = params.gridDimZ = 1;
+    CUgraphNode node = nullptr;
+    CALL(cuGraphAddKernelNode_v2, ({&node, nullptr, nullptr, 0, &params}), return CUDA_SUCCESS);
+}
+
 }  // namespace
 
 int main() {
@@ -159,6 +186,8 @@ int main() {
 
     copies(here, there, stream);
     mappings();
+    unknown_memory(there, stream);
+    node_of_a_library();
     CUdeviceptr pooled = 0;
     CALL(cuMemAllocAsync, ({&pooled, kBytes, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
     CALL(cuMemFreeAsync, ({pooled, stream}), return cuMemFree_v2(p.dptr));

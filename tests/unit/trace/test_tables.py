@@ -15,7 +15,8 @@ from snoopie.errors import CorruptError, SnoopieError
 from snoopie.joined.tables import Tables
 from snoopie.trace import tables as tables_module
 from snoopie.trace.container import Container
-from snoopie.trace.tables import RECORD_TABLES, Process
+from snoopie.trace.declaration import known_tables
+from snoopie.trace.tables import RECORD_TABLES, Process, Rows
 from tests.support.encoder import FOOTER, HEADER, SCHEMA, TraceBuilder, encode_block
 from tests.support.ring import BUMP, PUT, ring_builder
 
@@ -457,6 +458,21 @@ def test_records_with_numbers_of_64_bits(column: str) -> None:
     trace.rows["records"][-1][column] = 2**63
     with pytest.raises(CorruptError, match=f"records.{column} of 2"):
         everything(read(trace.encode()))
+
+
+@pytest.mark.parametrize("parts", [[5], [0, 5], [5, 0], [2, 0, 3], [0], [2]])
+def test_rows_of_several_blocks(parts: list[int]) -> None:
+    """Also where no more blocks of a damaged file can be read."""
+    table = known_tables()["spans"]
+    rows = Rows(table, 5)
+    first = 0
+    for count in parts:
+        values = np.arange(first, first + count)
+        values.flags.writeable = False
+        rows.add(dict.fromkeys(table.columns, values), count)
+        first += count
+    whole = list(range(sum(parts)))
+    assert {name: values.tolist() for name, values in rows.columns().items()} == {name: whole for name in table.columns}
 
 
 def test_columns_are_what_was_written() -> None:
