@@ -6,6 +6,7 @@ const TRAFFIC = 104;
 const FOLD = 8; // px
 const SLIVER = 1.5; // px, of what takes no time
 const LETTER = 6.2; // px, of a letter in a bar
+const [WEAKEST, STRONGEST] = [0.12, 0.36]; // of waits: their text can be read on each colour
 
 // How far the lanes begin from the left, by the width of all.
 function gutterOf(width) {
@@ -220,7 +221,7 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
     const bar = barOf(bars, place);
     const colour = answer.colours[bar.name] || answer.lanes[bar.lane].colour;
     const { faint } = answer.lanes[bar.lane];
-    const strength = faint ? 0.12 + 0.38 * bar.busy : bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy;
+    const strength = faint ? WEAKEST + (STRONGEST - WEAKEST) * bar.busy : bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy;
     pen.globalAlpha = strength * (pale ? 0.3 : 1);
     pen.fillStyle = colour;
     pen.fillRect(left, y + 2, size, ROW - 4);
