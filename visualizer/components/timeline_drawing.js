@@ -4,6 +4,7 @@ const ROW = 22;
 const AXIS = 24;
 const TRAFFIC = 104;
 const FOLD = 8; // px
+const MARK = 60; // px, from one mark of the axis to the next at least
 const SLIVER = 1.5; // px, of what takes no time
 const LETTER = 6.2; // px, of a letter in a bar
 const [WEAKEST, STRONGEST] = [0.12, 0.36]; // of waits: their text can be read on each colour
@@ -90,7 +91,7 @@ function marksOf(view, pen) {
 }
 
 function markStep({ from, to, gutter, width }) {
-  return stepOf(((to - from) / (width - gutter)) * 100);
+  return stepOf(((to - from) / (width - gutter)) * MARK);
 }
 
 function xOf({ from, to, gutter, width }, moment) {
