@@ -241,7 +241,7 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
     // Of waits the GPU has to be read.
     if (bar.count !== 1 || room < (faint ? 10 : 3) * LETTER) return;
     pen.textAlign = "left";
-    pen.fillStyle = pale ? colours.faint : faint ? colours.text : isLight(colour) ? "#16181d" : "#ffffff";
+    pen.fillStyle = pale ? colours.faint : faint ? colours.text : isLight(colour) ? "#000000" : "#ffffff";
     pen.fillText(fitted(pen, answer.names[bar.name], room), begin + 3, y + ROW / 2 + 0.5);
   });
 }
@@ -338,5 +338,5 @@ function isLight(colour) {
     const part = parseInt(colour.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179;
 }
