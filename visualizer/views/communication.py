@@ -279,7 +279,8 @@ def _links(shown: Shown) -> None:
     of_pair = [*OF_PAIR, *native] if shown.initiated == "device" else [*OF_PAIR[:3], *OF_PAIR[4:], *native]
     st.caption(LEAST_NOTE + LINKS_NOTE + " ".join(left_out))
     by_gpu = _rates("gpu", shown)
-    left, right = st.columns(2, gap="medium")
+    with st.container(key="two_tables"):
+        left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Each GPU, with all others**")
         tables.grid(by_gpu, [*OF_GPU, *native], f"communication_gpu_rates_{shown.initiated}", height=300)
