@@ -115,7 +115,7 @@ def _lines() -> None:
 
 
 def _moved_most() -> tuple[str, pd.DataFrame]:
-    """Lines, and kernels for what has no line; where nothing has a line, kernels alone. With _LINE, most bytes first."""
+    """Lines, and kernels for what has no line; kernels alone where nothing has one. With _LINE, most bytes first."""
     lines = state.ask(Trace.by_line)
     lines = lines[lines["line"] > 0]
     if lines.empty:
