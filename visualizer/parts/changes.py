@@ -101,14 +101,14 @@ def _figure(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale, hover:
 def _numbers(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale) -> dict[str, Any]:
     """What stands in the cells: a heatmap has one colour for all of its text."""
     at = [(int(row), int(column)) for row, column in np.argwhere(seen)]
-    cells = [matrix.iat[place] for place in at]
+    cells = [int(cell) for cell in matrix.to_numpy()[seen]]
     return {
         "type": "scatter",
         "x": [column for _, column in at],
         "y": [row for row, _ in at],
         "mode": "text",
         "text": [_in_cell(cell, scale) for cell in cells],
-        "textfont": {"size": 11, "color": [colours.ink_on(scale.colour(float(cell))) for cell in cells]},
+        "textfont": {"size": 11, "color": [colours.ink_on(scale.colour(cell)) for cell in cells]},
         "hoverinfo": "skip",
     }
 
