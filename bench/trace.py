@@ -250,10 +250,10 @@ class Answer:
 
 
 # What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the timeline, the listing of
-# source lines, figures and a native table.
+# source lines, numbers and the graph of traffic.
 HEATMAP, FRAME = "seen('.js-plotly-plot .heatmaplayer')", "seen('iframe')"
 LISTING = "seen('.listing .row.chosen')"
-FIGURES = "seen('[data-testid=stMetric]') && seen('[data-testid=stDataFrame] canvas')"
+FIGURES = "seen('[data-testid=stMetric]') && seen('.js-plotly-plot .scatterlayer')"
 LANES = "seen('.timeline .stage[data-settled=true]')"
 PAGES = {
     "Communication": HEATMAP,

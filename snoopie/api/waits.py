@@ -14,6 +14,7 @@ from snoopie.api.core import PAIR
 from snoopie.api.notebook import Rows
 from snoopie.api.source import SourceMethods
 from snoopie.api.time import TimeMethods
+from snoopie.words import units
 
 
 class WaitMethods(TimeMethods, SourceMethods):
@@ -46,6 +47,19 @@ class WaitMethods(TimeMethods, SourceMethods):
         kernels = self.launches.loc[table.index, "kernel"]
         gpus = pd.Series([self.label(int(gpu)) for gpu in table["gpu"]], table.index, dtype="str")
         return table.assign(kernel=kernels, gpu=gpus)[["kernel", "gpu", *_by_launch.COLUMNS[4:]]]
+
+    def about_waits(self) -> list[str]:
+        """Sentences for a timeline of `waits_by_launch`: what its bars are, and how exactly their times are known."""
+        if self.waits.empty:
+            return []
+        if self._launches_waited.empty:
+            return ["Kernels waited, but not when is known: their launches have no GPU timestamps."]
+        error = units.duration(int(self._launches_waited["error"].max()))
+        return [
+            "A launch that waited has a bar from its first wait to the end of the last, in the colour of the GPU that "
+            "it waited for. How its waits lie in between is not known: the stronger the bar, the more of it the "
+            f"longest one filled. Their times are known to ± {error}."
+        ]
 
     @cached_property
     def _launch_waits(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ matplotlib. It is asked only for more colours than these.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle
 
 from snoopie.analysis.memory.curve import KINDS, ORIGINS
@@ -45,6 +46,25 @@ def _hues(count: int, saturation: float, lightness: float) -> list[str]:
 def of_amounts() -> list[str]:
     """Light to dark in one hue."""
     return list(_CREST)
+
+
+def at(palette: Sequence[str], share: float) -> str:
+    """The colour of a share, 0 to 1, between those of a palette."""
+    place = min(max(share, 0.0), 1.0) * (len(palette) - 1)
+    below = min(int(place), len(palette) - 2)
+    ends = zip(_parts(palette[below]), _parts(palette[below + 1]), strict=True)
+    return "#" + "".join(f"{round(low + (place - below) * (high - low)):02x}" for low, high in ends)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour: the contrast of one of them is 4.5 to 1 on any."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in _parts(colour, 255)]
+    return "#000000" if 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] > 0.179 else "#ffffff"
+
+
+def _parts(colour: str, most: int = 1) -> list[float]:
+    """Red, green and blue of "#rrggbb", by the most that they can be."""
+    return [int(colour[start : start + 2], 16) / most for start in (1, 3, 5)]
 
 
 def of_kinds() -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgb
+from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ _LETTER, _LINE, _SCALE = 0.062, 0.1, 0.7
 _SMALLEST, _LARGEST, _DIGIT = 3.8, 8.0, 0.66
 # More rows than this are drawn as one image.
 _CELLS = 40
-_ON_DARK, _ON_LIGHT = "#ffffff", "#000000"
 
 BYTES = ("bytes", "wire_bytes")
 
@@ -139,7 +138,7 @@ def _cells(
             colour = heat(amount / largest)
             axes.add_patch(Rectangle(corner, side, side, facecolor=colour, linewidth=0))
             if points:
-                ink = _ON_LIGHT if _lightness(colour) > 0.18 else _ON_DARK
+                ink = colours.ink_on(to_hex(colour))
                 axes.text(left + 0.5, top + 0.52, number(amount), ha="center", va="center", color=ink, fontsize=points)
 
 
@@ -155,9 +154,3 @@ def _points(amounts: NDArray[np.float64], cell: float) -> float:
     longest = max(len(number(float(amount))) for amount in amounts[amounts > 0])
     points = min(_LARGEST, 72 * cell * (1 - 2 * _GAP) / (_DIGIT * longest))
     return points if points >= _SMALLEST else 0.0
-
-
-def _lightness(colour: tuple[float, float, float, float]) -> float:
-    """Relative luminance, 0 to 1."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

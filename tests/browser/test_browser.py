@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import drawn, picture, running_app, settled
+from tests.browser.conftest import at_rest, drawn, picture, running_app, settled
 from tests.browser.steps import (
     SAMPLES,
     VIEWS,
@@ -251,3 +252,18 @@ def test_samples_show_their_source(sample: str, sample_app: Callable[[str], str]
     # After it comes, for a moment, what makes the browser load Plotly.
     page.locator(".js-plotly-plot").first.scroll_into_view_if_needed()
     picture(page, f"{sample}-line")
+
+
+@pytest.mark.parametrize("width", [900, 1200, 1440])
+def test_no_card_stands_alone(width: int, sample_app: Callable[[str], str], open_page: Callable[[str], Page]) -> None:
+    """The sample has two rows of cards, of six and of five."""
+    page = open_page(sample_app("halo-4gpu"))
+    page.set_viewport_size({"width": width, "height": 1000})
+    page.get_by_text("Bytes copied", exact=True).wait_for()
+    settled(page)
+    cards = [at_rest(card) for card in page.get_by_test_id("stMetric").all()]
+    assert len(cards) == 11
+    in_rows = Counter(top for _, top, _, _ in cards)
+    assert min(in_rows.values()) > 1
+    assert max(left + wide for left, _, wide, _ in cards) <= width
+    assert len({round(wide) for _, _, wide, _ in cards}) == 1

@@ -33,7 +33,7 @@ def heatmap(page: Page, number: int) -> Locator:
 
 
 def in_cells(page: Page, number: int) -> list[str]:
-    labels = heatmap(page, number).locator(".heatmap-label")
+    labels = heatmap(page, number).locator(".textpoint text")
     labels.first.wait_for()
     return sorted(_lines(label) for label in labels.all())
 

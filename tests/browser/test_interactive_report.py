@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -9,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, Position, expect
 
 import snoopie
+from snoopie.figures import colours
 from snoopie.report.file import write
 from snoopie.report.interactive import page as report
 from snoopie.report.interactive.limits import Limits
 from snoopie.words import units
 from tests.browser.conftest import PATIENCE, picture
 from tests.browser.steps import SAMPLES
-from tests.support import axe, hostile_report, ring
+from tests.support import axe, hostile_report, ring, waiting
 
 VIEWS = ("Overview", "Source", "Matrix", "Timeline")
 # What is in sight of the timeline, as the table below it says.
@@ -26,7 +29,6 @@ IN_SIGHT = re.compile(r"In sight: ([0-9,]+) launches and copies")
 FEWER = """most => Number(
   /In sight: ([0-9,]+)/.exec(document.querySelector("caption").innerText)[1].replaceAll(",", "")) < most"""
 ANOTHER = 'began => document.querySelector("tbody td:nth-child(4)").innerText !== began'
-
 # What a script that got into the page might try.
 TRIES = """async () => {
   const tries = {
@@ -242,6 +244,60 @@ def test_an_event_is_told_of_by_a_click(tmp_path: Path, open_file: Open) -> None
     go_to(page, "Timeline")
     page.get_by_role("application").click(position={"x": 700, "y": 70 + 24 + 12})
     expect(page.get_by_role("status")).to_contain_text("alone(int) · GPU 0 · kernels · began at 0.000 ms · ran 5 µs")
+
+
+def colour_at(canvas: Locator, place: Position) -> tuple[int, ...]:
+    """Red, green and blue of what is seen there."""
+    seen = Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")
+    return seen.getpixel((round(place["x"]), round(place["y"])))
+
+
+def mixed_with_white(colour: str, strength: float) -> tuple[int, ...]:
+    return tuple(round(255 + strength * (int(colour[at : at + 2], 16) - 255)) for at in (1, 3, 5))
+
+
+def nearly(colours: list[tuple[int, ...]]) -> list[Any]:
+    return [pytest.approx(colour, abs=2) for colour in colours]
+
+
+def test_waits_are_told_of_and_filtered_with_their_kernel(tmp_path: Path, open_file: Open) -> None:
+    """Below the kernels of each of four GPUs; GPU 3 waits once in each launch, the others four times."""
+    written = tmp_path / "round.html"
+    written.write_text(report.render(snoopie.load(waiting.write_round(tmp_path))), encoding="utf-8")
+    page = open_file(written)
+    go_to(page, "Timeline")
+    canvas = page.get_by_role("application")
+    page.get_by_text(IN_SIGHT).wait_for()
+    box = canvas.bounding_box()
+    assert box is not None
+    first = 200 + (box["width"] - 200) * 0.35 / 19.7
+
+    def amid_the_first_launch(lane: int) -> Position:
+        return {"x": first, "y": 70 + 24 + 24 * lane + 12}
+
+    canvas.hover(position=amid_the_first_launch(5))
+    expect(page.locator(".tip")).to_have_text(
+        "for GPU 1 at sync.cuh:12 · 200 µs in 4 waits, all warps added up; the longest 50 µs · "
+        "from the first to the last 698 µs"
+    )
+    canvas.click(position=amid_the_first_launch(7))
+    told = page.get_by_role("status")
+    expect(told).to_contain_text("for GPU 2 at sync.cuh:12 · GPU 3 · waits · began at 1.001 ms · one wait of 698 µs")
+    expect(page.get_by_text("Their times are known to ± 1 µs.")).to_be_visible()
+    # In the colour of whom it was waited for, and as strong as the longest wait filled it.
+    marks = colours.of_gpus(10)
+    once, often = mixed_with_white(marks[2], 0.36), mixed_with_white(marks[1], 0.12 + 0.24 * 50 / 698)
+    assert [colour_at(canvas, amid_the_first_launch(lane)) for lane in (7, 5)] == nearly([once, often])
+    picture(page, "interactive_waits")
+    told.get_by_role("button", name="Only this kernel").click()
+    expect(page.get_by_role("combobox", name="Kernel")).not_to_have_value("-1")
+    assert [colour_at(canvas, amid_the_first_launch(lane)) for lane in (7, 5)] == nearly([once, often])
+    # Those of other launches are pale.
+    pairs = page.get_by_role("combobox", name="Pair")
+    pairs.select_option(pairs.locator("option", has_text="GPU 3 → GPU 0").get_attribute("value"))
+    page.get_by_text("that the filters leave").wait_for()
+    pale = mixed_with_white(marks[1], 0.22 * (0.12 + 0.24 * 50 / 698))
+    assert [colour_at(canvas, amid_the_first_launch(lane)) for lane in (7, 5)] == nearly([once, pale])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

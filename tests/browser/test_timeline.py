@@ -13,12 +13,14 @@ from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, sett
 from tests.browser.steps import go_to, in_address, metric, rows, set_to
 from tests.support import busy, waiting
 from tests.support.busy import MS, US
+from visualizer.components import timeline
 
 OpenPage = Callable[[str], Page]
 Time = tuple[int, int]
 ROW = 22  # px
 # The first moment is that of a call, 7 µs before the first kernel: see tests/support/busy.py.
 BEGUN = 7 * US
+COMPONENTS = Path(timeline.__file__).parent
 # Of the lanes.
 STEP, TICK, REDUCE = 0, 1, 3
 
@@ -62,6 +64,35 @@ def changed(page: Page, before: Time) -> Time:
     """What it looks at, after it was something else."""
     expect(page.locator(".timeline .stage")).not_to_have_attribute("data-shown", f"{before[0]} {before[1]}")
     return shown(page)
+
+
+# The unit of the axis, and what its marks say, of parts of time on a picture so wide.
+AXIS = """([looks, script]) => {
+  const { marksOf, foldedTime } = new Function(`${script}; return { marksOf, foldedTime };`)();
+  const pen = { measureText: (text) => ({ width: 7 * text.length }) };
+  return looks.map(([from, to, width]) => {
+    const { unit, marks } = marksOf({ from, to, gutter: 150, width, time: foldedTime([]) }, pen);
+    return [unit, marks.map(({ text }) => text)];
+  });
+}"""
+
+
+def test_marks_of_the_axis_have_the_unit_of_what_is_shown(open_page: OpenPage) -> None:
+    scripts = [COMPONENTS / f"timeline_{name}.js" for name in ("time", "drawing")]
+    looks = {
+        # 13 ms at 900 pixels, of which the list of pages has some.
+        (0, 13 * MS, 560): ("ms", ["2", "4", "6", "8", "10", "12"]),
+        (0, 60 * MS, 560): ("ms", ["10", "20", "30", "40", "50"]),
+        (0, 700 * MS, 400): ("ms", ["200", "400", "600"]),
+        (0, 3000 * MS, 560): ("s", ["0.5", "1.0", "1.5", "2.0", "2.5"]),
+        (0, 90_000 * MS, 1100): ("s", ["10", "20", "30", "40", "50", "60", "70", "80"]),
+        (2 * MS, 2 * MS + 90 * US, 560): ("µs", ["2,020", "2,040", "2,060", "2,080"]),
+        (2 * MS, 2 * MS + 900, 560): ("ns", ["2,000,200", "2,000,400", "2,000,600"]),
+    }
+    page = open_page("about:blank")
+    said = page.evaluate(AXIS, [list(looks), "".join(script.read_text() for script in scripts)])
+    # A mark at the end has no room for words.
+    assert [(unit, list(filter(None, texts))) for unit, texts in said] == list(looks.values())
 
 
 def test_the_wheel_looks_closer_where_the_mouse_is(app: str, open_page: OpenPage) -> None:

@@ -4,8 +4,10 @@ const ROW = 22;
 const AXIS = 24;
 const TRAFFIC = 104;
 const FOLD = 8; // px
+const MARK = 60; // px, from one mark of the axis to the next at least
 const SLIVER = 1.5; // px, of what takes no time
 const LETTER = 6.2; // px, of a letter in a bar
+const [WEAKEST, STRONGEST] = [0.12, 0.36]; // of waits: their text can be read on each colour
 
 // How far the lanes begin from the left, by the width of all.
 function gutterOf(width) {
@@ -89,7 +91,7 @@ function marksOf(view, pen) {
 }
 
 function markStep({ from, to, gutter, width }) {
-  return stepOf(((to - from) / (width - gutter)) * 100);
+  return stepOf(((to - from) / (width - gutter)) * MARK);
 }
 
 function xOf({ from, to, gutter, width }, moment) {
@@ -220,7 +222,7 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
     const bar = barOf(bars, place);
     const colour = answer.colours[bar.name] || answer.lanes[bar.lane].colour;
     const { faint } = answer.lanes[bar.lane];
-    const strength = faint ? 0.12 + 0.38 * bar.busy : bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy;
+    const strength = faint ? WEAKEST + (STRONGEST - WEAKEST) * bar.busy : bar.count === 1 ? 1 : 0.4 + 0.6 * bar.busy;
     pen.globalAlpha = strength * (pale ? 0.3 : 1);
     pen.fillStyle = colour;
     pen.fillRect(left, y + 2, size, ROW - 4);
@@ -239,7 +241,7 @@ function drawSome(view, pen, colours, answer, bars, top, as) {
     // Of waits the GPU has to be read.
     if (bar.count !== 1 || room < (faint ? 10 : 3) * LETTER) return;
     pen.textAlign = "left";
-    pen.fillStyle = pale ? colours.faint : faint ? colours.text : isLight(colour) ? "#16181d" : "#ffffff";
+    pen.fillStyle = pale ? colours.faint : faint ? colours.text : isLight(colour) ? "#000000" : "#ffffff";
     pen.fillText(fitted(pen, answer.names[bar.name], room), begin + 3, y + ROW / 2 + 0.5);
   });
 }
@@ -336,5 +338,5 @@ function isLight(colour) {
     const part = parseInt(colour.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.2;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179;
 }

@@ -40,9 +40,9 @@ function stepOf(least) {
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least);
 }
 
-// The unit of marks that are so far apart, unless one is given, and how many decimals they need.
+// The unit of marks that are so far apart, unless one is given, and how many decimals they need: 0.5 s, but 200 ms.
 function unitOf(step, given = 0) {
-  const [size, unit] = UNITS.find(([one]) => (given ? one === given : step * 200 > one)) ?? UNITS[3];
+  const [size, unit] = UNITS.find(([one]) => (given ? one === given : step * 2 >= one)) ?? UNITS[3];
   return { size, unit, digits: Math.max(0, Math.ceil(Math.log10(size / step))) };
 }
 

@@ -10,10 +10,6 @@ import streamlit as st
 from snoopie.figures import colours
 from snoopie.words.text import cut, visible
 
-# From this share of the largest amount on, its colour is dark on light ground.
-_DARK = 0.45
-
-
 _PAGE = Path(__file__).with_name("page.css")
 # Text of less weight, on light and on dark ground.
 _FAINT = "#5d6066", "#b4b7bd"
@@ -52,8 +48,7 @@ _LONGEST = 10_000
 
 def on_heat(share: float) -> str:
     """The colour of what is written on the colour of an amount, by its share of the largest."""
-    dark = share > _DARK if not is_dark() else share < 1 - _DARK
-    return "#ffffff" if dark else "#1f2430"
+    return colours.ink_on(colours.at(heat(), share))
 
 
 # Streamlit's own, which tables in frames have to be told of.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,9 @@ class _Scale:
     colours: Sequence[str]
     words: Callable[[float], str]
 
+    def colour(self, number: float) -> str:
+        return colours.at(self.colours, (number - self.low) / (self.high - self.low))
+
 
 def matrices(a: pd.DataFrame, b: pd.DataFrame, change: pd.DataFrame, shown: Shown) -> None:
     """Three heatmaps over the same places: A and B in one scale of colours, and what changed."""
@@ -67,9 +71,6 @@ def _figure(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale, hover:
     heatmap = {
         "type": "heatmap",
         "z": [[float(cell) if there else None for cell, there in line] for line in drawn],
-        "text": [[_in_cell(cell, scale) if there else "" for cell, there in line] for line in drawn],
-        "texttemplate": "%{text}" if len(matrix) <= _NUMBERS else "",
-        "textfont": {"size": 11},
         "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
@@ -83,15 +84,33 @@ def _figure(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale, hover:
             "ticktext": [scale.words(tick) for tick in ticks],
         },
     }  # fmt: skip
+    few = len(matrix) <= _NUMBERS
     ticks_of_places = {"tickvals": list(range(len(matrix))), "ticktext": [_tick(str(label)) for label in matrix.index]}
+    ends = [-0.5, len(matrix) - 0.5]
     axis = {"showgrid": False, "zeroline": False, **ticks_of_places}
     layout = {
-        "xaxis": {"side": "top", "tickangle": 0 if len(matrix) <= _NUMBERS else -90, **axis},
-        "yaxis": {"autorange": "reversed", **axis},
+        "xaxis": {"side": "top", "tickangle": 0 if few else -90, "range": ends, **axis},
+        "yaxis": {"range": ends[::-1], **axis},
+        "showlegend": False,
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "height": 130 + max(160, len(matrix) * (38 if len(matrix) <= _NUMBERS else 20)),
+        "height": 130 + max(160, len(matrix) * (38 if few else 20)),
     }
-    return picture.figure([heatmap], layout)
+    return picture.figure([heatmap, *([_numbers(matrix, seen, scale)] if few else [])], layout)
+
+
+def _numbers(matrix: pd.DataFrame, seen: NDArray[np.bool_], scale: _Scale) -> dict[str, Any]:
+    """What stands in the cells: a heatmap has one colour for all of its text."""
+    at = [(int(row), int(column)) for row, column in np.argwhere(seen)]
+    cells = [int(cell) for cell in matrix.to_numpy()[seen]]
+    return {
+        "type": "scatter",
+        "x": [column for _, column in at],
+        "y": [row for row, _ in at],
+        "mode": "text",
+        "text": [_in_cell(cell, scale) for cell in cells],
+        "textfont": {"size": 11, "color": [colours.ink_on(scale.colour(cell)) for cell in cells]},
+        "hoverinfo": "skip",
+    }
 
 
 def _in_cell(cell: int, scale: _Scale) -> str:

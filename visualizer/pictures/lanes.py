@@ -43,7 +43,7 @@ def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -
         "dragmode": False,
         "showlegend": False,
         "margin": {"l": 8, "r": 8, "t": 4, "b": 4},
-        "height": 60 + 18 * len(lanes),
+        "height": 90 + 18 * len(lanes),
         "xaxis": time_axis.axis(*shown, origin) | {"showgrid": True},
         "yaxis": {
             "range": [len(lanes) - 0.4, -0.6],
@@ -87,7 +87,7 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
         "insidetextanchor": "start",
         "textangle": 0,
         "constraintext": "none",
-        "textfont": {"size": 10, "color": "#ffffff"},
+        "textfont": {"size": 10, "color": [colours.ink_on(colour[lane]) for lane in blocks["lane"]]},
         "cliponaxis": True,
         "hovertemplate": "%{customdata}<extra></extra>",
         "customdata": _hovers(blocks, lanes, share, origin),

@@ -186,7 +186,7 @@ def _nodes(drawn: Sequence[Place], at: dict[str, tuple[float, float]], marked: p
         "x": [at[place.label][0] for place in drawn],
         "y": [at[place.label][1] for place in drawn],
         "text": [_name(place, few) for place in drawn],
-        "textfont": {"color": [_readable_on(place.colour) for place in drawn], "size": 12 if few else 11},
+        "textfont": {"color": [colours.ink_on(place.colour) for place in drawn], "size": 12 if few else 11},
         "marker": {
             "symbol": [symbols[place.kind] for place in drawn],
             "size": 58 if few else 30,
@@ -253,11 +253,6 @@ def _width(arrow: Arrow) -> float:
 def _colour(arrow: Arrow) -> str:
     red, green, blue = hex_to_rgb(arrow.source.colour)
     return f"rgba({red}, {green}, {blue}, {0.85 if arrow.marked else 0.12})"
-
-
-def _readable_on(colour: str) -> str:
-    red, green, blue = hex_to_rgb(colour)
-    return "#1f2430" if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else "#ffffff"
 
 
 def _name(place: Place, few: bool) -> str:

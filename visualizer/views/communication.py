@@ -17,7 +17,7 @@ from visualizer.controls import choices, filters
 from visualizer.controls.choices import Shown
 from visualizer.parts import native, places, remarks, tables
 from visualizer.pictures import heatmap, network, topology
-from visualizer.session import address, state
+from visualizer.session import address, background, state
 from visualizer.session.filters import Filters
 
 # The filters that a choice here sets: the pictures show all, and what the filters let through stands out.
@@ -26,6 +26,7 @@ COLUMNS = {"host": ["bytes", "copies", "host_ns"], "both": ["bytes", "device_byt
 OF_DEVICE = ["bytes", "wire_bytes", "accesses", "lanes", "wire_efficiency"]
 PICTURES = {"traffic": "Traffic", "links": "Links"}
 MOST_PAIRS = 1000
+GOING = "Going through the recorded accesses, for what may have been in the L1 cache …"
 PALE = " In the pictures the rest is pale."
 OF_GPU = ["gpu", "direction", "rate", "capacity"]
 OF_PAIR = ["from", "to", "wire_bytes", "least_time", "busy", "rate"]
@@ -258,7 +259,8 @@ def _pairs(shown: Shown) -> None:
     columns = [first, second, *libraries, *COLUMNS.get(shown.initiated, OF_DEVICE)]
     tables.grid(pairs.head(MOST_PAIRS), columns, f"communication_pairs_{shown.key}", height=400)
     if "wire_bytes" in columns:
-        for sentence in state.ask(Trace.about_wire_bytes):
+        about = background.answer(state.selected().question(Trace.about_wire_bytes), wait=GOING)
+        for sentence in about or []:
             st.caption(sentence)
 
 
@@ -279,7 +281,8 @@ def _links(shown: Shown) -> None:
     of_pair = [*OF_PAIR, *native] if shown.initiated == "device" else [*OF_PAIR[:3], *OF_PAIR[4:], *native]
     st.caption(LEAST_NOTE + LINKS_NOTE + " ".join(left_out))
     by_gpu = _rates("gpu", shown)
-    left, right = st.columns(2, gap="medium")
+    with st.container(key="two_tables"):
+        left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Each GPU, with all others**")
         tables.grid(by_gpu, [*OF_GPU, *native], f"communication_gpu_rates_{shown.initiated}", height=300)

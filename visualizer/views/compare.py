@@ -16,7 +16,7 @@ from snoopie.words import columns
 from visualizer.controls import choices, filters
 from visualizer.controls.choices import VALUES
 from visualizer.look import theme
-from visualizer.parts import changes, remarks, side_by_side, tables
+from visualizer.parts import cards, changes, remarks, side_by_side, tables
 from visualizer.session import address, other, source_files, state
 
 # Of what the tables are: the method of `snoopie.Comparison`, and the columns that name a row.
@@ -163,7 +163,7 @@ def _filters() -> None:
 def _totals() -> None:
     summary = other.ask(Comparison.summary)
     words = other.ask(Comparison.summary_in_words)
-    with st.container(horizontal=True):
+    with cards.row("compared", len(_METRICS)):
         for metric in _METRICS:
             a, b, change, ratio = words.loc[metric]
             same = summary["change"][metric] == 0
@@ -177,7 +177,6 @@ def _totals() -> None:
                 delta_arrow="off" if same or summary["change"][metric] is None else "auto",
                 help=about + meaning,
                 border=True,
-                width="content",
             )
     with st.expander("All amounts, exact"):
         exact = summary[["a", "b", "change"]].map(lambda value: _exact(value)).assign(ratio=words["ratio"])

@@ -17,7 +17,7 @@ from snoopie.words import columns, names, units
 from visualizer import pages
 from visualizer.controls import choices, time_range
 from visualizer.look import theme
-from visualizer.parts import findings, glossary, places, remarks, stacks, tables
+from visualizer.parts import cards, findings, glossary, places, remarks, stacks, tables
 from visualizer.pictures import lanes as lane_picture
 from visualizer.pictures import network
 from visualizer.session import background, state
@@ -29,10 +29,8 @@ NOT_MEASURED_NOTE = (
     "other number here. Accesses and lanes say how often they ran."
 )
 NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
-_LINE = ["file", "line", "kernel", "bytes", "wire_efficiency"]
+_LINE = ["file", "line", "kernel", "bytes", "wire_efficiency", "least_time"]
 _FEW, _MOST = 5, 1000
-# Pixels.
-_CARD = 150
 _STRIPS, _BLOCKS = 8, 200
 LOOKING = "Searching the recorded accesses for repeated loads …"
 
@@ -52,11 +50,12 @@ def show() -> None:
             "The program may use copies instead, or a filter may exclude the communicating kernels.",
         )
     else:
-        graph, lines = st.columns(2, gap="large")
+        with st.container(key="two_pictures"):
+            graph, lines = st.columns(2, gap="large")
         with graph:
             _graph(pairs)
         with lines:
-            _lines(state.ask(Trace.by_line))
+            _lines()
     _strip()
     looked_at = st.container(gap="small")
     _losses(state.ask_whole(Trace.losses))
@@ -97,23 +96,35 @@ def _graph(pairs: pd.DataFrame) -> None:
     glossary.offer()
 
 
-def _lines(lines: pd.DataFrame) -> None:
+def _lines() -> None:
     """Those that moved most, each with how long the links need for it at least."""
-    st.markdown("**The lines that moved most**")
-    least = state.ask(Trace.least_times, "line").set_index(["file", "line"])["least_time"]
-    whole = max(int(lines["bytes"].sum()), 1)
-    for file, line, kernel, moved, efficiency in lines[_LINE].head(_FEW).itertuples(index=False):
+    what, table = _moved_most()
+    st.markdown(f"**The {what} that moved most**")
+    whole = max(int(table["bytes"].sum()), 1)
+    for file, line, kernel, moved, efficiency, time in table[_LINE].head(_FEW).itertuples(index=False):
         facts = [units.bytes(moved), units.percent(moved / whole), f"{units.percent(efficiency)} efficient"]
-        time = float(least.get((file, line), float("nan")))
         facts += [f"at least {units.duration(time)} on the links"] if time == time else []
         about = theme.plain(remarks.about() + " · ".join(facts))
         if line:
             stacks.source_line(file, int(line))
         else:
-            pages.link("kernels", theme.plain(names.short_name(str(kernel).partition(", ")[0])))
+            pages.link("kernels", theme.plain(names.short_name(str(kernel))), kernel=str(kernel))
         st.caption(about)
-    if len(lines) > _FEW:
-        pages.link("source", f"All {len(lines):,} lines")
+    if len(table) > _FEW:
+        pages.link("source" if what == "lines" else "kernels", f"All {len(table):,} {what}")
+
+
+def _moved_most() -> tuple[str, pd.DataFrame]:
+    """Lines, and kernels for what has no line; kernels alone where nothing has one. With _LINE, most bytes first."""
+    lines = state.ask(Trace.by_line)
+    lines = lines[lines["line"] > 0]
+    if lines.empty:
+        least = state.ask(Trace.least_times, "kernel")[["kernel", "least_time"]]
+        return "kernels", state.ask(Trace.by_kernel).assign(file="", line=0).merge(least, how="left")
+    least = state.ask(Trace.least_times, "line")[["file", "line", "least_time"]]
+    others = state.ask(Trace.by, "kernel", "file", "line")
+    table = pd.concat([lines.merge(least, how="left"), others[others["line"] == 0]])
+    return "lines", table.sort_values("bytes", ascending=False, kind="stable")
 
 
 def _strip() -> None:
@@ -178,7 +189,7 @@ def _totals(summary: dict[str, float]) -> None:
         ("Launches", units.count(summary["launches"]), launches),
         ("Records", units.count(summary["records"]), "Single accesses with their addresses."),
     ]
-    _metrics(shown)
+    _metrics("moved", shown)
     trace = state.trace()
     if len(trace.processes) == 1 and trace.copies.empty and trace.collectives.empty:
         return
@@ -197,7 +208,7 @@ def _totals(summary: dict[str, float]) -> None:
     if len(trace.collectives):
         calls = units.count(len(state.view().collectives))
         beside.append(("NCCL calls", calls, "Their kernels' traffic is in the totals above."))
-    _metrics(beside)
+    _metrics("run", beside)
     if len(trace.collectives):
         remarks.not_filtered("NCCL calls", COLLECTIVES_BY)
 
@@ -207,11 +218,10 @@ def _short(name: str, value: float) -> str:
     return units.percent(value) if columns.kind(name) is columns.Kind.EFFICIENCY else columns.say(name, value)
 
 
-def _metrics(shown: list[tuple[str, str, str]]) -> None:
-    with st.container(horizontal=True):
+def _metrics(of: str, shown: list[tuple[str, str, str]]) -> None:
+    with cards.row(of, len(shown)):
         for label, value, meaning in shown:
-            # As wide as the widest: a row of equal cards.
-            st.metric(label, value, help=meaning, border=True, width=_CARD)
+            st.metric(label, value, help=meaning, border=True)
 
 
 def _losses(sentences: list[str]) -> None:
@@ -238,9 +248,9 @@ def _findings() -> None:
         _listed([found])
         st.caption("Without the rules that need single accesses: snoopie findings runs them on the cluster.")
         return
-    cards = st.container(gap="small")
+    place = st.container(gap="small")
     rest = background.answer(state.selected().question(Trace.findings, "records"), prompt=0, wait=LOOKING)
-    with cards:
+    with place:
         if rest is None:
             findings.show(found, "counts")
         else:

@@ -112,18 +112,9 @@ def _notes(lanes: pd.DataFrame) -> None:
 
 
 def _about_waits(drawn: bool) -> list[str]:
-    if state.view().waits.empty:
-        return []
-    if not drawn:
-        # They may also be not wanted.
-        known = (state.ask(Trace.activity_lanes, False)["what"] == activity.WAIT).any()
-        return [] if known else ["Kernels waited, but not when is known: their launches have no GPU timestamps."]
-    error = units.duration(int(state.ask(Trace.waits_by_launch)["error"].max()))
-    return [
-        "A launch that waited has a bar from its first wait to the end of the last, in the colour of the GPU that it "
-        "waited for. How its waits lie in between is not known: the stronger the bar, the more of it the longest one "
-        f"filled. Their times are known to ± {error}."
-    ]
+    # Lanes of waits may also be not wanted.
+    wanted = drawn or not (state.ask(Trace.activity_lanes, False)["what"] == activity.WAIT).any()
+    return state.ask(Trace.about_waits) if wanted else []
 
 
 # --- which lanes ---

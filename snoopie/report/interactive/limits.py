@@ -22,7 +22,7 @@ class Limits:
     # Of source text without its colours, all files together.
     text: int = 3 << 20
     lanes: int = 64
-    # Launches, copies, collectives and ranges that are drawn by themselves.
+    # Launches, waits, copies, collectives and ranges that are drawn by themselves.
     events: int = 40_000
     # What is drawn for several of them.
     blocks: int = 16_000

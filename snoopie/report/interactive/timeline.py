@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.analysis.time import activity
 from snoopie.api.trace import Trace
@@ -21,7 +22,7 @@ from snoopie.words.names import short_name
 
 # Driver calls have pages of their own.
 _SHOWN = (
-    *(activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL),
+    *(activity.KERNEL, activity.LAUNCH, activity.WAIT, activity.COPY, activity.COPY_CALL),
     *(activity.COLLECTIVE, activity.RANGE),
 )
 # The longest idle gaps are folded, until at most half of what is drawn is idle; so many at most, and only where that
@@ -37,6 +38,7 @@ _MOVES = (activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL)
 _CALLED = {
     activity.KERNEL: "kernels",
     activity.LAUNCH: "launch calls",
+    activity.WAIT: "waits",
     activity.COPY: "copies",
     activity.COPY_CALL: "copy calls",
     activity.COLLECTIVE: "NCCL calls",
@@ -64,7 +66,8 @@ def timeline(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
         trace.activity_within(first, last, quota, streams, [lane]).assign(lane=place)
         for place, (lane, quota) in enumerate(zip(numbers, quotas, strict=True))
     ]
-    events = _with_unknown(trace, pd.concat(single, ignore_index=True))
+    events = pd.concat(single, ignore_index=True).sort_values(["lane", "start"], kind="stable", ignore_index=True)
+    events = _with_unknown(trace, events)
     crowded = lanes.index[lanes["events"] > quotas].tolist()
     roughly = trace.activity_blocks(first, last, _LOOK, streams, crowded) if crowded else events.head(0)
     parts = _busy(_happenings(events, roughly))
@@ -74,6 +77,7 @@ def timeline(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
         "parts": [(start - first, end - first) for start, end in parts],
         "begin": first - trace.period[0],
         "events": _events(events, cells, first),
+        "waits": _waits(trace, events, cells),
         "blocks": _blocks(trace, parts, streams, crowded, lanes, limits, first),
         "traffic": _traffic(trace, parts, cells, limits, first),
         "about": _about(trace, lanes),
@@ -120,7 +124,7 @@ def _quotas(events: list[int], most: int) -> list[int]:
 
 def _happenings(events: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
     """start end of what GPUs did. Of calls and ranges, in which a thread may only have waited, begin and end alone."""
-    did = events["what"].isin([activity.KERNEL, activity.COPY])
+    did = events["what"].isin([activity.KERNEL, activity.WAIT, activity.COPY])
     moments = pd.concat([events["start"][~did], events["end"][~did]], ignore_index=True)
     points = pd.DataFrame({"start": moments, "end": moments})
     return pd.concat([events.loc[did, ["start", "end"]], points, blocks[["start", "end"]]], ignore_index=True)
@@ -151,9 +155,8 @@ def _with_unknown(trace: Trace, events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:
-    """In columns, by lane and start; ``names`` are [name, short name, number of the kernel]: -1 for one without
+    """In columns; ``names`` are [name, short name, number of the kernel]: -1 for one without
     traffic, -2 for what is none."""
-    events = events.sort_values(["lane", "start"], kind="stable")
     kernels = {name: number for number, name in enumerate(cells.kernels)}
     of_kernel = events["what"].isin([activity.KERNEL, activity.LAUNCH])
     codes, names = pd.factorize(pd.MultiIndex.from_arrays([events["name"], of_kernel]))
@@ -166,6 +169,29 @@ def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:
         "name": codes.tolist(),
         "names": [_name(name, kernels.get(name, -1) if kernel else _NO_KERNEL, kernel) for name, kernel in names],
     }
+
+
+def _waits(trace: Trace, events: pd.DataFrame, cells: Cells) -> dict[str, Any]:
+    """event (its place among ``events``) kernel line awaited (numbers of their lists; -1 for a kernel or line without
+    traffic) waits waited longest (ns), in columns."""
+    of_waits = np.flatnonzero(events["what"] == activity.WAIT)
+    if not len(of_waits):
+        return {"event": []}
+    table = trace.waits_by_launch().loc[events["id"].iloc[of_waits]]
+    lines = pd.MultiIndex.from_tuples(cells.lines, names=["file", "line"])
+    numbers = {
+        "event": of_waits,
+        "kernel": pd.Index(cells.kernels).get_indexer(pd.Index(table["kernel"])),
+        "line": lines.get_indexer(pd.MultiIndex.from_frame(table[["file", "line"]])),
+        "awaited": _places(cells, table["awaited"]),
+    }
+    return {name: values.tolist() for name, values in (numbers | dict(table[["waits", "waited", "longest"]])).items()}
+
+
+def _places(cells: Cells, labels: pd.Series[str]) -> NDArray[np.int64]:
+    """The numbers of places; one more than there are for what is none of them."""
+    found = pd.Index(cells.places).get_indexer(pd.Index(labels))
+    return np.where(found < 0, len(cells.places), found)
 
 
 def _name(name: str, number: int, kernel: bool) -> tuple[str, str, int]:
@@ -201,18 +227,17 @@ def _traffic(trace: Trace, parts: list[_Period], cells: Cells, limits: Limits, f
     """issuer owner (numbers of places) start end bytes, of kernels and of copies, in columns."""
     there = len(trace.by_pair(initiated="both"))
     bins = min(max(limits.moments // max(there, 1), _FEWEST_BINS), _MOST_BINS)
-    places = {label: number for number, label in enumerate(cells.places)}
     found = []
     for (start, end), share in zip(parts, _shares(parts, bins, 10), strict=True):
         found.append(trace.traffic_by_moment(share, first=start, last=end))
         found.append(trace.traffic_over_time(share, initiated="host", first=start, last=end))
     table = pd.concat(found, ignore_index=True)
     for end_of in ("issuer", "owner"):
-        table[end_of] = table[end_of].map(places).fillna(len(places)).astype("int64")
+        table[end_of] = _places(cells, table[end_of])
     keys = ["issuer", "owner"]
     pairs = pd.MultiIndex.from_frame(table[keys])
     largest = table.groupby(keys)["bytes"].sum().sort_values(ascending=False, kind="stable").index
-    table.loc[~pairs.isin(largest[: max(limits.moments // bins, 1)]), keys] = len(places)
+    table.loc[~pairs.isin(largest[: max(limits.moments // bins, 1)]), keys] = len(cells.places)
     table = table.groupby([*keys, "start", "end"])["bytes"].sum().reset_index()
     table[["start", "end"]] -= first
     return {name: table[name].tolist() for name in (*keys, "start", "end", "bytes")}
@@ -231,6 +256,7 @@ def _about(trace: Trace, lanes: pd.DataFrame) -> list[str]:
     if (trace.processes["imported_from"] == "").any():
         sentences.append("Times are those of the instrumented run: kernels are slower than without Snoopie.")
     sentences += trace.about_moments()
+    sentences += trace.about_waits()
     if unknown := trace.lacks(Lack.COPY_SIZES):
         sentences.append(f"What copies moved is {unknown}.")
     if trace.estimated:

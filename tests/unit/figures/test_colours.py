@@ -9,6 +9,7 @@ import pytest
 import seaborn as sns
 
 from snoopie.figures import colours
+from tests.support.contrast import ENOUGH, contrast
 
 
 def palette(name: str, count: int) -> list[str]:
@@ -29,3 +30,17 @@ def test_palettes_are_those_of_seaborn() -> None:
 def test_each_has_a_colour_of_its_own(of: Callable[[int], list[str]]) -> None:
     for count in range(30):
         assert len(set(of(count))) == len(of(count)) == count
+
+
+def test_a_share_has_the_colour_between_its_neighbours() -> None:
+    assert [colours.at(["#000000", "#ffffff", "#ff0000"], share) for share in (0, 0.25, 0.5, 0.75, 1, -1, 7)] == [
+        *("#000000", "#808080", "#ffffff", "#ff8080", "#ff0000"),
+        *("#000000", "#ff0000"),
+    ]
+
+
+@pytest.mark.parametrize("of", [colours.of_amounts(), colours.of_changes(), colours.of_gpus(10), colours.of_kernels(8)])
+def test_what_is_written_on_a_colour_can_be_read(of: list[str]) -> None:
+    for place in range(101):
+        colour = colours.at(of, place / 100)
+        assert contrast(colour, colours.ink_on(colour)) >= ENOUGH

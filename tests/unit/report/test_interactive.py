@@ -22,9 +22,10 @@ from snoopie.report.interactive.limits import MOST_BYTES, Limits
 from snoopie.report.interactive.payload import payload
 from snoopie.report.interactive.timeline import timeline
 from snoopie.trace.lacks import Lack
+from snoopie.trace.schema import OPERATIONS
 from snoopie.words.remedies import in_shell_words
-from tests.support import hostile_report, mixed, ring
-from tests.support.encoder import START_NS, TraceBuilder
+from tests.support import hostile_report, mixed, ring, waiting
+from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.support.other_tools import FORMATS
 
 ALONE = {"script", "style"}
@@ -260,6 +261,55 @@ def test_of_crowded_lanes_the_longest_and_all_together_in_blocks(tmp_path: Path)
     assert blocks.groupby("lane")["count"].sum().to_dict() == {0: 500, 1: 500}
     assert len(blocks) < 100
     assert sum(shown["traffic"]["bytes"]) == trace.summary()["bytes"]
+
+
+def test_waits_have_a_lane_below_the_kernels(tmp_path: Path) -> None:
+    trace = snoopie.load(waiting.write_round(tmp_path))
+    made = cells(trace, Limits())
+    shown = timeline(trace, made, Limits())
+    assert [(lane["place"], lane["what"], lane["events"], lane["moves"]) for lane in shown["lanes"][4:]] == [
+        (f"GPU {gpu}", what, waiting.ROUNDS, what == "kernels") for gpu in (2, 3) for what in ("kernels", "waits")
+    ]
+    events, waits = shown["events"], pd.DataFrame(shown["waits"])
+    assert [events["lane"][row] for row in waits["event"]] == [lane for lane in (1, 3, 5, 7) for _ in range(20)]
+    own, first = trace.waits_by_launch(), trace.period[0] + shown["begin"]
+    for row in waits.itertuples():
+        wait = own.loc[events["id"][row.event]]
+        assert events["start"][row.event] + first == wait["start"]
+        assert events["length"][row.event] == wait["end"] - wait["start"]
+        assert events["names"][events["name"][row.event]] == (wait["name"], wait["name"], -2)
+        assert made.kernels[row.kernel] == wait["kernel"]
+        assert made.places[row.awaited] == wait["awaited"]
+        assert [row.waits, row.waited, row.longest] == wait[["waits", "waited", "longest"]].tolist()
+    # Nothing crossed at the line that polls.
+    assert set(waits["line"]) == {-1}
+    assert trace.about_waits()[0] in shown["about"]
+
+
+def test_where_and_for_whom_was_waited_may_not_be_known(tmp_path: Path) -> None:
+    """A wait at the line that stores, and one for the host, to which nobody does."""
+    builder = waiting.round_builder()
+    (store,) = {row["line"] for row in builder.rows["sites"] if row["operation"] == OPERATIONS.index("store")}
+    poll = builder.site(1, "LDG.E", "load", 4, line=store)
+    times = {name: builder.rows["waits"][0][name] for name in ("first", "last")} | {"waited": 9**9, "longest": 9**9}
+    builder.add("waits", launch=1, site=poll, owner=HOST, blocks=1, waits=1, **times)
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    made = cells(trace, Limits())
+    waits = timeline(trace, made, Limits())["waits"]
+    assert made.lines[waits["line"][0]][1] == 40
+    assert (waits["awaited"][0], waits["waits"][0], waits["waited"][0]) == (len(made.places), 5, 9**9 + 200_000)
+    builder.rows["counts"], builder.rows["records"] = [], []
+    moved_nothing = snoopie.load(builder.write(tmp_path / "nothing.zst"))
+    waits = timeline(moved_nothing, cells(moved_nothing, Limits()), Limits())["waits"]
+    assert {*waits["kernel"], *waits["line"]} == {-1}
+
+
+def test_of_waits_without_times_there_is_no_lane(tmp_path: Path) -> None:
+    trace = snoopie.load(waiting.write_waiting(tmp_path))
+    shown = timeline(trace, cells(trace, Limits()), Limits())
+    assert [lane["what"] for lane in shown["lanes"]] == ["launch calls", "launch calls"]
+    assert shown["waits"] == {"event": []}
+    assert "Kernels waited, but not when is known: their launches have no GPU timestamps." in shown["about"]
 
 
 def test_a_trace_without_times_says_so(tmp_path: Path) -> None:

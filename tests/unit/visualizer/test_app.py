@@ -148,6 +148,24 @@ def test_overview_tells_what_happened(monkeypatch: pytest.MonkeyPatch, ring_path
     assert not {"Copies", "NCCL calls"} & {*metrics(app)}
 
 
+def test_what_has_no_line_is_told_apart_by_its_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    builder = TraceBuilder(2)
+    for name, moved in (("after()", 300), ("before()", 100)):
+        function = builder.function(name)
+        builder.count(builder.launch(function, 0), builder.site(function, "STG.E", "store", 4), 1, 1, moved, moved // 4)
+    app = start(monkeypatch, builder.write(tmp_path / "kernels.zst"))
+    assert "**The kernels that moved most**" in [text.value for text in app.markdown]
+    facts = [caption.value.replace("\\", "") for caption in app.caption if "efficient" in caption.value]
+    assert [fact.split(" · ")[:2] for fact in facts] == [["1.2 KiB", "75 %"], ["400 B", "25 %"]]
+    function = builder.function("lined()")
+    site = builder.site(function, "STG.E", "store", 4, line=builder.line("/x/lined.cu", 7))
+    builder.count(builder.launch(function, 0), site, 1, 1, 200, 50)
+    app = start(monkeypatch, builder.write(tmp_path / "lines.zst"))
+    assert "**The lines that moved most**" in [text.value for text in app.markdown]
+    facts = [caption.value.replace("\\", "") for caption in app.caption if "efficient" in caption.value]
+    assert [fact.split(" · ")[0] for fact in facts] == ["1.2 KiB", "800 B", "400 B"]
+
+
 def test_copies_are_of_no_kernel(monkeypatch: pytest.MonkeyPatch, mixed_folder: Path) -> None:
     app = start(monkeypatch, mixed_folder)
     app.multiselect(key="operations").set_value(["store"]).run()

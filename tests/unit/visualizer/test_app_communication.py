@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import snoopie
 from snoopie.figures import colours
 from tests.support.encoder import HOST, START_NS, TraceBuilder
-from tests.support.pages import metrics, said, view
+from tests.support.pages import PATIENCE, metrics, said, until, view
 from visualizer.parts.places import Place
 from visualizer.pictures import network
+from visualizer.session import background
 from visualizer.session.filters import Filters
+from visualizer.session.question import Question
 from visualizer.views import communication
 from visualizer.views.communication import Choice
 
@@ -36,6 +40,25 @@ def choose(app: AppTest, name: str) -> AppTest:
     app.selectbox(key="communication_choice").select_index(place).run()
     assert not app.exception
     return app
+
+
+def test_pairs_do_not_wait_for_the_records(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    """How exact wire bytes are, which all records are gone through for, comes later."""
+    released, answer = threading.Event(), background._Worker.answer
+
+    def held(self: background._Worker, question: Question[Any]) -> object:
+        assert released.wait(PATIENCE)
+        return answer(self, question)
+
+    monkeypatch.setattr(background._Worker, "answer", held)
+    monkeypatch.setattr(background, "_FEW", 0)
+    app = view(monkeypatch, "communication", ring_path)
+    assert communication.GOING in captions(app)
+    assert "Over the links" in [heading.value for heading in app.subheader]
+    released.set()
+    until(app, lambda: communication.GOING not in captions(app))
+    about = snoopie.load(ring_path).about_wire_bytes()
+    assert about and all(sentence in captions(app) for sentence in about)
 
 
 @pytest.mark.parametrize("reading", ["issued", "flow"])

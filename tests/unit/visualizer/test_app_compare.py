@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.figures import colours
 from tests.support import compared, mixed, ring
+from tests.support.contrast import ENOUGH, contrast
 from tests.support.encoder import TraceBuilder
 from tests.support.pages import metrics, said, view
+from visualizer.look import theme
 
 
 @pytest.fixture
@@ -75,6 +78,21 @@ def test_the_three_matrices(monkeypatch: pytest.MonkeyPatch, ring_path: Path, la
     # What moved the same is no change; what moved nothing in either is empty.
     assert change[1] == [0, None, 2048, None, None]
     assert change[0][2] == 1024
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_numbers_of_changes_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, ring_path: Path, later_path: Path, dark: bool
+) -> None:
+    monkeypatch.setattr(theme, "is_dark", lambda: dark)
+    app = view(monkeypatch, "compare", ring_path, f"--compare={later_path}")
+    for chart in app.get("plotly_chart"):
+        cells, numbers = json.loads(chart.proto.spec)["data"]
+        palette = [colour for _, colour in cells["colorscale"]]
+        assert len(numbers["text"]) == sum(cell is not None for row in cells["z"] for cell in row)
+        for x, y, ink in zip(numbers["x"], numbers["y"], numbers["textfont"]["color"], strict=True):
+            share = (cells["z"][y][x] - cells["zmin"]) / (cells["zmax"] - cells["zmin"])
+            assert contrast(ink, colours.at(palette, share)) >= ENOUGH
 
 
 def test_a_sample(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

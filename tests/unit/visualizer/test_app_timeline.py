@@ -364,6 +364,12 @@ def test_marks_of_an_axis() -> None:
     assert time_axis.axis(5, 105, 5)["ticktext"] == ["0", "20", "40", "60", "80", "100"]
     assert time_axis.axis(0, 90 * 10**9, 0)["ticktext"] == ["0", "20", "40", "60", "80"]
     assert time_axis.axis(0, 13_010_000, 0)["title"]["text"] == "ms after the start"
+    # Half of a unit is one decimal, less is of the next unit.
+    part = time_axis.axis(0, 3_500_000, 0)
+    assert (part["title"]["text"], part["ticktext"][-2:]) == ("ms after the start", ["3.0", "3.5"])
+    part = time_axis.axis(0, 1_400_000, 0)
+    assert (part["title"]["text"], part["ticktext"][-1]) == ("µs after the start", "1,400")
+    assert time_axis.axis(0, 10, 0)["ticktext"] == ["0", "2", "4", "6", "8", "10"]
 
 
 def test_waits(monkeypatch: Patch, tmp_path: Path) -> None:

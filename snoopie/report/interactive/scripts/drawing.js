@@ -7,6 +7,7 @@ const TOP_ROOM = TRAFFIC_ROOM + AXIS_ROOM;
 const FEWEST_LETTERS = 36; // pixels of a bar, from which on it has its name
 const FONT = '12px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
 const PALE = 0.22;
+const [WEAKEST, STRONGEST] = [0.12, 0.36]; // of waits: their text can be read on each colour
 
 const leftRoom = (width) => (width < 700 ? 130 : 200);
 
@@ -148,15 +149,27 @@ function drawEvents(view, room) {
     const finish = Math.max(x(events.until[row]), begin + 1);
     if (finish < left || begin > width || finish <= painted) continue;
     painted = Math.max(painted, Math.floor(finish));
-    pen.globalAlpha = filtered && !view.kept(row) ? PALE : 1;
-    pen.fillStyle = view.colour(row);
+    const strength = filtered && !view.kept(row) ? PALE : 1;
+    const colour = view.colour(row);
+    const share = view.share(row);
+    pen.globalAlpha = strength * (share === null ? 1 : WEAKEST + (STRONGEST - WEAKEST) * share);
+    pen.fillStyle = colour;
     const y = TOP_ROOM + lane * LANE_ROOM + 3;
     pen.fillRect(begin, y, finish - begin, LANE_ROOM - 6);
+    pen.globalAlpha = strength;
+    // From where to where is known exactly.
+    if (share !== null) {
+      pen.strokeStyle = colour;
+      pen.lineWidth = 1;
+      pen.strokeRect(begin + 0.5, y + 0.5, Math.max(finish - begin - 1, 0), LANE_ROOM - 7);
+    }
     if (finish - begin > 3) {
       pen.fillStyle = ink.panel;
       pen.fillRect(finish - 1, y, 1, LANE_ROOM - 6);
     }
-    if (Math.min(finish, width) - Math.max(begin, left) >= FEWEST_LETTERS) wide.push([row, begin, finish, y]);
+    // Of waits the GPU has to be read.
+    const least = share === null ? FEWEST_LETTERS : 2 * FEWEST_LETTERS;
+    if (Math.min(finish, width) - Math.max(begin, left) >= least) wide.push([row, begin, finish, y]);
   }
   for (const [row, begin, finish, y] of wide) {
     pen.globalAlpha = filtered && !view.kept(row) ? 2 * PALE : 1;
@@ -164,7 +177,7 @@ function drawEvents(view, room) {
     pen.beginPath();
     pen.rect(Math.max(begin, left), y, Math.min(finish, width) - Math.max(begin, left) - 2, LANE_ROOM - 6);
     pen.clip();
-    pen.fillStyle = inkOn(view.colour(row));
+    pen.fillStyle = view.share(row) === null ? inkOn(view.colour(row)) : ink.ink;
     pen.textAlign = "left";
     pen.fillText(events.names[events.name[row]][1], Math.max(begin, left) + 4, y + (LANE_ROOM - 6) / 2);
     pen.restore();

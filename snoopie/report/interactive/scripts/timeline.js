@@ -153,7 +153,7 @@ function drawTimelineView(root) {
     canvas.classList.toggle("over", row >= 0);
     tip.hidden = row < 0;
     if (row < 0) return;
-    tip.textContent = `${view.events.names[view.events.name[row]][0]} · ${duration(WHEN.events.length[row])} · ${moved(row)}`;
+    tip.textContent = [view.events.names[view.events.name[row]][0], ...aboutLength(row)].join(" · ");
     const box = canvas.getBoundingClientRect();
     tip.style.left = `${Math.min(event.clientX - box.left + 12, Math.max(box.width - 320, 0))}px`;
     tip.style.top = `${event.clientY - box.top + 18}px`;
@@ -169,6 +169,24 @@ function moved(row) {
   const own = WHEN.events.bytes[row];
   if (WHEN.lanes[WHEN.events.lane[row]].moves) return own < 0 ? "unknown" : bytes(own);
   return own < 0 ? NOTHING : `a buffer of ${bytes(own)}`;
+}
+
+// What is known of waits, by their events.
+const WAITS = new Map((WHEN.waits?.event ?? []).map((row, place) => [
+  row,
+  Object.fromEntries(Object.entries(WHEN.waits).map(([name, values]) => [name, values[place]])),
+]));
+
+// The number of the kernel that a launch or a wait is of.
+const kernelOf = (row) => WAITS.get(row)?.kernel ?? WHEN.events.names[WHEN.events.name[row]][2];
+
+// How long it took and what it moved; of a wait how long in all.
+function aboutLength(row) {
+  const took = duration(WHEN.events.length[row]);
+  const wait = WAITS.get(row);
+  if (!wait) return [`ran ${took}`, `bytes: ${moved(row)}`];
+  const sums = wait.waits === 1 ? `one wait of ${duration(wait.waited)}` : `${duration(wait.waited)} in ${exact(wait.waits)} waits, all warps added up; the longest ${duration(wait.longest)}`;
+  return [sums, `from the first to the last ${took}`];
 }
 
 // Times of what is to be drawn, as virtual time.
@@ -188,6 +206,11 @@ function prepared() {
   const view = { axis, events, blocks, lanes: WHEN.lanes, traffic: trafficOverTime(axis), from: 0, until: axis.whole, chosen: look.chosen, marked: null };
   view.colour = colours(events);
   view.kept = keeps(events);
+  // Of waits, in how much of their time a warp waited at least: how the others lie in it is not known.
+  view.share = (row) => {
+    const wait = WAITS.get(row);
+    return wait && Math.min(wait.longest / Math.max(WHEN.events.length[row], 1), 1);
+  };
   // What is nearest to a moment of a lane, not farther from it than some time.
   view.at = (wanted, moment, within) => {
     let best = -1;
@@ -201,7 +224,8 @@ function prepared() {
   return view;
 }
 
-// A colour for each kernel, of those that ran longest different ones, or for each place. What is no kernel is grey.
+// A colour for each kernel, of those that ran longest different ones, or for each place. A wait has that of the GPU that
+// it is for; what else is no kernel is grey.
 function colours({ lane, name, names }) {
   const marks = DATA.colours.marks;
   const ran = new Map();
@@ -211,7 +235,12 @@ function colours({ lane, name, names }) {
   const longest = [...ran].sort(([, one], [, other]) => other - one);
   const ofName = new Map(longest.map(([own], place) => [own, marks[place % marks.length]]));
   const places = [...new Set(WHEN.lanes.map((own) => own.place))];
-  return (row) => (look.by === "kernel" ? ofName.get(name[row]) ?? DATA.colours.neutral : marks[places.indexOf(WHEN.lanes[lane[row]].place) % marks.length]);
+  const ofPlace = (place) => marks[places.indexOf(place) % marks.length] ?? DATA.colours.neutral;
+  return (row) => {
+    const wait = WAITS.get(row);
+    if (wait) return ofPlace(placeName(wait.awaited));
+    return look.by === "kernel" ? ofName.get(name[row]) ?? DATA.colours.neutral : ofPlace(WHEN.lanes[lane[row]].place);
+  };
 }
 
 // Which events the filters leave: launches of kernels that still have traffic where they ran, and copies of the pair.
@@ -220,7 +249,8 @@ function keeps({ lane, name, names }) {
   eachRow([], (row) => left.add(`${CELLS.kernel[row]} ${placeName(CELLS.issuer[row])}`));
   const pair = chosenPair() ? pairName(state.first, state.second) : "";
   return (row) => {
-    const [whole, , kernel] = names[name[row]];
+    const [whole] = names[name[row]];
+    const kernel = kernelOf(row);
     if (state.kernel >= 0 && kernel !== state.kernel) return false;
     if (!chosenPair() && state.line < 0) return true;
     return left.has(`${kernel} ${WHEN.lanes[lane[row]].place}`) || (whole === pair && state.line < 0);
@@ -240,11 +270,13 @@ function trafficOverTime(axis) {
 }
 
 function aboutEvent(view, row) {
-  const [name, , kernel] = view.events.names[view.events.name[row]];
+  const [name] = view.events.names[view.events.name[row]];
   const lane = WHEN.lanes[view.events.lane[row]];
-  const facts = [lane.place, lane.what, `began at ${moment(WHEN.events.start[row] + WHEN.begin)}`, `ran ${duration(WHEN.events.length[row])}`, `bytes: ${moved(row)}`, `number ${WHEN.events.id[row]}`];
+  const [kernel, line] = [kernelOf(row), WAITS.get(row)?.line ?? -1];
+  const facts = [lane.place, lane.what, `began at ${moment(WHEN.events.start[row] + WHEN.begin)}`, ...aboutLength(row), `number ${WHEN.events.id[row]}`];
   return make("p", {}, make("b", {}, name), ` · ${facts.join(" · ")} `,
-    kernel >= 0 ? make("button", { type: "button", click: () => choose({ kernel }) }, "Only this kernel") : "");
+    kernel >= 0 ? make("button", { type: "button", click: () => choose({ kernel }) }, "Only this kernel") : "",
+    line >= 0 ? make("button", { type: "button", click: () => choose({ view: "source", line }) }, "Its line") : "");
 }
 
 // The longest of what is in sight, for who cannot point at it.

@@ -152,6 +152,7 @@ def test_of_several_places_where_a_launch_waited_most(tmp_path: Path) -> None:
 
 def test_without_times_of_launches_nothing_is_known_of_when(trace: snoopie.Trace) -> None:
     assert trace.waits_by_launch().empty
+    assert trace.about_waits() == ["Kernels waited, but not when is known: their launches have no GPU timestamps."]
     assert "wait" not in set(trace.activity_lanes()["what"])
 
 
@@ -171,5 +172,6 @@ def test_no_waits(ring_path: Path) -> None:
     assert trace.waits.empty
     assert trace.awaited_stores().empty
     assert trace.waits_by_launch().empty
+    assert trace.about_waits() == []
     for by in KEYS:
         assert list(trace.by_wait(by).columns) and trace.by_wait(by).empty
