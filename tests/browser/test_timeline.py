@@ -87,7 +87,7 @@ def test_marks_of_the_axis_have_the_unit_of_what_is_shown(open_page: OpenPage) -
         (0, 3000 * MS, 560): ("s", ["0.5", "1.0", "1.5", "2.0", "2.5"]),
         (0, 90_000 * MS, 1100): ("s", ["10", "20", "30", "40", "50", "60", "70", "80"]),
         (2 * MS, 2 * MS + 90 * US, 560): ("µs", ["2,020", "2,040", "2,060", "2,080"]),
-        (2 * MS, 2 * MS + 900, 560): ("ns", ["2,000,200", "2,000,400", "2,000,600"]),
+        (2 * MS, 2 * MS + 900, 560): ("ns", ["2,000,200", "2,000,400", "2,000,600", "2,000,800"]),
     }
     page = open_page("about:blank")
     said = page.evaluate(AXIS, [list(looks), "".join(script.read_text() for script in scripts)])
