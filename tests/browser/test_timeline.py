@@ -181,7 +181,7 @@ def test_a_bar_says_what_it_is(app: str, open_page: OpenPage) -> None:
     page.mouse.move(*at)
     tip = page.locator(".timeline .tip")
     expect(tip).to_contain_text("step")
-    expect(tip).to_contain_text("80 µs, at 5.007")
+    expect(tip).to_contain_text("80 µs, at 5,007 µs")
     expect(tip).to_contain_text("GPU 0, kernels · stream 7")
     page.mouse.click(*at)
     page.get_by_text("Kernel 51").first.wait_for()
