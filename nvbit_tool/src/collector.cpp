@@ -10,6 +10,7 @@
 #include "base/thread_id.h"
 #include "calls/call_bytes.h"
 #include "driver/preloaded_library.h"
+#include "driver/questions.h"
 #include "launches/call_lookup.h"
 #include "launches/launch_code.h"
 #include "launches/sampling_rows.h"
@@ -106,6 +107,7 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
     preload.send_symmetric_memory_to(&symmetric_objects_);
     preload.ranges().send_to(&range_writer_);
     if (stacks_) stacks_->leave_out(preload.code);
+    hear_questions(options_.calls == Calls::all);
     if (options_.calls != Calls::off)
         calls_ =
             std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);

@@ -128,7 +128,8 @@ inline constexpr Setting kSettings[] = {
      "measure accesses to host memory",
      flag<&Options::host_memory>()},
     {"CALLS", "--calls WHAT", "calls",
-     "driver calls to record: summary adds them up once a second by call, kernel, thread, GPU and direction; all also records each call",
+     "driver calls to record: summary adds them up once a second by call, kernel, thread, GPU and direction, but for those that only ask "
+     "(for the current GPU, an attribute, whether a stream is captured); all records each call, these too",
      choice<&Options::calls>("off|summary|all")},
     {"TIMES", "--times WHICH", "times",
      "launches whose times on the GPU are recorded, by events around them: those that are measured, all (also of kernels that are not "

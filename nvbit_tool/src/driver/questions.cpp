@@ -1,0 +1,93 @@
+// NVBit has the driver tell it of calls through one of the driver's tables of functions. The linker sends its request for tables here
+// (--wrap): it gets a copy of that table in which subscribing is ours, so that a filter stands before its callback.
+#include "driver/questions.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "nvbit.h"
+
+namespace snoopie {
+
+namespace {
+
+// The driver's table for tools. Like its other tables it begins with its size in bytes.
+constexpr unsigned char kTable[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
+// Its words, and how its driver calls are called.
+constexpr size_t kSubscribe = 3;
+constexpr uint32_t kDriverCalls = 6;
+
+using Callback = void(void* user, uint32_t domain, uint32_t what, const void* event);
+using Subscribe = CUresult(void* subscriber, Callback* callback, void* user);
+
+std::atomic<bool> heard{false};
+Callback* callback = nullptr;
+Subscribe* subscribe = nullptr;
+
+bool is_question(uint32_t call) {
+    switch (call) {
+        case API_CUDA_cuCtxGetCurrent:
+        case API_CUDA_cuCtxGetDevice:
+        case API_CUDA_cuCtxGetDevice_v2:
+        case API_CUDA_cuDeviceGetAttribute:
+        case API_CUDA_cuDevicePrimaryCtxGetState:
+        case API_CUDA_cuFuncGetAttribute:
+        case API_CUDA_cuKernelGetAttribute:
+        case API_CUDA_cuStreamGetCaptureInfo:
+        case API_CUDA_cuStreamGetCaptureInfo_ptsz:
+        case API_CUDA_cuStreamGetCaptureInfo_v2:
+        case API_CUDA_cuStreamGetCaptureInfo_v2_ptsz:
+        case API_CUDA_cuStreamGetCaptureInfo_v3:
+        case API_CUDA_cuStreamGetCaptureInfo_v3_ptsz:
+        case API_CUDA_cuStreamIsCapturing:
+        case API_CUDA_cuStreamIsCapturing_ptsz:
+            return true;
+        default:
+            return false;
+    }
+}
+
+void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
+    if (domain == kDriverCalls && is_question(what) && !heard.load(std::memory_order_relaxed)) return;
+    callback(user, domain, what, event);
+}
+
+CUresult subscribe_filter(void* subscriber, Callback* wanted, void* user) {
+    callback = wanted;
+    return subscribe(subscriber, filter, user);
+}
+
+// Of the driver's table, for good. NVBit asks once, while it is loaded.
+const void* with_filter(const void* table) {
+    size_t bytes;
+    std::memcpy(&bytes, table, sizeof bytes);
+    if (bytes < (kSubscribe + 1) * sizeof(void*) || bytes % sizeof(void*) != 0) return table;
+    static auto& copy = *new std::vector<void*>;
+    copy.resize(bytes / sizeof(void*));
+    std::memcpy(copy.data(), table, bytes);
+    subscribe = reinterpret_cast<Subscribe*>(copy[kSubscribe]);
+    copy[kSubscribe] = reinterpret_cast<void*>(subscribe_filter);
+    return copy.data();
+}
+
+}  // namespace
+
+void hear_questions(bool wanted) { heard.store(wanted, std::memory_order_relaxed); }
+
+}  // namespace snoopie
+
+extern "C" {
+
+CUresult __real_cuGetExportTable(const void** table, const CUuuid* id);
+
+CUresult __wrap_cuGetExportTable(const void** table, const CUuuid* id) {
+    const CUresult result = __real_cuGetExportTable(table, id);
+    if (result == CUDA_SUCCESS && *table && std::memcmp(id, snoopie::kTable, sizeof snoopie::kTable) == 0)
+        *table = snoopie::with_filter(*table);
+    return result;
+}
+
+}  // extern "C"
