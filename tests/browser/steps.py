@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from playwright.sync_api import Error, FrameLocator, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Error, Locator, Page, TimeoutError, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, drawn, settled
 from visualizer.pages import VIEWS as PAGES
@@ -47,8 +47,19 @@ def over_a_point(page: Page, chart: int, point: int = 0) -> Locator:
     return points
 
 
-def rows(table: FrameLocator) -> Locator:
-    return table.locator(".ag-center-cols-container .ag-row")
+def table_at(page: Page, place: int = 0) -> Locator:
+    """One of the tables that are seen, from 0."""
+    return page.locator(".table").filter(visible=True).nth(place)
+
+
+def rows(table: Locator) -> Locator:
+    """Those in sight, and some more."""
+    return table.locator(".canvas .row")
+
+
+def events(page: Page) -> Locator:
+    """The rows of the page's list of single events, which is a frame of AG Grid."""
+    return page.frame_locator("iframe").locator(".ag-center-cols-container .ag-row")
 
 
 def set_to(page: Page, option: str) -> None:

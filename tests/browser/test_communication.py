@@ -8,7 +8,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, picture, running_app, settled
-from tests.browser.steps import cells, go_to, in_address, metric, over_a_point, over_the_first_place, rows, set_to
+from tests.browser.steps import (
+    cells,
+    go_to,
+    in_address,
+    metric,
+    over_a_point,
+    over_the_first_place,
+    rows,
+    set_to,
+    table_at,
+)
 from tests.support import many
 
 OpenPage = Callable[[str], Page]
@@ -56,7 +66,7 @@ def test_a_cell_filters_all_views(app: str, open_page: OpenPage) -> None:
     expect(page.get_by_text("All views show what GPU 2 issued on the memory of GPU 0")).to_be_visible()
     in_address(page, "issuers=GPU+2")
     in_address(page, "owners=GPU+0")
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(1)
+    expect(rows(table_at(page))).to_have_count(1)
     picture(page, "communication-pair")
     address = page.url
     go_to(page, "Overview")
@@ -80,12 +90,12 @@ def test_a_gpu_and_an_arrow_of_the_graph(app: str, open_page: OpenPage) -> None:
     assert points.count() == 6 + 4
     click_a_point(page, GRAPH, points.count() - 1)
     expect(page.get_by_text("All views show what GPU 3 issued.")).to_be_visible()
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(1)
+    expect(rows(table_at(page))).to_have_count(1)
     click_a_point(page, GRAPH, 0)
     expect(page.get_by_text("All views show what GPU 3 issued on the memory of GPU 0")).to_be_visible()
     page.get_by_role("button", name="Show everything").click()
     settled(page)
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(6)
+    expect(rows(table_at(page))).to_have_count(6)
 
 
 def test_the_keyboard_chooses_too(app: str, open_page: OpenPage) -> None:
@@ -151,7 +161,7 @@ def test_sixteen_gpus_of_two_hosts(tmp_path_factory: pytest.TempPathFactory, ope
         page.set_viewport_size({"width": 1400, "height": 1900})
         picture(page, "communication-16")
         expect(page.get_by_text("Over the links")).to_be_visible()
-        rates = page.frame_locator("iframe").nth(2)
+        rates = table_at(page, 2)
         expect(rows(rates).first).to_contain_text("GB/s", timeout=PATIENCE)
         page.set_viewport_size({"width": 1000, "height": 1400})
         picture(page, "communication-16-narrow")

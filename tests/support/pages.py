@@ -56,6 +56,17 @@ def sent(app: AppTest, component: str) -> dict[str, Any]:
     return content
 
 
+def table(app: AppTest, key: str) -> dict[str, list[str]]:
+    """What stands in a table, by its headings."""
+    (element,) = [one for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}")]
+    return {column["heading"]: column["texts"] for column in json.loads(element.proto.json)["columns"]}
+
+
+def table_rows(app: AppTest, key: str) -> list[list[str]]:
+    """The same by rows, without headings."""
+    return [list(row) for row in zip(*table(app, key).values(), strict=True)]
+
+
 def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 

@@ -227,7 +227,7 @@ def _made(table: pd.DataFrame, first: list[str], key: str) -> None:
     if len(table) > LIMIT:
         st.caption(f"The first {LIMIT:,} of {len(table):,} rows; `snoopie memory --json` has all.")
     named = table.head(LIMIT).rename(columns={"source": "allocated_by"})
-    chosen = tables.grid(named, _with_process([*first, *MADE]), f"{key}_{len(first)}", height=300, hidden=["stack"])
+    chosen = tables.choice(named, _with_process([*first, *MADE]), f"{key}_{len(first)}", height=300)
     if chosen is None:
         st.caption("Choose a row to see the call stack.")
         return

@@ -54,9 +54,10 @@ def show() -> None:
     shown = known.head(LIMIT)
     if len(known) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object(merged=True)` has them all.")
-    clicked = tables.grid(shown.rename(columns={"source": "allocated_by"}), COLUMNS, "objects_table", height=320)
-    object = _chosen(known, shown, None if clicked is None else int(clicked["object"]))
-    _object(object, known)
+    _keep(known, shown)
+    named = shown.rename(columns={"source": "allocated_by"})
+    tables.chooser(named, COLUMNS, "objects_table", of="object", height=320)
+    _object(_chosen(shown), known)
 
 
 def ahead() -> None:
@@ -81,17 +82,19 @@ def _copies(object: int) -> tuple[int, ...]:
     return tuple(array.index[array == array.loc[object]].tolist())
 
 
-def _chosen(known: pd.DataFrame, shown: pd.DataFrame, clicked: int | None) -> int:
-    """The object chosen by a click, by the chooser (which also works by keyboard) or by the address."""
-    every, place = state.trace().objects, state.trace().label
-    tables.click("object", clicked)
-    object = address.keep_number("object", every.index, int(known["object"].iloc[0]))
+def _keep(known: pd.DataFrame, shown: pd.DataFrame) -> None:
+    """The object that is chosen: by a click, by the chooser or by the address."""
+    object = address.keep_number("object", state.trace().objects.index, int(known["object"].iloc[0]))
     options = shown["object"].tolist()
     if object not in options:
         # That of its array, where a link named another copy.
         same = set(_copies(object))
-        object = next((option for option in options if option in same), object)
-        st.session_state["object"] = object
+        st.session_state["object"] = next((option for option in options if option in same), object)
+
+
+def _chosen(shown: pd.DataFrame) -> int:
+    every, place = state.trace().objects, state.trace().label
+    object, options = st.session_state["object"], shown["object"].tolist()
     options = options if object in options else [object, *options]
     labels = {
         number: " · ".join(filter(None, [str(number), name, owner, units.bytes(moved)]))

@@ -309,7 +309,7 @@ def _links(between: pd.DataFrame) -> None:
     """The matrix, unless the sentence at the top says it all."""
     if len(set(between.to_numpy().ravel()) - {""}) > 1:
         st.caption("How a GPU (row) reaches the memory of another (column).")
-        st.dataframe(between, key="links")
+        tables.matrix(between, "links")
 
 
 def _gpus(gpus: pd.DataFrame) -> None:
@@ -323,4 +323,6 @@ def _processes(processes: pd.DataFrame) -> None:
     """With the ranks that the launcher gave them, where it did."""
     known = [name for name in ("rank", "local_rank", "ranks") if (processes[name] >= 0).any()]
     table = processes.assign(gpus=places.used_gpus(processes.index))
-    tables.facts(table[[*known, "program", "gpus", "host", "pid", "command"]], "processes", numbered=len(table) > 1)
+    numbers = ["process"] if len(table) > 1 else []
+    shown = [*numbers, *known, "program", "gpus", "host", "pid", "command"]
+    tables.facts(table.reset_index(names="process")[shown], "all_processes")

@@ -272,14 +272,8 @@ def _table(lanes: pd.DataFrame, shown: Time, apart: bool) -> None:
         name=[short(what, name) for what, name in zip(table["what"], table["name"], strict=True)],
         stream=streams.column(table),
     )
-    row = tables.grid(listed, WITHIN, f"timeline_within_{apart}", height=300, hidden=["what", "id"])
-    if row is None:
-        return
-    clicked = f"{row['what']}:{row['id']}"
-    if clicked != st.session_state.get("timeline_clicked"):
-        st.session_state["timeline_clicked"] = clicked
-        st.session_state["event"] = clicked
-        st.rerun()
+    events = [f"{what}:{number}" for what, number in zip(table["what"], table["id"], strict=True)]
+    tables.chooser(listed.assign(event=events), WITHIN, f"timeline_within_{apart}", of="event", height=300)
 
 
 def _about_traffic() -> None:
