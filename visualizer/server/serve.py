@@ -27,6 +27,7 @@ from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
 from visualizer.server.kept import Kept  # noqa: E402
 from visualizer.server.packed import Packed  # noqa: E402
+from visualizer.server.together import Together  # noqa: E402
 
 APP = ROOT / "visualizer" / "app.py"
 
@@ -58,6 +59,7 @@ def main() -> None:
         Middleware(GZipMiddleware, compresslevel=3),
         Middleware(Packed),
         Middleware(Early),
+        Middleware(Together),
         Middleware(Kept),
     ]
     app = st.App(APP, lifespan=invite, middleware=middleware)
