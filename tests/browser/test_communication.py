@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, picture, running_app, settled
+from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, settled
 from tests.browser.steps import (
     cells,
     go_to,
@@ -39,6 +39,19 @@ def by_keyboard(page: Page, choice: str) -> None:
     expect(page.get_by_role("option")).to_have_text([choice])
     page.keyboard.press("Enter")
     settled(page)
+
+
+def test_the_graph_has_the_room_that_a_page_has(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    """Also where it had less before."""
+    page = open_page(sample_app("halo-4gpu"))
+    graph = page.locator(".js-plotly-plot").first
+    places = graph.locator(".scatterlayer .trace").last.locator(".point")
+    expect(places).to_have_count(4)
+    for width in (640, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+    left, *_, right = sorted(at_rest(place)[0] for place in places.all())
+    assert right - left > 0.55 * at_rest(graph)[2]
 
 
 def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:

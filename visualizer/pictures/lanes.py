@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from snoopie.analysis.time import activity
+from snoopie.analysis.time.folding import Folding, Folds
 from snoopie.figures import colours
 from snoopie.words import names, units
 from snoopie.words.text import visible
@@ -34,9 +37,12 @@ _LETTERS, _FEWEST = 110, 3
 _SLIVER = 1 / 700
 
 
-def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -> go.Figure:
+def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int, folds: Folds = ()) -> go.Figure:
     """A row for each place: ``lanes`` and ``blocks`` of `Trace.activity_lanes` and `activity_blocks`, of the time that
-    is shown. Times are ns after ``origin``."""
+    is shown, without the folds. Times are ns after ``origin``."""
+    folding = Folding(folds)
+    # Where a part of the time is left out.
+    seams = (folding.folded(np.array([start for start, _ in folds], np.int64)) - origin).tolist()
     layout = {
         "barmode": "overlay",
         "hovermode": "closest",
@@ -44,7 +50,15 @@ def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -
         "showlegend": False,
         "margin": {"l": 8, "r": 8, "t": 4, "b": 4},
         "height": 90 + 18 * len(lanes),
-        "xaxis": time_axis.axis(*shown, origin) | {"showgrid": True},
+        "xaxis": time_axis.axis(*shown, origin, folding) | {"showgrid": not folds},
+        "shapes": [
+            {
+                "type": "line",
+                "line": {"color": colours.NEUTRAL, "width": 1, "dash": "dot"},
+                **{"x0": seam, "x1": seam, "yref": "paper", "y0": 0, "y1": 1},
+            }
+            for seam in seams
+        ],
         "yaxis": {
             "range": [len(lanes) - 0.4, -0.6],
             "fixedrange": True,
@@ -54,14 +68,15 @@ def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -
             "zeroline": False,
         },
     }
-    return picture.figure([_bars(blocks, lanes, shown, origin)], layout)
+    return picture.figure([_bars(blocks, lanes, shown, origin, folding)], layout)
 
 
-def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -> dict[str, Any]:
+def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int, folding: Folding) -> dict[str, Any]:
     known = places.by_label()
     row = pd.Series(range(len(lanes)), lanes.index)
-    least = (shown[1] - shown[0]) * _SLIVER
-    length = (blocks["end"] - blocks["start"]).to_numpy()
+    first, last = folding.folded(np.array(shown)).tolist()
+    starts, ends = (folding.folded(blocks[name].to_numpy()) for name in ("start", "end"))
+    length, least = ends - starts, (last - first) * _SLIVER
     one = (blocks["count"] == 1).to_numpy()
     # What is of many is as strong as it is busy.
     share = (blocks["busy"] / (blocks["end"] - blocks["start"]).clip(lower=1)).to_numpy()
@@ -69,7 +84,7 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
     return {
         "type": "bar",
         "orientation": "h",
-        "base": (blocks["start"] - origin).tolist(),
+        "base": (starts - origin).tolist(),
         "x": [max(int(one), least) for one in length],
         "y": row[blocks["lane"]].tolist(),
         "width": 0.82,
@@ -82,7 +97,7 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
                 "width": [0.6 if size > 4 * least else 0 for size in length],
             },
         },
-        "text": _names(blocks, lanes, shown),
+        "text": _names(blocks, lanes, length / (last - first)),
         "textposition": "inside",
         "insidetextanchor": "start",
         "textangle": 0,
@@ -95,13 +110,13 @@ def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -
     }
 
 
-def _names(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time) -> list[str]:
-    """What stands in a bar: the name of a single thing, as far as there is room for some of it."""
-    kinds, whole = lanes["what"].to_dict(), shown[1] - shown[0]
+def _names(blocks: pd.DataFrame, lanes: pd.DataFrame, parts: Iterable[float]) -> list[str]:
+    """What stands in a bar, of which each takes a part of the width: the name of a single thing, as far as there is
+    room for some of it."""
+    kinds = lanes["what"].to_dict()
     texts = []
-    for lane, start, end, count, name in blocks[["lane", "start", "end", "count", "name"]].itertuples(index=False):
-        part = min(end, shown[1]) - max(start, shown[0])
-        room = int(part / whole * _LETTERS)
+    for part, (lane, count, name) in zip(parts, blocks[["lane", "count", "name"]].itertuples(index=False), strict=True):
+        room = int(part * _LETTERS)
         texts.append(_cut(short(kinds[lane], name), room) if count == 1 and room >= _FEWEST else "")
     return texts
 

@@ -62,7 +62,8 @@ def show(
     high = max(y for _, y in at.values()) + (0.55 if hosts else 0.35)
     low = min(y for _, y in at.values()) - 0.5
     wide = max(abs(x) for x, _ in at.values()) + 0.5
-    hidden = {"visible": False, "fixedrange": True}
+    # Where the room changes, as it does when a window is made narrow, the picture keeps to what it shows.
+    hidden = {"visible": False, "fixedrange": True, "constrain": "domain"}
     layout = {
         "xaxis": {**hidden, "range": [-wide, wide]},
         "yaxis": {**hidden, "range": [low, high], "scaleanchor": "x"},

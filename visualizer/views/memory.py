@@ -86,7 +86,7 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
         "hovermode": "x",
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
         "xaxis": {
-            "title": {"text": "seconds after the start"},
+            "title": {"text": "s after the start"},
             "anchor": f"y{len(devices)}" if devices[1:] else "y",
             "range": [(moment - origin) / 1e9 for moment in time_range.whole()],
         },

@@ -217,10 +217,12 @@ def _reuse(copies: tuple[int, ...], moved: int, distinct: int) -> None:
     if sites is None:
         return
     sites = sites[sites["object"].isin(copies)]
-    sites = sites.groupby("site", sort=False)[["accesses", "bytes", "distinct"]].sum().reset_index()
+    # The same instruction of several processes is one.
+    facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation", "offset"]]
+    alike = sites.join(facts, on="site").groupby(list(facts.columns), sort=False, dropna=False, observed=True)
+    sites = alike[["accesses", "bytes", "distinct"]].sum().reset_index()
     sites["reuse"] = sites["bytes"] / sites["distinct"].where(sites["distinct"] > 0)
-    facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation"]]
-    sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
+    sites = sites.sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
     st.markdown("**By which instructions**")
     tables.grid(sites, SITE_COLUMNS, f"object_sites_{copies}", height=240)
     lines = sites[sites["file"].fillna("") != ""].drop_duplicates(["file", "line"]).head(3)

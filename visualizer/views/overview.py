@@ -134,9 +134,12 @@ def _strip() -> None:
     if lanes.empty:
         return
     whole = time_range.whole()
-    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()))
-    figure = lane_picture.strip(lanes, blocks, whole, state.trace().period[0])
+    folds = tuple(state.ask(Trace.activity_gaps, *whole))
+    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()), folds=folds)
+    figure = lane_picture.strip(lanes, blocks, whole, state.trace().period[0], folds)
     st.plotly_chart(figure, key="overview_strip", width="stretch", config={"displayModeBar": False})
+    if folds:
+        st.caption("Idle gaps are left out where a line is dotted.")
     pages.link("timeline", "When what ran, and what moved meanwhile")
 
 

@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.analysis.time.folding import Folding
 from tests.support import busy, mixed, waiting
 from tests.support.busy import AT, MS, US
 from tests.support.encoder import HOST, TraceBuilder
-from tests.support.pages import metrics, sent, view
+from tests.support.pages import ROOT, metrics, sent, view
 from visualizer.components import timeline
 from visualizer.components.timeline import Asked
 from visualizer.look import theme
@@ -116,6 +117,10 @@ def test_busy_and_idle_follow_the_time(monkeypatch: Patch, path: Path) -> None:
     view(monkeypatch, "timeline", path, time_from=str(5 * MS + 7 * US), time_to=str(5 * MS + 107 * US))
     table = shown["timeline_resources"]
     assert dict(zip(table["resource"], table["busy"], strict=True)) == {"GPU 0": 80 * US, "GPU 1": 100 * US}
+    view(monkeypatch, "timeline", path)
+    rows = shown["timeline_by_resource"]
+    idle = rows[rows["kind"] == "idle"].groupby("resource")["name"].agg(list).to_dict()
+    assert idle == {"GPU 0": ["20 µs to 50 µs", "less than 10 µs"], "GPU 1": ["100 µs to 1 ms"]}
 
 
 def test_filter_to_the_time(monkeypatch: Patch, path: Path) -> None:
@@ -370,6 +375,26 @@ def test_marks_of_an_axis() -> None:
     part = time_axis.axis(0, 1_400_000, 0)
     assert (part["title"]["text"], part["ticktext"][-1]) == ("µs after the start", "1,400")
     assert time_axis.axis(0, 10, 0)["ticktext"] == ["0", "2", "4", "6", "8", "10"]
+
+
+def test_a_time_axis_leaves_out_what_is_folded() -> None:
+    """What stands at a mark is the time there: after the fold, not that of the marks before and 40."""
+    axis = time_axis.axis(0, 1_000_080, 0, Folding([(40, 1_000_000)]))
+    assert axis["range"] == [0, 120]
+    assert axis["tickvals"] == [0, 20, 40, 60, 80, 100, 120]
+    assert axis["ticktext"] == ["0", "20", "1,000,000", "1,000,020", "1,000,040", "1,000,060", "1,000,080"]
+
+
+def test_the_overview_leaves_idle_gaps_out(monkeypatch: Patch) -> None:
+    app = view(monkeypatch, "overview", ROOT / "sample_traces" / "halo-4gpu")
+    assert not app.exception
+    strip = json.loads(next(one.proto.spec for one in app.get("plotly_chart") if "overview_strip" in one.proto.id))
+    # Of 2.6 s, 24.7 ms are left.
+    first, last = strip["layout"]["xaxis"]["range"]
+    assert round((last - first) / MS, 1) == 24.7
+    assert len(strip["layout"]["shapes"]) > 10
+    (bars,) = strip["data"]
+    assert all(first <= start and start + length <= last for start, length in zip(bars["base"], bars["x"], strict=True))
 
 
 def test_waits(monkeypatch: Patch, tmp_path: Path) -> None:
