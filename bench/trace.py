@@ -45,8 +45,7 @@ APP = (
     "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
     "browsers. Times start when the mouse button is pressed, and are taken in the browser. The first click comes 5 s "
     "after the trace was opened, each later one 0.5 s after the last answer was drawn. Answered: the server is done, "
-    "and the page shows its new heading or figures. Drawn: the result is visible in Plotly or in the component's "
-    "frame, which loads its own script at each visit."
+    "and the page shows its new heading or figures. Drawn: the result is visible in a picture or a table."
 )
 
 Work = Callable[[snoopie.Trace], object]
@@ -223,10 +222,12 @@ def served(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "visualizer" / "app.py"), f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none"]
-    command += ["--browser.gatherUsageStats=false", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # As `snoopie view` starts it.
+    command = [sys.executable, str(ROOT / "visualizer" / "server" / "serve.py"), f"--port={port}", "--no-token"]
+    variables = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
+    process = subprocess.Popen(
+        [*command, "--", str(path)], env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -249,9 +250,9 @@ class Answer:
     drawn: float
 
 
-# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the timeline, the listing of
+# What a page has when it is drawn, in JavaScript: Plotly's heatmap, rows of a table, the timeline, the listing of
 # source lines, numbers and the graph of traffic.
-HEATMAP, FRAME = "seen('.js-plotly-plot .heatmaplayer')", "seen('iframe')"
+HEATMAP, TABLE = "seen('.js-plotly-plot .heatmaplayer')", "seen('.table .canvas .row')"
 LISTING = "seen('.listing .row.chosen')"
 FIGURES = "seen('[data-testid=stMetric]') && seen('.js-plotly-plot .scatterlayer')"
 LANES = "seen('.timeline .stage[data-settled=true]')"
@@ -259,10 +260,10 @@ PAGES = {
     "Communication": HEATMAP,
     "Timeline": LANES,
     "Source": LISTING,
-    "Kernels": FRAME,
-    "Launches": FRAME,
-    "Objects": FRAME,
-    "Sites": FRAME,
+    "Kernels": TABLE,
+    "Launches": TABLE,
+    "Objects": TABLE,
+    "Sites": TABLE,
     "Overview": FIGURES,
 }
 # Without these the browser asks its maker's servers meanwhile.
