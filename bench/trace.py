@@ -254,7 +254,7 @@ class Answer:
 # source lines, numbers and the graph of traffic.
 HEATMAP, TABLE = "seen('.js-plotly-plot .heatmaplayer')", "seen('.table .canvas .row')"
 LISTING = "seen('.listing .row.chosen')"
-FIGURES = "seen('[data-testid=stMetric]') && seen('.js-plotly-plot .scatterlayer')"
+FIGURES = "seen('[data-testid=stMetric]') && seen('.graph .place')"
 LANES = "seen('.timeline .stage[data-settled=true]')"
 PAGES = {
     "Communication": HEATMAP,

@@ -38,9 +38,13 @@ def cells(page: Page) -> list[str]:
     return sorted(filter(None, labels.all_text_contents()))
 
 
-def over_a_point(page: Page, chart: int, point: int = 0) -> Locator:
-    """Moves the mouse to a point of a chart that can be chosen; the points of the chart."""
-    points = page.locator(".js-plotly-plot").nth(chart).locator(".scatterlayer .point")
+# What can be chosen in the graph of who reached whom (heads of arrows, then places), and in a heatmap.
+GRAPH, MATRIX = ".graph .point > :first-child", ".js-plotly-plot .scatterlayer .point"
+
+
+def over_a_point(page: Page, picture: str, point: int = 0) -> Locator:
+    """Moves the mouse to what can be chosen in a picture, GRAPH or MATRIX; all that can be."""
+    points = page.locator(picture).filter(visible=True)
     points.first.wait_for()
     left, top, width, height = at_rest(points.nth(point))
     page.mouse.move(left + width / 2, top + height / 2)

@@ -12,6 +12,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import at_rest, drawn, picture, running_app, settled
 from tests.browser.steps import (
+    GRAPH,
+    MATRIX,
     SAMPLES,
     VIEWS,
     choose,
@@ -215,10 +217,10 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
             drawn(page)
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
-                over_a_point(page, 0, over_a_point(page, 0).count() - 3)
+                over_a_point(page, GRAPH, over_a_point(page, GRAPH).count() - 3)
+                expect(page.locator(".graph .tip")).to_contain_text(EVIL)
+                over_a_point(page, MATRIX)
                 expect(page.locator(".js-plotly-plot .hoverlayer").first).to_contain_text(EVIL)
-                over_a_point(page, 1)
-                expect(page.locator(".js-plotly-plot .hoverlayer").last).to_contain_text(EVIL)
                 set_to(page, "Links")
                 expect(over_the_first_place(page)).to_contain_text(EVIL)
                 for clicks in (1, 2):

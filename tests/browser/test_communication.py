@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, settled
 from tests.browser.steps import (
+    GRAPH,
+    MATRIX,
     cells,
     go_to,
     in_address,
@@ -22,11 +24,10 @@ from tests.browser.steps import (
 from tests.support import many
 
 OpenPage = Callable[[str], Page]
-GRAPH, MATRIX = 0, 1
 
 
-def click_a_point(page: Page, chart: int, point: int) -> None:
-    over_a_point(page, chart, point)
+def click_a_point(page: Page, picture: str, point: int) -> None:
+    over_a_point(page, picture, point)
     page.mouse.down()
     page.mouse.up()
     settled(page)
@@ -44,8 +45,8 @@ def by_keyboard(page: Page, choice: str) -> None:
 def test_the_graph_has_the_room_that_a_page_has(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
     """Also where it had less before."""
     page = open_page(sample_app("halo-4gpu"))
-    graph = page.locator(".js-plotly-plot").first
-    places = graph.locator(".scatterlayer .trace").last.locator(".point")
+    graph = page.locator(".graph")
+    places = graph.locator(".place")
     expect(places).to_have_count(4)
     for width in (640, 900):
         page.set_viewport_size({"width": width, "height": 900})
@@ -62,7 +63,7 @@ def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:
     assert cells(page) == sorted(["10 KiB"] * 3 + ["4.1 KiB"] * 2 + ["14.1 KiB"])
     set_to(page, "Where data flowed")
     expect(page.get_by_text("Data left the row")).to_be_visible()
-    heatmap = page.locator(".js-plotly-plot").nth(MATRIX)
+    heatmap = page.locator(".js-plotly-plot").first
     expect(heatmap.get_by_text("12.1 KiB").first).to_be_visible()
     assert cells(page).count("4.1 KiB") == 1
     set_to(page, "Wire efficiency")
@@ -136,7 +137,7 @@ def test_sides_and_libraries(mixed_app: str, open_page: OpenPage) -> None:
     expect(page.get_by_text("Copies have bytes only")).to_be_visible()
     expect(page.get_by_role("radio", name="Lanes", exact=True)).to_be_disabled()
     set_to(page, "Where data flowed")
-    expect(page.locator(".js-plotly-plot").nth(MATRIX).get_by_text("1 MiB").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first.get_by_text("1 MiB").first).to_be_visible()
     # From the host: 1 MiB copied and 1 KiB loaded; to it, 4 KiB copied. Between the GPUs 42 and twice 64 KiB.
     assert cells(page) == sorted(["1 MiB"] * 2 + ["4 KiB"] * 2 + ["170 KiB"] * 2 + ["512 B"] * 2 + ["256 B"])
     picture(page, "mixed-communication")
@@ -167,7 +168,7 @@ def test_sixteen_gpus_of_two_hosts(tmp_path_factory: pytest.TempPathFactory, ope
         page = open_page(address)
         go_to(page, "Communication")
         over_a_point(page, MATRIX)
-        graph = page.locator(".js-plotly-plot").nth(GRAPH)
+        graph = page.locator(".graph")
         for host in ("node1", "node2"):
             expect(graph.get_by_text(host)).to_be_visible()
         expect(page.get_by_text(f"64 of {16 * 7 + 16} arrows")).to_be_visible()

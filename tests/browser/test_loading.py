@@ -92,7 +92,7 @@ def test_a_load_asks_for_little_and_a_later_one_for_next_to_nothing(app: Viewed,
     def load() -> list[int]:
         asked.sizes.clear()
         page.goto(f"http://{app.host}/communication")
-        page.locator(".js-plotly-plot").first.wait_for()
+        page.locator(".js-plotly-plot .heatmaplayer").first.wait_for()
         loaded(page)
         return list(asked.sizes.values())
 

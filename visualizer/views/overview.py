@@ -31,7 +31,7 @@ NOT_MEASURED_NOTE = (
 NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
 _LINE = ["file", "line", "kernel", "bytes", "wire_efficiency", "least_time"]
 _FEW, _MOST = 5, 1000
-_STRIPS, _BLOCKS = 8, 200
+_STRIPS, _BLOCKS = 8, 120
 LOOKING = "Searching the recorded accesses for repeated loads …"
 
 
@@ -136,8 +136,7 @@ def _strip() -> None:
     whole = time_range.whole()
     folds = tuple(state.ask(Trace.activity_gaps, *whole))
     blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()), folds=folds)
-    figure = lane_picture.strip(lanes, blocks, whole, state.trace().period[0], folds)
-    st.plotly_chart(figure, key="overview_strip", width="stretch", config={"displayModeBar": False})
+    st.html(lane_picture.strip(lanes, blocks, whole, state.trace().period[0], folds))
     if folds:
         st.caption("Idle gaps are left out where a line is dotted.")
     pages.link("timeline", "When what ran, and what moved meanwhile")
