@@ -119,6 +119,16 @@ def test_pages_know_where_they_will_be(app: Viewed, path: str) -> None:
     assert (small.status, small.headers["content-encoding"]) == (200, "gzip")
 
 
+def test_the_server_is_ready_before_a_browser_is(tmp_path: Path) -> None:
+    """It imports what the first page needs once it has said where it is."""
+    with viewing(ring.write_ring(tmp_path)) as app:
+        serving = Path(f"/proc/{app.process.pid}/maps")
+        end = time.monotonic() + PATIENCE
+        while "/pandas/_libs/" not in serving.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
 def script(which: str, page: Answer) -> str:
     """Where a page has what it begins with: its entry, or the small scripts together."""
     (name,) = re.findall(rf'data-{which}="([^"]+)"', page.body)
