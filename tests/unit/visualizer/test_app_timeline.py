@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,14 @@ from snoopie.analysis.time.folding import Folding
 from tests.support import busy, mixed, waiting
 from tests.support.busy import AT, MS, US
 from tests.support.encoder import HOST, TraceBuilder
-from tests.support.pages import ROOT, metrics, sent, view
+from tests.support.pages import PATIENCE, ROOT, metrics, sent, until, view
 from visualizer.components import timeline
 from visualizer.components.timeline import Asked
 from visualizer.look import theme
 from visualizer.parts import tables
 from visualizer.pictures import lanes, time_axis
+from visualizer.session import background
+from visualizer.session.question import Question
 
 Patch = pytest.MonkeyPatch
 
@@ -122,6 +126,29 @@ def test_busy_and_idle_follow_the_time(monkeypatch: Patch, path: Path) -> None:
     rows = shown["timeline_by_resource"]
     idle = rows[rows["kind"] == "idle"].groupby("resource")["name"].agg(list).to_dict()
     assert idle == {"GPU 0": ["20 µs to 50 µs", "less than 10 µs"], "GPU 1": ["100 µs to 1 ms"]}
+
+
+def test_a_page_waits_for_one_answer_alone(monkeypatch: Patch) -> None:
+    """It asks for several, which come one after the other."""
+    released, answer, result = threading.Event(), background._Worker.answer, Future.result
+    waited: list[float] = []
+
+    def held(self: background._Worker, question: Question[Any]) -> object:
+        assert released.wait(PATIENCE)
+        return answer(self, question)
+
+    def seen(self: Future[Any], timeout: float | None = None) -> object:
+        waited.extend([] if timeout is None else [timeout])
+        return result(self, timeout)
+
+    monkeypatch.setattr(background._Worker, "answer", held)
+    monkeypatch.setattr(background, "_FEW", 0)
+    monkeypatch.setattr(Future, "result", seen)
+    app = view(monkeypatch, "timeline", ROOT / "sample_traces" / "halo-4gpu")
+    assert not app.exception
+    assert waited == [background._PROMPT, 0, 0]
+    released.set()
+    until(app, lambda: "Bytes are where their accesses were recorded" in captions(app))
 
 
 def test_filter_to_the_time(monkeypatch: Patch, path: Path) -> None:
