@@ -275,8 +275,10 @@ std::vector<CUfunction> Instrumenter::reachable(const Context& context, const La
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<CUfunction> related = nvbit_get_related_functions(context.handle(), call.function);
     function->slow_values = std::chrono::steady_clock::now() - begin > kSlow;
+    // Other kernels of the module are among them, which no kernel calls: two hundred where one of them is CUTLASS's. What a kernel
+    // launches itself is not measured.
     for (const CUfunction one : related)
-        if (left_out.count(context.identity(one)) == 0) functions.push_back(one);
+        if (!nvbit_is_func_kernel(context.handle(), one) && left_out.count(context.identity(one)) == 0) functions.push_back(one);
     return functions;
 }
 
