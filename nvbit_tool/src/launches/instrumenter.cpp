@@ -181,6 +181,7 @@ std::shared_ptr<FunctionAddresses> addresses_of(const FunctionReading& reading, 
     }
     addresses->all_known = addresses->sites.size() == entry.sites;
     addresses->words = words_of(addresses->roots, addresses->paths);
+    if (addresses->paths.may_leave_unread()) addresses->deciding = addresses->paths.words();
     return addresses;
 }
 
