@@ -56,6 +56,7 @@ class Collector {
     MemoryEvents* memory_events() { return recording_.on() ? &memory_events_ : nullptr; }
 
     // A tensor map was made: checks that it can be decoded.
+    void code_unloaded() { instrumenter_.forget_handles(); }
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);

@@ -201,6 +201,7 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     const bool has_arguments = call.parameters || call.extra;
     if (function->instrumented && !(function->by_table && has_arguments)) return false;
     std::unique_lock lock(mutex_);
+    const std::unique_ptr<Instrumenter, void (*)(Instrumenter*)> at_end(this, [](Instrumenter* self) { self->last_read_ = {}; });
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
         notify_("kernel " + without_arguments(function->name) +
                 " is not measured: it calls a recursive function that is linked separately, which NVBit does not support");
@@ -208,7 +209,7 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         return false;
     }
     const std::vector<CUfunction> functions = reachable(context, call, function);
-    disassemble_new(context, functions);
+    disassemble_new(context.handle(), functions);
     bool new_code = false;
     for (const CUfunction one : functions) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
@@ -231,16 +232,26 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     return new_code;
 }
 
+void Instrumenter::forget_handles() {
+    const std::unique_lock lock(mutex_);
+    modules_.clear();
+    modules_of_functions_.clear();
+    call_tables_.clear();
+}
+
 // NVBit disassembles one function after another.
-void Instrumenter::disassemble_new(const Context& context, const std::vector<CUfunction>& functions) {
+void Instrumenter::disassemble_new(CUcontext context, const std::vector<CUfunction>& functions) {
     constexpr size_t kWorthwhile = 3;  // reading the module takes about as long as disassembling one function
-    if (named_disassembler().empty()) return;
+    if (named_disassembler().empty() || functions.empty()) return;
+    const ModuleReading* const module = &module_of(context, functions.front());
     std::vector<std::string> names;
-    for (const CUfunction one : functions)
-        if (done_.count({&context, context.identity(one)}) == 0) names.push_back(nvbit_get_func_name(context.handle(), one, true));
+    for (const CUfunction one : functions) {
+        std::string name = nvbit_get_func_name(context, one, true);
+        if (disassembled_.insert({module, name}).second) names.push_back(std::move(name));
+    }
     if (names.size() < kWorthwhile) return;
-    disassemble_ahead(named_disassembler(), read_module(context.handle(), functions.front()), names,
-                      "SM" + std::to_string(nvbit_get_sm_family(context.handle())));
+    if (last_read_.module != module) last_read_ = {module, read_module(context, functions.front())};
+    disassemble_ahead(named_disassembler(), last_read_.code, names, "SM" + std::to_string(nvbit_get_sm_family(context)));
 }
 
 // Those that need a look for this launch: none for one whose functions are all known.
@@ -382,11 +393,13 @@ const FunctionReading& Instrumenter::reading_of(CUcontext context, CUfunction fu
 
 const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction function) {
     // A module can be 100 MB: it is read once.
+    const ModuleReading*& of_function = modules_of_functions_[{nvbit_get_sm_family(context), function}];
+    if (of_function) return *of_function;
     CUmodule handle = nullptr;
     cuFuncGetModule(&handle, function);
     const ModuleReading*& known = modules_[{context, handle}];
-    if (known && handle) return *known;
-    const std::string code = read_module(context, function);
+    if (known && handle) return *(of_function = known);
+    std::string code = read_module(context, function);
     std::unique_ptr<ModuleReading>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
     if (!module) {
         module = std::make_unique<ModuleReading>();
@@ -401,7 +414,8 @@ const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction funct
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);
         if (lines) module->lines = std::move(*lines);
     }
-    known = module.get();
+    known = of_function = module.get();
+    last_read_ = {known, std::move(code)};
     return *known;
 }
 
