@@ -42,6 +42,9 @@ std::optional<Flight> Boarding::board(Context& context, ContextFunction& functio
     if (!recording_->ending()) flight = context.board(++last_launch_, function);
     if (!flight) {
         ++tally_->lost;
+        if (!recording_->ending())
+            notices_->note_once("some launches of kernel " + without_arguments(function.name) +
+                                " were not measured: launches under way had all counters in use");
         return flight;
     }
     ++tally_->boarded;
