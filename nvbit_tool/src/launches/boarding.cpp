@@ -13,13 +13,14 @@ bool Boarding::prepare(Context& context, ContextFunction& function, const Launch
     return new_code;
 }
 
-uint32_t Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
+uint32_t Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call,
+                                  std::optional<uint32_t> stack) {
     if (recording_->ending()) return 0;
     ++tally_->harmless;
     ++function.launches_measured;
     function.liveness.ran_without_any();
     const uint32_t launch = ++last_launch_;
-    write(context, launch, function, call, Code::original, stack_());
+    write(context, launch, function, call, Code::original, stack ? *stack : stack_());
     return launch;
 }
 

@@ -57,8 +57,9 @@ struct ContextFunction {
     bool slow_values = false;                      // it takes NVBit long to give them one: they have a cell's,
     std::unordered_map<uint64_t, uint64_t> cells;  // each stream its own, by the stream's id
     bool in_graph = false;
-    bool shares_code = false;  // it calls instrumented functions that other kernels can call too
-    uint64_t written = 0;      // number of the last write of its code
+    std::atomic<uint32_t> nodes_under_way{0};  // between the announcement of a graph's node and the exit of the graph's launch
+    bool shares_code = false;                  // it calls instrumented functions that other kernels can call too
+    uint64_t written = 0;                      // number of the last write of its code
 };
 
 class LaunchCode;

@@ -100,6 +100,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 }
 
 void Launches::after(Launch launch, bool succeeded) {
+    if (launch.node_of) --launch.node_of->nodes_under_way;
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
     if (!succeeded && launch.lost) --tally_->lost;
