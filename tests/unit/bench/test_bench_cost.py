@@ -396,7 +396,7 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert "- all_reduce_4 needs 4 GPUs, 2 are visible" in written
     figures = json.loads(raw.read_text())
     cells = [(s["program"], s["column"]) for s in figures["samples"]]
-    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 5 + 3
+    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 3 + 5 + 3
     assert all(len(s["kernel"]) == 7 for s in figures["samples"])
 
 
