@@ -60,8 +60,7 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     switch (cbid) {
         case API_CUDA_cuModuleUnload:
         case API_CUDA_cuLibraryUnload:
-            // At the call's entry and at its exit: other threads load code meanwhile.
-            return collector->code_unloaded();
+            return collector->unloaded_code().at_event(context, is_exit, cbid, params, succeeded);
         case API_CUDA_cuTensorMapEncodeTiled:
             if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));
             return;

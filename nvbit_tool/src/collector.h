@@ -23,6 +23,7 @@
 #include "launches/launch_events.h"
 #include "launches/launch_tally.h"
 #include "launches/launches.h"
+#include "launches/unloaded_code.h"
 #include "libraries/collective_writer.h"
 #include "memory/known_owners.h"
 #include "memory/memory.h"
@@ -56,7 +57,7 @@ class Collector {
     MemoryEvents* memory_events() { return recording_.on() ? &memory_events_ : nullptr; }
 
     // A tensor map was made: checks that it can be decoded.
-    void code_unloaded() { instrumenter_.forget_handles(); }
+    UnloadedCode& unloaded_code() { return unloaded_code_; }
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);
@@ -109,6 +110,7 @@ class Collector {
     const std::unique_ptr<Sources> sources_;  // null: none are kept
     Catalog catalog_;
     Instrumenter instrumenter_;
+    UnloadedCode unloaded_code_{&contexts_, &instrumenter_};
     Drain drain_;
     Memory memory_;
     std::unique_ptr<NvmlMemory> nvml_memory_;  // null: there is no NVML

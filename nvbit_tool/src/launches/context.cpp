@@ -29,9 +29,38 @@ ContextFunction& Context::function(CUfunction handle) {
     return *function;
 }
 
+std::vector<CUfunction> Context::handles() {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<CUfunction> handles;
+    for (const auto& [handle, function] : functions_) handles.push_back(handle);
+    return handles;
+}
+
+std::vector<uint64_t> Context::forget(const std::vector<CUfunction>& handles) {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<uint64_t> identities;
+    for (const CUfunction handle : handles) {
+        const auto known = functions_.find(handle);
+        if (known == functions_.end()) continue;
+        const ContextFunction* const function = known->second;
+        const auto owned = std::find_if(functions_by_identity_.begin(), functions_by_identity_.end(),
+                                        [&](const auto& one) { return one.second.get() == function; });
+        if (owned != functions_by_identity_.end()) {
+            identities.push_back(owned->first);
+            forgotten_.push_back(std::move(owned->second));
+            functions_by_identity_.erase(owned);
+        }
+        // Other handles of it, too.
+        for (auto one = functions_.begin(); one != functions_.end();)
+            one = one->second == function ? functions_.erase(one) : std::next(one);
+    }
+    return identities;
+}
+
 std::vector<const ContextFunction*> Context::functions() {
     std::unique_lock lock(functions_mutex_);
     std::vector<const ContextFunction*> functions;
+    for (const auto& function : forgotten_) functions.push_back(function.get());
     for (const auto& [identity, function] : functions_by_identity_) functions.push_back(function.get());
     return functions;
 }

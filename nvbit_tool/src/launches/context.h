@@ -93,6 +93,10 @@ class Context {
     // A function has several handles (a CUkernel at its launch, a CUfunction in a graph): its code's address tells that it is the same.
     uint64_t identity(CUfunction handle) const;
     ContextFunction& function(CUfunction handle);
+    // All handles that were asked for.
+    std::vector<CUfunction> handles();
+    // Their code is gone. What is known of them lives on for launches under way, and is found no more. Their identities.
+    std::vector<uint64_t> forget(const std::vector<CUfunction>& handles);
 
     // Set once, before the first launch; null where there is nothing to trace or no memory for it.
     void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
@@ -153,6 +157,7 @@ class Context {
     std::mutex functions_mutex_;
     std::unordered_map<CUfunction, ContextFunction*> functions_;
     std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
+    std::vector<std::unique_ptr<ContextFunction>> forgotten_;
 
     mutable std::mutex mutex_;
     // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.

@@ -239,6 +239,11 @@ void Instrumenter::forget_handles() {
     call_tables_.clear();
 }
 
+void Instrumenter::forget(const Context& context, const std::vector<uint64_t>& identities) {
+    const std::unique_lock lock(mutex_);
+    for (const uint64_t identity : identities) done_.erase({&context, identity});
+}
+
 // NVBit disassembles one function after another.
 void Instrumenter::disassemble_new(CUcontext context, const std::vector<CUfunction>& functions) {
     constexpr size_t kWorthwhile = 3;  // reading the module takes about as long as disassembling one function

@@ -42,6 +42,8 @@ class Instrumenter {
 
     // The program unloads code: what has its handles from then on can be other code.
     void forget_handles();
+    // So can what lies where these functions lay.
+    void forget(const Context& context, const std::vector<uint64_t>& identities);
 
     // Tensor maps have another layout than expected: tensor copies are not measured from now on.
     void distrust_tensor_maps() { tensor_maps_ = false; }
