@@ -81,7 +81,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         const std::unique_lock lock(function.launching);
         ++function.launches;
         boarding_->prepare(*context, function, call);
-        if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
+        if (function.last_site != 0) launch.flight = boarding_->board(*context, function, call, {});
         if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
         if (launch.flight) {
             const std::vector<uint32_t> stacks = stacks_->of(graph, {&function, call.grid});
