@@ -134,6 +134,36 @@ def test_kernels_copies_and_their_times(play: Play, tmp_path: Path) -> None:
     assert trace.bandwidth(initiated="host")["rate"].tolist() == [8192 / 100e-9, 4096 / 100e-9]
 
 
+@pytest.mark.parametrize("kind", ["linked", "opened"])
+def test_calls_of_nccl(built: Path, nccl_programs: dict[str, list[str]], tmp_path: Path, kind: str) -> None:
+    """By their ranges, however the program came to them; also those from before the trace was there."""
+    (tmp_path / "script").write_text(WORK + "full\n")
+    folders = os.pathsep.join(str(built / name) for name in ("driver", "cupti"))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LD_LIBRARY_PATH": folders,
+        "LD_PRELOAD": str(built / "snoopie_times.so"),
+    }
+    done = subprocess.run(
+        [*nccl_programs[kind], "script"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    columns = ["operation", "bytes", "peer", "reduction", "rank", "ranks", "issuer"]
+    assert trace.collectives[columns].to_numpy(dtype=object).tolist() == [
+        ["AllReduce", 4096, -1, "max", 2, 4, 1],
+        ["Send", 32, 3, "", 2, 4, 1],
+        ["Recv", 64, 1, "", 2, 4, 1],
+        ["AllGather", 1600, -1, "", 2, 4, 1],
+        ["Broadcast", 100, 0, "", 2, 4, 1],
+    ]
+    assert set(trace.collectives["count"]) == {-1}
+    assert trace.collectives["group"].nunique() == 4
+    assert len(trace.launches) == 3
+    assert trace.by_collective()["calls"].sum() == 5
+
+
 def test_ranges_that_the_program_names(play: Play, tmp_path: Path) -> None:
     assert play(WORK, "ranges").returncode == 0
     (path,) = tmp_path.glob("*.zst")
@@ -252,6 +282,7 @@ def test_nothing_but_its_entries_is_exported(built: Path) -> None:
     assert [name for name in names if not name.startswith("snoopie_collector_")] == [
         "InitializeInjection",
         "InitializeInjectionNvtx2",
+        "InitializeInjectionNvtxExtension",
     ]
     needs = subprocess.run(["ldd", str(built / "snoopie_times.so")], capture_output=True, text=True, check=True)
     assert "libcuda" not in needs.stdout

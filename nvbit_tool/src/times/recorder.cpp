@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/signals.h"
+#include "libraries/nccl_ranges.h"
 #include "settings/output_path.h"
 #include "times/activities.h"
 #include "trace/console_lines.h"
@@ -79,6 +80,7 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
     *why = made->enable();
     if (why->empty()) {
         Ranges::of_process().send_to(&made->ranges_);
+        NcclRanges::of_process().send_to(&made->ranges_);
         made->thread_ = std::thread([self = made.get()] { self->run(); });
         return made;
     }
@@ -128,13 +130,15 @@ void Recorder::record(ActivityBuffers::Full first) {
     const int fd = create_output(&file, &why);
     if (fd < 0) {
         Ranges::of_process().send_to(nullptr);
+        ranges_.stop();
         return say(why + "; nothing is recorded");
     }
     const Machine machine = this_machine();
     TraceWriter writer(fd, header(process, machine, file.path), TraceWriter::Settings{});
     Notices notices(&writer);
     RangeWriter range_writer(&writer, [this] { return recording_.on(); });
-    ranges_.go_to(&range_writer);
+    CollectiveWriter collective_writer(&writer);
+    ranges_.go_to(&range_writer, &collective_writer);
     Activities activities(&writer, machine.visible);
     say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + file.path);
     uint64_t dropped = 0;
@@ -156,8 +160,10 @@ void Recorder::record(ActivityBuffers::Full first) {
     }
     activities.finish();
     end_ranges(&Ranges::of_process(), &notices);
+    ranges_.stop();
     if (const uint64_t lost = ranges_.lost())
-        notices.note(std::to_string(lost) + " ranges and marks left out that ended before the first kernel or copy");
+        notices.note(std::to_string(lost) +
+                     " ranges, marks and groups of NCCL's calls left out that ended before the first kernel or copy");
     note_lost(activities, dropped, &notices);
     Totals totals;
     totals.launches_seen = totals.launches_native = activities.launches();

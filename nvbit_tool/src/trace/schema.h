@@ -189,15 +189,15 @@ constexpr int kFormatVersion = 4;
     C(group, u4, "", role::group, "calls between ncclGroupStart and ncclGroupEnd share one; launches name it")  \
     C(operation, u4, "", role::row_or_none("strings"), "AllReduce, Send, …: the call's name without nccl")      \
     C(reduction, u4, "", role::row_or_none("strings"), "sum, prod, max, min, avg, custom; 0 = does not reduce") \
-    C(type, u4, "", role::row_or_none("strings"), "element type")                                               \
-    C(count, i8, "", {}, "elements, as the call was given them; -1 = unknown, in imported traces")              \
-    C(bytes, i8, "bytes", {}, "size of the larger of this rank's buffers; -1 = unknown, in imported traces")    \
+    C(type, u4, "", role::row_or_none("strings"), "element type, 0 = unknown")                                  \
+    C(count, i8, "", {}, "elements, as the call was given them; -1 = unknown")                                  \
+    C(bytes, i8, "bytes", {}, "size of the larger of this rank's buffers; -1 = unknown")                        \
     C(peer, i4, "", {}, "root, or peer of a send or receive; -1 = has none")                                    \
     C(communicator, u8, "", role::handle, "equal in all its processes if it was created from a unique id")      \
     C(rank, u4, "", {}, "this rank in the communicator")                                                        \
     C(ranks, u4, "", {}, "number of ranks; 0 = unknown, and so is the rank")                                    \
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of this rank")                                                    \
-    C(stream, u8, "", role::handle, "CUDA stream handle")                                                       \
+    C(stream, u8, "", role::handle, "CUDA stream handle, 0 = unknown")                                          \
     C(thread, u4, "", {}, "host thread that called")                                                            \
     C(start, u8, "ns", {}, "host time when the call began")                                                     \
     C(end, u8, "ns", {}, "host time when the call returned")
