@@ -193,6 +193,15 @@ def test_dropped_records_are_losses(play: Play, tmp_path: Path) -> None:
     assert any(text.startswith("CUPTI dropped 7 records because its buffers were full") for text in trace.losses())
 
 
+def test_buffers_that_go_round_are_zero_again(play: Play, tmp_path: Path) -> None:
+    """More than there are, each read before the next is filled: CUPTI ends the program if one is not zero."""
+    rounds = 50
+    done = play(f"many 20 tiny 0 7 {T} 1000\nread\n" * rounds)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    assert len(snoopie.load(path).launches) == 20 * rounds
+
+
 def test_many_records_in_buffers_that_go_round(play: Play, tmp_path: Path) -> None:
     number = 400_000
     done = play(f"many {number} tiny 0 7 {T} 1000\n")

@@ -121,6 +121,7 @@ std::optional<Library> load(const std::string& program, int major, std::string* 
     }
     look_up(library, "cuptiSetThreadIdType", &found.set_thread_id_type);
     look_up(library, "cuptiActivityEnableDriverApi", &found.enable_driver_call);
+    look_up(library, "cuptiActivitySetAttribute", &found.set_attribute);
     return found;
 }
 

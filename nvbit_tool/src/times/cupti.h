@@ -117,6 +117,7 @@ using Context = void*;
 using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* most_records);
 using BufferCompleted = void (*)(Context context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
 constexpr uint32_t kFlushForced = 1;
+constexpr int kZeroedBuffers = 5;  // CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, a byte
 constexpr int kSystemThreadIds = 1;
 
 // A libcupti that was loaded. What older ones lack is null, from set_thread_id_type on.
@@ -130,6 +131,7 @@ struct Library {
     Result (*result_text)(Result, const char** text) = nullptr;
     Result (*set_thread_id_type)(int) = nullptr;
     Result (*enable_driver_call)(uint32_t callback, uint8_t) = nullptr;
+    Result (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
 
     std::string text(Result result) const;
 };

@@ -20,6 +20,8 @@ namespace {
 
 // CUPTI hands buffers over when they are full, or when it is asked: a process that is killed loses no more than this.
 constexpr std::chrono::milliseconds kFlushPeriod{1000};
+// Of records: CUPTI fills some while others are read.
+constexpr size_t kBuffersAtFirst = 4;
 
 // What the trace lacks, as snoopie/trace/lacks.py has it.
 const std::vector<std::string> kLacks = {"allocations",
@@ -91,6 +93,9 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
 
 std::string Recorder::enable() {
     if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
+    uint8_t zeroed = 1;
+    size_t size = sizeof zeroed;
+    if (cupti_.set_attribute) cupti_.set_attribute(cupti::kZeroedBuffers, &size, &zeroed);
     cupti::Result result = cupti_.register_callbacks(give_buffer, take_back);
     for (const cupti::Kind kind : {cupti::Kind::concurrent_kernel, cupti::Kind::memcpy, cupti::Kind::memcpy_peer, cupti::Kind::memset})
         if (result == 0) result = cupti_.enable(kind);
@@ -115,6 +120,7 @@ uint8_t* Recorder::buffer() {
 
 void Recorder::run() {
     block_all_signals();
+    buffers_.prepare(kBuffersAtFirst);
     // The driver is still being initialized: who the GPUs are is asked when the first work has been done.
     while (!buffers_.ended()) {
         if (const auto full = buffers_.next(kFlushPeriod)) return record(*full);
@@ -150,7 +156,7 @@ void Recorder::record(ActivityBuffers::Full first) {
             activities.end_of_buffer();
             size_t more = 0;
             if (cupti_.dropped_records(nullptr, 0, &more) == 0) dropped += more;
-            buffers_.put_back(full->buffer);
+            buffers_.put_back(*full);
             writer.wait_for_room();
         }
         if (const auto now = std::chrono::steady_clock::now(); now - flushed >= kFlushPeriod && !recording_.ending()) {
