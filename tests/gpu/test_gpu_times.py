@@ -61,6 +61,10 @@ def test_bandwidth_is_what_the_program_measures(times: Path, far: Far, folder: P
     done, trace, said = run_twice("bandwidth", size, iterations, visible=far.visible, folder=folder)
     assert trace.clean is not None and trace.clean.complete, done.stderr
     assert matched(trace) == 1
+    # Each has the call that made it, by the host's clock, and a kernel runs after that.
+    launches, spans = trace.clean.launches, trace.clean.spans.set_index("launch")
+    assert launches["thread"].nunique() == 1 and launches["thread"].iloc[0] > 0
+    assert (spans["start"].reindex(launches.index) - launches["time"] > -(10**6)).all()
     kernels = trace.native_by("kernel")
     rates = {
         re.split(r"[(<]", name)[0]: rate for name, rate in zip(kernels["kernel"], kernels["native_rate"], strict=True)

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -132,6 +133,26 @@ def test_kernels_copies_and_their_times(play: Play, tmp_path: Path) -> None:
     assert copies["call"].tolist() == ["Memcpy HtoD", "Memcpy PtoP"]
     # Copies count with their own times, so bandwidth has them.
     assert trace.bandwidth(initiated="host")["rate"].tolist() == [8192 / 100e-9, 4096 / 100e-9]
+
+
+def test_who_launched_what_is_heard_where_nobody_else_listens(play: Play, tmp_path: Path) -> None:
+    """In the calls themselves, which costs less than records of them: then there are none."""
+    kernel = "0 7 {} %d %d 1 1 1 32 1 1 0"
+    kernels = [f"kernel k{n} {kernel.format(n)}" % (T + 100 * n, T + 100 * n + 50) for n in (21, 22, 23)]
+    script = f"launch 21\n{kernels[0]}\nlaunch 22\n{kernels[1]}\n{kernels[2]}\ncall 23 700 {T} {T + 1}\nread\n"
+    before = time.time_ns()
+    done = play(script, FAKE_SUBSCRIBER="none")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    launches = trace.launches
+    assert launches["kernel"].tolist() == ["k21", "k22", "k23"]
+    pid = int(trace.processes["pid"].iloc[0])
+    # The program has one thread. The third was launched by a call of which nobody told.
+    assert launches["thread"].tolist() == [pid, pid, 0]
+    first, second, third = launches["time"].tolist()
+    assert before <= first <= second <= time.time_ns()
+    assert third == T + 2300
 
 
 @pytest.mark.parametrize("kind", ["linked", "opened"])

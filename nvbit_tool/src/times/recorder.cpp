@@ -41,6 +41,10 @@ void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
 
 void take_back(cupti::Context, uint32_t, uint8_t* buffer, size_t, size_t valid) { recorder->completed(buffer, valid); }
 
+void hear(void*, int, uint32_t, const cupti::CallData* call) {
+    if (call->site == cupti::kBegins) recorder->launching(call->correlation);
+}
+
 std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
 std::string header(const ProcessInfo& process, const Machine& machine, const std::string& path) {
@@ -86,13 +90,15 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
         made->thread_ = std::thread([self = made.get()] { self->run(); });
         return made;
     }
-    // CUPTI may have kept the callbacks.
+    // CUPTI may have kept the callbacks. What they note nobody takes.
+    made->recording_.end_launches();
     static_cast<void>(made.release());
     return nullptr;
 }
 
 std::string Recorder::enable() {
-    if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
+    // First: CUPTI takes no subscriber while it already records.
+    const bool heard = hear_launches();
     uint8_t zeroed = 1;
     size_t size = sizeof zeroed;
     if (cupti_.set_attribute) cupti_.set_attribute(cupti::kZeroedBuffers, &size, &zeroed);
@@ -102,10 +108,21 @@ std::string Recorder::enable() {
     if (result != 0)
         return "CUPTI (" + cupti_.path + ") refuses: " + cupti_.text(result) +
                "; end other profilers of this process, or give it a CUPTI that fits the driver: pip install nvidia-cuda-cupti";
-    // Only who launched what is of interest: all calls would cost more. A CUPTI that cannot choose records none.
-    if (cupti_.enable_driver_call)
+    // Only who launched what is of interest: all calls would cost more. Records of calls do, too, but need no subscriber, of which there
+    // can be one. A CUPTI that cannot choose records none.
+    if (!heard && cupti_.enable_driver_call) {
+        if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
         for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_driver_call(call, 1);
+    }
     return "";
+}
+
+bool Recorder::hear_launches() {
+    cupti::Subscriber subscriber = nullptr;
+    if (!cupti_.subscribe || !cupti_.enable_callback || cupti_.subscribe(&subscriber, hear, nullptr) != 0) return false;
+    // Each CUPTI knows those of its own time.
+    for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_callback(1, subscriber, cupti::kDriverCalls, call);
+    return true;
 }
 
 uint8_t* Recorder::buffer() {
@@ -150,6 +167,7 @@ void Recorder::record(ActivityBuffers::Full first) {
     uint64_t dropped = 0;
     auto flushed = std::chrono::steady_clock::now();
     for (std::optional<ActivityBuffers::Full> full = first; full || !buffers_.ended(); full = buffers_.next(kFlushPeriod)) {
+        for (const LaunchLog::Note& note : launches_.take()) activities.called(note.correlation, note.called);
         if (full) {
             cupti::Record* record = nullptr;
             while (cupti_.next_record(full->buffer, full->valid, &record) == 0) activities.add(*record);
@@ -170,6 +188,8 @@ void Recorder::record(ActivityBuffers::Full first) {
     if (const uint64_t lost = ranges_.lost())
         notices.note(std::to_string(lost) +
                      " ranges, marks and groups of NCCL's calls left out that ended before the first kernel or copy");
+    if (const uint64_t lost = launches_.lost())
+        notices.note(plural(lost, "launch", "es") + " came faster than could be taken: which thread made them is not known");
     note_lost(activities, dropped, &notices);
     Totals totals;
     totals.launches_seen = totals.launches_native = activities.launches();

@@ -1,7 +1,9 @@
 // A libcupti that delivers the records of a script, one a line, through its client's buffers. It drops what finds no room, and after the
-// driver's end it delivers nothing: as CUPTI does. Buffers that it is told are zero have to be.
+// driver's end it delivers nothing: as CUPTI does. Buffers that it is told are zero have to be. It has no subscriber yet with
+// FAKE_SUBSCRIBER=none, else another one.
 //
-//   call CORRELATION THREAD START END
+//   call CORRELATION THREAD START END                      a record of a call, if those are wanted
+//   launch CORRELATION                                     a call that launches, of which a subscriber hears
 //   kernel NAME DEVICE STREAM CORRELATION START END GX GY GZ BX BY BZ SHARED
 //   many N NAME DEVICE STREAM START STEP                   N kernels of one block
 //   copy DIRECTION FROM TO BYTES DEVICE STREAM CORRELATION START END
@@ -41,6 +43,9 @@ size_t size = 0;
 size_t used = 0;
 size_t dropped = 0;
 bool zeroed = false;
+bool driver_calls = false;
+Callback subscriber = nullptr;
+std::set<uint32_t> heard;
 size_t handed_over = 0;
 std::atomic<size_t> read_to_end{0};
 std::deque<std::string> names;
@@ -75,7 +80,7 @@ void hand_over() {
 
 template <class Row>
 void deliver(Row row) {
-    if (row.kind != Kind::driver && enabled.count(row.kind) == 0) return;
+    if (row.kind == Kind::driver ? !driver_calls : enabled.count(row.kind) == 0) return;
     const size_t bytes = size_of(row.kind);
     if (buffer && used + bytes > size) hand_over();
     if (!buffer) {
@@ -105,6 +110,12 @@ void play(std::istringstream line) {
         line >> call.correlation >> call.thread >> call.start >> call.end;
         call.kind = Kind::driver;
         deliver(call);
+    } else if (what == "launch") {
+        CallData call{};
+        line >> call.correlation;
+        for (const uint32_t callback : heard)
+            if (subscriber && callback == kDriverLaunches[3])
+                for (call.site = kBegins; call.site <= kBegins + 1; ++call.site) subscriber(nullptr, kDriverCalls, callback, &call);
     } else if (what == "kernel") {
         Kernel kernel{};
         kernel.kind = Kind::concurrent_kernel;
@@ -212,7 +223,25 @@ Result cuptiGetResultString(Result, const char** text) {
 }
 
 Result cuptiSetThreadIdType(int type) { return type == kSystemThreadIds ? 0 : 1; }
-Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) { return 0; }
+Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) {
+    driver_calls = true;
+    return 0;
+}
+
+Result cuptiSubscribe(Subscriber* made, Callback callback, void*) {
+    const char* const other = std::getenv("FAKE_SUBSCRIBER");
+    if (!other || std::strcmp(other, "none") != 0 || !enabled.empty()) return 39;
+    subscriber = callback;
+    *made = &subscriber;
+    return 0;
+}
+
+Result cuptiEnableCallback(uint32_t enable, Subscriber own, int domain, uint32_t callback) {
+    // One that is newer than this CUPTI.
+    if (own != &subscriber || domain != kDriverCalls || !enable || callback > 600) return 1;
+    heard.insert(callback);
+    return 0;
+}
 
 Result cuptiActivitySetAttribute(int attribute, size_t* bytes, void* value) {
     if (attribute != kZeroedBuffers || *bytes != sizeof(uint8_t)) return 1;

@@ -45,6 +45,10 @@ SAME(Call, CUpti_ActivityAPI, start, start);
 SAME(Call, CUpti_ActivityAPI, thread, threadId);
 SAME(Call, CUpti_ActivityAPI, correlation, correlationId);
 
+SAME(CallData, CUpti_CallbackData, site, callbackSite);
+SAME(CallData, CUpti_CallbackData, correlation, correlationId);
+static_assert(mine::kBegins == CUPTI_API_ENTER && mine::kDriverCalls == CUPTI_CB_DOMAIN_DRIVER_API);
+
 constexpr bool same(mine::Kind one, CUpti_ActivityKind other) { return static_cast<int>(one) == static_cast<int>(other); }
 static_assert(same(mine::Kind::concurrent_kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 static_assert(same(mine::Kind::memcpy, CUPTI_ACTIVITY_KIND_MEMCPY) && same(mine::Kind::memcpy_peer, CUPTI_ACTIVITY_KIND_MEMCPY2));
