@@ -151,6 +151,7 @@ COLUMNS = {
         Column("control", "control", "control"),
         _collector("counts", "counts", SAMPLE_SIZE="0"),
         _collector("counts_nccl", "counts of NCCL", named=True, KERNEL_NAME="nccl", SAMPLE_SIZE="0"),
+        _collector("waits", "counts + waits", SAMPLE_SIZE="0", WAITS="on"),
         _collector("records", "counts + records", SAMPLE_SIZE="1"),
         _collector("records_100", "1/100 records", SAMPLE_SIZE="100"),
         _collector("launches_100", "1/100 launches", SAMPLE_SIZE="1", LAUNCH_SAMPLE="100", sampled=True),

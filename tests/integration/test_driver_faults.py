@@ -154,9 +154,12 @@ def check_all(program: Path, folder: Path, faults: Iterator[str], **settings: st
 
 
 # A driver that lacks a function, as those of virtual GPUs do, has none of its calls succeed.
-@pytest.mark.parametrize(("records", "error"), [("0", OUT_OF_MEMORY), ("1", NOT_SUPPORTED)])
-def test_some_calls_of_the_collector_that_fail(program: Path, tmp_path: Path, records: str, error: int) -> None:
-    assert check_all(program, tmp_path, chosen(error), SAMPLE_SIZE=records, END_CONTEXTS="1") > 50
+@pytest.mark.parametrize(("records", "waits", "error"), [("0", "off", OUT_OF_MEMORY), ("1", "on", NOT_SUPPORTED)])
+def test_some_calls_of_the_collector_that_fail(
+    program: Path, tmp_path: Path, records: str, waits: str, error: int
+) -> None:
+    settings = {"SAMPLE_SIZE": records, "WAITS": waits, "END_CONTEXTS": "1"}
+    assert check_all(program, tmp_path, chosen(error), **settings) > 50
 
 
 @pytest.mark.skipif(not ALL, reason="takes an hour: SNOOPIE_FAULTS=all")
@@ -197,6 +200,32 @@ def test_a_graphs_kernel_has_the_stack_of_its_capture(graphs: snoopie.Trace) -> 
     captured, other = (set(graphs.stack(int(stack))["function"]) for stack in [*stacks["in_graph"], *stacks["store"]])
     assert "__libc_start_main" in other
     assert captured and "__libc_start_main" not in captured
+
+
+# --- When blocks moved ---
+
+
+def test_moments_of_all_accesses(program: Path, tmp_path: Path) -> None:
+    """Each launch has cells of its own, as many as its blocks need, and they are zero again for the next."""
+    whole = run(program, tmp_path, "", SAMPLE_SIZE="0", WAITS="on", END_CONTEXTS="1")
+    assert (whole.status, whole.counts) == (7, {(0, 1): 987, (1, 0): 20})
+    trace = snoopie.load(tmp_path / "none.zst")
+    keys = ["launch", "site"]
+    assert trace.moves.groupby(keys)["accesses"].sum().equals(trace.counts.groupby(keys)["accesses"].sum())
+    assert (trace.moves["first"] <= trace.moves["last"]).all()
+    large = trace.launches.index[trace.launches["grid_x"] == 100]
+    assert len(large) == 9
+    before = 0
+    for launch in large:
+        own = trace.moves[trace.moves["launch"] == launch]
+        assert own["block"].tolist() == list(range(100))
+        assert set(own["blocks"]) == set(own["accesses"]) == {1}
+        # The clock ticks once an access.
+        assert (
+            own["first"].tolist() == own["last"].tolist() == list(range(own["first"].iloc[0], own["last"].iloc[-1] + 1))
+        )
+        assert own["first"].iloc[0] > before
+        before = own["last"].iloc[-1]
 
 
 # --- Limits of the system ---

@@ -1,5 +1,7 @@
 #include "launches/boarding.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/thread_id.h"
 #include "driver/preloaded_library.h"
@@ -38,9 +40,11 @@ UnmeasuredRow Boarding::unmeasured(const Context& context, const ContextFunction
             call.block[2]};
 }
 
-std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const Decision& decision) {
+std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const LaunchCall& call, const Decision& decision) {
     std::optional<Flight> flight;
-    if (!recording_->ending()) flight = context.board(++last_launch_, function);
+    // A launch of none fails.
+    const uint64_t blocks = std::max<uint64_t>(uint64_t{call.grid[0]} * call.grid[1] * call.grid[2], 1);
+    if (!recording_->ending()) flight = context.board(++last_launch_, function, blocks);
     if (!flight) {
         ++tally_->lost;
         if (!recording_->ending())

@@ -30,7 +30,7 @@ class Boarding {
     // Instruments if necessary. Whether probes were put in; afterwards the function has sites if its launches can be measured.
     bool prepare(Context& context, ContextFunction& function, const LaunchCall& call);
     // None if no counters are free.
-    std::optional<Flight> board(Context& context, ContextFunction& function, const Decision& decision);
+    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, const Decision& decision);
     // A launch that runs its own code because no access of it can leave the GPU.
     // Returns its id, 0 for none. `stack`: who launched it, if that is not the calling thread.
     uint32_t without_probes(const Context& context, ContextFunction& function, const LaunchCall& call,

@@ -108,8 +108,8 @@ class Context {
     void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
     LaunchTimer* timer() const { return timer_.get(); }
 
-    // Counters and a slot for a launch. None if all are in use by launches that have not ended.
-    std::optional<Flight> board(uint32_t launch, ContextFunction& function);
+    // Counters and a slot for a launch of so many blocks. None if all are in use by launches that have not ended.
+    std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
     LaunchCode& code() { return *code_; }
 
     uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
@@ -139,11 +139,14 @@ class Context {
     std::optional<Flight> oldest() const;
     // All in flight, in the order of each stream.
     std::vector<Flight> flights() const;
-    uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
+    uint32_t launch_in(uint16_t slot) const { return slots_[slot].launch; }
+    // Of how many blocks its cells of moments are.
+    uint32_t log2_blocks_in(uint16_t slot) const { return slots_[slot].log2_blocks; }
     // Counts are collected and records taken: slot, counters and events are free again.
     void disembark(const Flight& flight);
 
   private:
+    std::optional<uint16_t> free_slot(uint32_t time_cells);
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
@@ -162,9 +165,13 @@ class Context {
     mutable std::mutex mutex_;
     // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
     std::map<std::pair<CUstream, uint32_t>, std::deque<Flight>> flights_;
-    std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
-    // Slots go round, so that successive launches sample different accesses (see `sampled`).
-    uint32_t next_slot_ = 0;
+    struct Slot {
+        uint32_t launch = 0;  // id, 0 = free
+        uint32_t log2_blocks = 0;
+    };
+    std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
+    // Slots go round, so that what comes late for one finds no other launch in it. By the number of time cells.
+    std::map<uint32_t, uint32_t> next_slot_;
 };
 
 }  // namespace snoopie

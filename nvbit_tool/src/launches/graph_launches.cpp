@@ -101,7 +101,7 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
 void GraphLaunches::board(Context& context, ContextFunction& function, const LaunchCall& call, CUgraphExec graph, Launch* launch) {
     const Decision decision = decision_->decide_for_graphs(context, function);
     const bool needs_probes = decision.code != Code::original;
-    if (needs_probes) launch->flight = boarding_->board(context, function, decision);
+    if (needs_probes) launch->flight = boarding_->board(context, function, call, decision);
     // The node has a value of its own.
     const std::optional<uint64_t> value = launch->flight ? std::optional(kLaunchUncounted) : std::nullopt;
     if (!context.code().choose(function, call, value, false, decision.live)) boarding_->lose(context, &launch->flight);

@@ -30,7 +30,8 @@ namespace {
 
 // What all calls injected into a function have in common.
 struct Injection {
-    std::string kind;  // of probes
+    std::string kind;       // of probes
+    std::string copy_kind;  // of those of bulk and tensor copies, and of what is only counted
     uint32_t first_site = 0;
     uint64_t state = 0;
 };
@@ -69,13 +70,13 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
             break;
         case Probe::Kind::bulk:
-            begin("snoopie_probe_bulk");
+            begin(injection.copy_kind + "bulk");
             nvbit_add_call_arg_ureg_val(instr, reference->reg);
             nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
             nvbit_add_call_arg_ureg_val(instr, probe.size_register);
             break;
         case Probe::Kind::tensor:
-            begin("snoopie_probe_tensor");
+            begin(injection.copy_kind + "tensor");
             nvbit_add_call_arg_ureg_val(instr, reference->reg);
             nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
             for (int k = 0; k < static_cast<int>(kMaxRank); ++k) {
@@ -86,7 +87,7 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             }
             break;
         case Probe::Kind::executed:
-            begin("snoopie_probe_executed");
+            begin(injection.copy_kind + "executed");
             break;
     }
     nvbit_add_call_arg_const_val32(instr, site_word);
@@ -322,7 +323,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const std::vector<Instruction>& instructions = reading.instructions;
     const Catalog::Entry entry = catalog_->add(reading.description);
 
-    const Injection injection{probes_, entry.first_site, context.memory()->state()};
+    const Injection injection{probes_, copy_probes_, entry.first_site, context.memory()->state()};
     std::map<uint32_t, FunctionAddresses::Call> noted;  // by the offset of the instruction
     const auto note_call = [&](uint32_t offset, size_t site, JumpGuard guard) {
         const auto [at, is_new] = noted.try_emplace(offset, FunctionAddresses::Call{offset, {}, guard, false});

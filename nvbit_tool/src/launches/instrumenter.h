@@ -30,9 +30,11 @@ class Instrumenter {
         : catalog_(catalog),
           lines_(options.code_attribution),
           waits_(options.waits),
-          probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
-                  : options.sample_size > 0                 ? "snoopie_record_"
-                                                            : "snoopie_count_"),
+          probes_(options.waits                               ? "snoopie_time_"
+                  : options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
+                  : options.sample_size > 0                   ? "snoopie_record_"
+                                                              : "snoopie_count_"),
+          copy_probes_(options.waits ? "snoopie_time_" : "snoopie_probe_"),
           notify_(std::move(notify)),
           reader_(options.packing, options.probes != Probes::full, notify_) {}
 
@@ -66,7 +68,8 @@ class Instrumenter {
     Catalog* const catalog_;
     const bool lines_;
     const bool waits_;
-    const std::string probes_;  // what the names of the probes begin with
+    const std::string probes_;       // what the names of the probes begin with,
+    const std::string copy_probes_;  // and of those of copies and of what is only counted
     const Notify notify_;
     const FunctionReader reader_;
 

@@ -59,7 +59,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     Decision decision;
     if (measured) {
         decision = decision_->decide(*context, function, call);
-        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, decision);
+        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, call, decision);
     }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);

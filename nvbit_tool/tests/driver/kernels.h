@@ -10,6 +10,6 @@ inline CUfunction kernel(int number) { return reinterpret_cast<CUfunction>(uint6
 inline CUfunction in_graph(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) | 4); }
 inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{4}); }
 
-// What a GPU does: so many warps of the kernel store to `to`, and what was injected counts them. With another launch value where the launch
-// is one of a graph.
+// What a GPU does: so many blocks of one warp of the kernel store to `to`, and what was injected counts them. With another launch value
+// where the launch is one of a graph.
 void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t warps);

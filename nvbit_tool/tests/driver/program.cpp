@@ -49,7 +49,7 @@ CUdeviceptr allocate(size_t bytes) {
 
 void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps, CUresult result = CUDA_SUCCESS) {
     void* argument = &to;
-    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
+    cuLaunchKernel_params params{function, static_cast<unsigned>(warps), 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
     CALL(cuLaunchKernel, (params), {
         CUcontext current = nullptr;
         cuCtxGetCurrent(&current);
