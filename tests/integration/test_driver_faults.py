@@ -187,6 +187,13 @@ def test_every_call_of_the_collector_that_fails(program: Path, tmp_path: Path, e
     assert check_all(program, tmp_path, faults, SAMPLE_SIZE="0", END_CONTEXTS="1") > 300
 
 
+@pytest.mark.parametrize("name", ["cuStreamCreate", "cuMemHostAlloc", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2"])
+def test_memory_of_probes_that_cannot_be_used_is_given_back(program: Path, tmp_path: Path, name: str) -> None:
+    outcome = run(program, tmp_path, f"{name}:1:{OUT_OF_MEMORY}:on", SAMPLE_SIZE="1", WAITS="on")
+    assert outcome.happened
+    assert (outcome.taken, outcome.counts) == (0, {})
+
+
 def test_the_program_has_the_collector_call_each_function(program: Path, tmp_path: Path) -> None:
     settings = {"SAMPLE_SIZE": "1", "END_CONTEXTS": "1"}
     with ThreadPoolExecutor(4) as pool:
