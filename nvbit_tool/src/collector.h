@@ -110,7 +110,6 @@ class Collector {
     const std::unique_ptr<Sources> sources_;  // null: none are kept
     Catalog catalog_;
     Instrumenter instrumenter_;
-    UnloadedCode unloaded_code_{&contexts_, &instrumenter_};
     Drain drain_;
     Memory memory_;
     std::unique_ptr<NvmlMemory> nvml_memory_;  // null: there is no NVML
@@ -128,6 +127,7 @@ class Collector {
     Boarding boarding_;
     Launches launches_;
     GraphLaunches graphs_;
+    UnloadedCode unloaded_code_;
     LaunchEvents launch_events_;
     std::unique_ptr<CallTotals> calls_;  // null: CALLS=off
     const ProcessInfo process_;

@@ -28,12 +28,14 @@ ALL = os.environ.get("SNOOPIE_FAULTS") == "all"
 MOST_CALLS = 2000
 AT_ONCE = 32
 NAMES = [
-    *sorted(re.findall(r"^DRIVER\((\w+),", (COLLECTOR / "tests/driver/driver.cpp").read_text(), re.MULTILINE)),
+    *sorted(re.findall(r"^DRIVER\(\s*(\w+),", (COLLECTOR / "tests/driver/driver.cpp").read_text(), re.MULTILINE)),
     "nvbit_load_tool_module",
     "nvbit_find_function_by_name",
     "nvbit_launch_kernel",
 ]
 UNKNOWN = -2
+# What is called only after something else has failed, and what that is.
+AFTER = dict.fromkeys(("cuStreamDestroy_v2", "cuMemFree_v2", "cuMemFreeHost"), "cuMemsetD8Async:1:2,")
 # What gives a thread back to the program. Where the driver takes it never again, nobody can.
 GIVING_BACK = {"cuCtxPopCurrent_v2", "cuThreadExchangeStreamCaptureMode"}
 
@@ -49,6 +51,7 @@ class Outcome:
     taken: int
     complaints: list[str]
     counts: dict[tuple[int, int], int] | None
+    complete: bool
     losses: list[str]
 
 
@@ -86,9 +89,10 @@ def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) 
     )
     errors = done.stderr.splitlines()
     taken = [int(line.split()[1]) for line in errors if line.startswith("taken: ")]
-    counts, losses = None, []
+    counts, complete, losses = None, False, []
     if trace.exists() and trace.stat().st_size > 0:
-        read = snoopie.load(trace, allow_truncated=bool(around))
+        read = snoopie.load(trace, allow_truncated=True)
+        complete = read.complete
         sums = read.counts.groupby(["issuer", "owner"])["accesses"].sum()
         counts = {(int(issuer), int(owner)): int(accesses) for (issuer, owner), accesses in sums.items()}
         losses = read.losses()
@@ -100,6 +104,7 @@ def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) 
         taken[0] if taken else -1,
         [line for line in errors if not line.startswith("taken: ")],
         counts,
+        complete,
         losses,
     )
 
@@ -116,11 +121,12 @@ def check(outcome: Outcome, whole: Outcome) -> None:
     assert answers(outcome, forever) == answers(whole, forever), (fault, outcome.complaints)
     assert all(line.startswith("snoopie: ") for line in outcome.complaints), (fault, outcome.complaints)
     # What the collector could not use it has given back, unless that is what failed.
-    if not fault.startswith("any:") and not re.match("cuMem(Release|Unmap|AddressFree|Free)", fault):
+    if not fault.startswith("any:") and not re.search("cuMem(Release|Unmap|AddressFree|Free)", fault):
         assert 0 <= outcome.taken <= whole.taken, fault
     if outcome.counts is None:
         assert [line.endswith("nothing is recorded") for line in outcome.complaints] == [True], fault
         return
+    assert outcome.complete, (fault, outcome.complaints)
     assert whole.counts is not None
     if outcome.counts != whole.counts:
         assert set(outcome.losses) - set(whole.losses), (fault, outcome.counts)
@@ -129,9 +135,13 @@ def check(outcome: Outcome, whole: Outcome) -> None:
     assert sum(outcome.counts.values()) <= sum(whole.counts.values()), (fault, outcome.counts)
 
 
+def first_call(name: str, error: int) -> str:
+    return f"{AFTER.get(name, '')}{name}:1:{error}"
+
+
 def chosen(error: int) -> Iterator[str]:
     """Faults of some calls: each function from the first on, and single ones here and there."""
-    yield from (f"{name}:1:{error}" + (":on" if name not in GIVING_BACK else "") for name in NAMES)
+    yield from (first_call(name, error) + (":on" if name not in GIVING_BACK else "") for name in NAMES)
     for i, number in enumerate(range(1, 600, 23)):
         yield f"any:{number}:{(OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED)[i % 3]}"
 
@@ -140,7 +150,7 @@ def check_all(program: Path, folder: Path, faults: Iterator[str], **settings: st
     """Checks them until none of those that run at a time happens any more; returns how many did."""
     whole = run(program, folder, "", **settings)
     assert whole.status == 7
-    assert whole.counts == {(0, 1): 987, (1, 0): 20}
+    assert whole.counts == {(0, 1): 7787, (1, 0): 20}
     happened = 0
     with ThreadPoolExecutor(4) as pool:
         while batch := [fault for _, fault in zip(range(AT_ONCE), faults, strict=False)]:
@@ -166,8 +176,8 @@ def test_some_calls_of_the_collector_that_fail(
 @pytest.mark.parametrize("records", ["0", "1"])
 @pytest.mark.parametrize("error", [OUT_OF_MEMORY, NOT_SUPPORTED, DEINITIALIZED, NO_DEVICE])
 def test_every_function_that_fails(program: Path, tmp_path: Path, error: int, records: str) -> None:
-    once = (f"{name}:1:{error}" for name in NAMES)
-    on = (f"{name}:1:{error}:on" for name in NAMES if name not in GIVING_BACK)
+    once = (first_call(name, error) for name in NAMES)
+    on = (first_call(name, error) + ":on" for name in NAMES if name not in GIVING_BACK)
     settings = {"SAMPLE_SIZE": records, "END_CONTEXTS": "1", "SOURCE": "1", "CODE_CONTEXT": "1"}
     assert check_all(program, tmp_path, chain(once, on), **settings) > 90
 
@@ -180,24 +190,45 @@ def test_every_call_of_the_collector_that_fails(program: Path, tmp_path: Path, e
     assert check_all(program, tmp_path, faults, SAMPLE_SIZE="0", END_CONTEXTS="1") > 300
 
 
-# --- What graphs launch ---
+@pytest.mark.parametrize("name", ["cuStreamCreate", "cuMemHostAlloc", "cuMemsetD8Async", "cuMemcpyHtoDAsync_v2"])
+def test_memory_of_probes_that_cannot_be_used_is_given_back(program: Path, tmp_path: Path, name: str) -> None:
+    outcome = run(program, tmp_path, f"{name}:1:{OUT_OF_MEMORY}:on", SAMPLE_SIZE="1", WAITS="on")
+    assert outcome.happened
+    assert (outcome.taken, outcome.counts) == (0, {})
+
+
+def test_the_program_has_the_collector_call_each_function(program: Path, tmp_path: Path) -> None:
+    settings = {"SAMPLE_SIZE": "1", "END_CONTEXTS": "1"}
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = pool.map(lambda name: run(program, tmp_path, first_call(name, OUT_OF_MEMORY), **settings), NAMES)
+        assert [outcome.fault for outcome in outcomes if not outcome.happened] == []
+
+
+# --- What the program launches ---
 
 
 @pytest.fixture
-def graphs(program: Path, tmp_path: Path) -> snoopie.Trace:
+def recorded(program: Path, tmp_path: Path) -> snoopie.Trace:
     """With a graph that was launched twice, whose one kernel has another handle there than when it was captured."""
     run(program, tmp_path, "", SAMPLE_SIZE="0", CODE_CONTEXT="1")
     return snoopie.load(tmp_path / "none.zst")
 
 
-def test_each_launch_of_a_graph_has_its_own_counts(graphs: snoopie.Trace) -> None:
-    kernels = graphs.counts["launch"].map(graphs.launches["kernel"])
-    assert graphs.counts.loc[kernels == "in_graph", "accesses"].tolist() == [30, 40]
+def test_each_launch_of_a_graph_has_its_own_counts(recorded: snoopie.Trace) -> None:
+    kernels = recorded.counts["launch"].map(recorded.launches["kernel"])
+    assert recorded.counts.loc[kernels == "in_graph", "accesses"].tolist() == [30, 40]
 
 
-def test_a_graphs_kernel_has_the_stack_of_its_capture(graphs: snoopie.Trace) -> None:
-    stacks = graphs.launches.groupby("kernel")["stack"].unique()
-    captured, other = (set(graphs.stack(int(stack))["function"]) for stack in [*stacks["in_graph"], *stacks["store"]])
+def test_calls_are_taken_out_of_the_code_of_single_launches(recorded: snoopie.Trace) -> None:
+    launches = recorded.launches[recorded.launches["kernel"].str.startswith("ring(")]
+    assert launches["code"].tolist() == ["full", "full", "partial", "original", "partial"]
+    accesses = recorded.counts.groupby("launch")["accesses"].sum()
+    assert [int(accesses.get(launch, 0)) for launch in launches.index] == [200, 600, 400, 0, 600]
+
+
+def test_a_graphs_kernel_has_the_stack_of_its_capture(recorded: snoopie.Trace) -> None:
+    stacks = recorded.launches.groupby("kernel")["stack"].unique()
+    captured, other = (set(recorded.stack(int(stack))["function"]) for stack in [*stacks["in_graph"], *stacks["store"]])
     assert "__libc_start_main" in other
     assert captured and "__libc_start_main" not in captured
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/signals.h"
 #include "code/branch_targets.h"
 #include "code/code_ahead.h"
 #include "code/disassembler.h"
@@ -201,6 +202,8 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     // The node of a graph has no arguments to look at: what it calls was instrumented when it came into the graph.
     const bool has_arguments = call.parameters || call.extra;
     if (function->instrumented && !(function->by_table && has_arguments)) return false;
+    // Modules and code are files on their way to what reads them, NVBit's own too.
+    const NoFileSizeSignal no_signal;
     std::unique_lock lock(mutex_);
     const std::unique_ptr<Instrumenter, void (*)(Instrumenter*)> at_end(this, [](Instrumenter* self) { self->last_read_ = {}; });
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {

@@ -123,7 +123,8 @@ std::unique_ptr<ProbeMemory> ProbeMemory::give_back(std::unique_ptr<ProbeMemory>
     if (memory->page_stream_) succeeded(cuStreamDestroy_v2(memory->page_stream_));
     if (memory->drain_stream_) succeeded(cuStreamDestroy_v2(memory->drain_stream_));
     if (memory->state_) memory->unmap();
-    if (memory->counters_) succeeded(cuMemFree_v2(memory->counters_));
+    for (const CUdeviceptr device : {memory->counters_, memory->waits_})
+        if (device) succeeded(cuMemFree_v2(device));
     for (void* const host : {memory->pinned_, memory->ring_memory_})
         if (host) succeeded(cuMemFreeHost(host));
     return nullptr;

@@ -36,7 +36,9 @@ void UnloadedCode::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
     for (Context* const one : contexts_->all()) {
         const CurrentContext there(one->handle());
         CUmodule module = nullptr;
-        if (cuLibraryGetModule(&module, library) == CUDA_SUCCESS) remember(*one, module);
+        // It need not be loaded there.
+        const CUresult answer = cuLibraryGetModule(&module, library);
+        if (answer != CUDA_ERROR_NOT_FOUND && told(answer)) remember(*one, module);
     }
 }
 
@@ -44,9 +46,16 @@ void UnloadedCode::remember(Context& context, CUmodule module) {
     std::vector<CUfunction> functions;
     for (const CUfunction function : context.handles()) {
         CUmodule of = nullptr;
-        if (cuFuncGetModule(&of, function) == CUDA_SUCCESS && of == module) functions.push_back(function);
+        if (told(cuFuncGetModule(&of, function)) && of == module) functions.push_back(function);
     }
     if (!functions.empty()) unloading.push_back({&context, std::move(functions)});
+}
+
+bool UnloadedCode::told(CUresult answer) {
+    if (succeeded(answer)) return true;
+    notices_->note_once(
+        "the driver did not say which kernels the program unloads: others that are loaded into their place may not be measured");
+    return false;
 }
 
 }  // namespace snoopie

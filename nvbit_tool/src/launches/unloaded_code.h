@@ -5,13 +5,15 @@
 #include "launches/contexts.h"
 #include "launches/instrumenter.h"
 #include "nvbit.h"
+#include "trace/notices.h"
 
 namespace snoopie {
 
 // Safe to call from any thread.
 class UnloadedCode {
   public:
-    UnloadedCode(const Contexts* contexts, Instrumenter* instrumenter) : contexts_(contexts), instrumenter_(instrumenter) {}
+    UnloadedCode(const Contexts* contexts, Instrumenter* instrumenter, Notices* notices)
+        : contexts_(contexts), instrumenter_(instrumenter), notices_(notices) {}
 
     // cuModuleUnload and cuLibraryUnload, of which the latter is for all contexts. Of the calls' entry what is theirs is remembered, until
     // their exit.
@@ -19,9 +21,12 @@ class UnloadedCode {
 
   private:
     void remember(Context& context, CUmodule module);
+    // What the driver answers when it is asked whose code it is. Where it does not, more cannot be done than to say so.
+    bool told(CUresult answer);
 
     const Contexts* const contexts_;
     Instrumenter* const instrumenter_;
+    Notices* const notices_;
 };
 
 }  // namespace snoopie

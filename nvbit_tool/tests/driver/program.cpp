@@ -47,15 +47,26 @@ CUdeviceptr allocate(size_t bytes) {
     return address;
 }
 
-void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps, CUresult result = CUDA_SUCCESS) {
-    void* argument = &to;
-    cuLaunchKernel_params params{function, static_cast<unsigned>(warps), 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
+void launch_with(void** arguments, CUfunction function, CUstream stream, const std::vector<CUdeviceptr>& to, uint64_t warps,
+                 CUresult result = CUDA_SUCCESS) {
+    cuLaunchKernel_params params{function, static_cast<unsigned>(warps), 1, 1, 32, 1, 1, 0, stream, arguments, nullptr};
     CALL(cuLaunchKernel, (params), {
         CUcontext current = nullptr;
         cuCtxGetCurrent(&current);
         if (result == CUDA_SUCCESS) run_kernel(current, p.f, to, warps);
         return result;
     });
+}
+
+void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps, CUresult result = CUDA_SUCCESS) {
+    void* argument = &to;
+    launch_with(&argument, function, stream, {to}, warps, result);
+}
+
+void launch_two_stores(CUstream stream, CUdeviceptr first, CUdeviceptr second, uint64_t warps) {
+    int other = 0;
+    void* arguments[] = {&first, &second, &other};
+    launch_with(arguments, kTwoStores, stream, {first, second}, warps);
 }
 
 void capture(CUfunction function, CUstream stream, CUdeviceptr to) {
@@ -80,7 +91,7 @@ void copies(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
          cuMemcpyPeerAsync_params{there, context_of_gpu(1), here, context_of_gpu(0), 1000, stream}, nothing);
     call(API_CUDA_cuMemcpyDtoD_v2, "cuMemcpyDtoD_v2", cuMemcpyDtoD_v2_params{there, here, 500}, nothing);
     auto graph = reinterpret_cast<CUgraphExec>(0xa00);
-    const CUgraph made = graph_of_one_copy(there, here, 250);
+    const CUgraph made = graph_of_a_graph(graph_of_one_copy(there, here, 250));
     call(API_CUDA_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", cuGraphInstantiateWithFlags_params{&graph, made, 0}, nothing);
     call(API_CUDA_cuGraphLaunch, "cuGraphLaunch", cuGraphLaunch_params{graph, stream}, nothing);
 }
@@ -119,6 +130,57 @@ void unknown_memory(CUdeviceptr there, CUstream stream) {
     const auto pool = reinterpret_cast<CUmemoryPool>(0xd00);
     CALL(cuMemAllocFromPoolAsync, ({&pooled, kBytes, pool, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
     CALL(cuMemFreeAsync, ({pooled, stream}), return cuMemFree_v2(p.dptr));
+}
+
+// A copy whose size is in elements of an array, for which the driver has to be asked.
+void copy_of_an_array(CUdeviceptr there, CUstream stream) {
+    auto array = reinterpret_cast<CUarray>(0xe00);
+    const CUDA_ARRAY_DESCRIPTOR shape{16, 1, CU_AD_FORMAT_FLOAT, 1};
+    CALL(cuArrayCreate_v2, ({&array, &shape}), return CUDA_SUCCESS);
+    CUDA_MEMCPY3D_BATCH_OP copy{};
+    copy.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+    copy.src.op.array.array = array;
+    copy.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    copy.dst.op.ptr.ptr = there;
+    copy.extent = {16, 1, 1};
+    CALL(cuMemcpy3DBatchAsync_v2, ({1, &copy, 0, stream}), return CUDA_SUCCESS);
+    CALL(cuArrayDestroy, ({array}), return CUDA_SUCCESS);
+}
+
+// A kernel whose code changes from launch to launch, as its parameters do: to that with the call of the first store alone, while a launch
+// with both is still under way, and to the original.
+void launches_that_differ(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
+    launch_two_stores(stream, there, here, 200);
+    hold(stream);
+    launch_two_stores(stream, there, there, 300);
+    launch_two_stores(stream, there, here, 400);
+    let_go(stream);
+    launch_two_stores(stream, here, here, 500);
+    launch_two_stores(stream, here, there, 600);
+}
+
+// A kernel that is loaded into the place of another one, of a module and of a library.
+void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
+    CALL(cuModuleUnload, ({module_of(kTwoStores)}), return cuModuleUnload(p.hmod));
+    launch_two_stores(stream, there, there, 700);
+    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), return cuModuleUnload(module_of(kTwoStores)));
+    launch_two_stores(stream, there, there, 800);
+}
+
+// A kernel that can call two functions, and calls the second.
+void launch_by_table(CUdeviceptr there, CUstream stream) {
+    const CUdeviceptr table = allocate(kInTable * sizeof(uint64_t));
+    for (int i = 0; i < kInTable; ++i)
+        reinterpret_cast<uint64_t*>(table)[i] = nvbit_get_func_addr(context_of_gpu(0), kernel(kFirstInTable + i));
+    set_global(module_of(kByTable), table, kInTable * sizeof(uint64_t));
+    constexpr size_t kFirstBatch = 32;
+    constexpr uint32_t kFunctionShift = 17;
+    unsigned char argument[48] = {};
+    const uint32_t flags = 1u << kFunctionShift;
+    std::memcpy(argument + kFirstBatch, &flags, sizeof flags);
+    void* arguments[] = {argument};
+    launch_with(arguments, kByTable, stream, {there}, 2000);
+    CALL(cuMemFree_v2, ({table}), return cuMemFree_v2(p.dptr));
 }
 
 // A kernel of a library, of which a graph's node has to be asked for the function.
@@ -179,7 +241,7 @@ int main() {
     for (const uint64_t warps : {30, 40}) {
         CALL(cuGraphLaunch, ({graph, stream}), {
             nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, 1);
-            run_kernel(context_of_gpu(0), in_graph(kernel(1)), there, warps);
+            run_kernel(context_of_gpu(0), in_graph(kernel(1)), {there}, warps);
             return CUDA_SUCCESS;
         });
     }
@@ -187,6 +249,10 @@ int main() {
     copies(here, there, stream);
     mappings();
     unknown_memory(there, stream);
+    copy_of_an_array(there, stream);
+    launches_that_differ(here, there, stream);
+    launches_of_reloaded_code(there, stream);
+    launch_by_table(there, stream);
     node_of_a_library();
     CUdeviceptr pooled = 0;
     CALL(cuMemAllocAsync, ({&pooled, kBytes, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
