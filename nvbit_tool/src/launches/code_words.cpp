@@ -26,19 +26,9 @@ std::unique_ptr<CodeWords> CodeWords::create(CUcontext context) {
     return words;
 }
 
-bool CodeWords::empty_caches(CUcontext context, std::vector<CUmodule>* loaded) {
-    CUmodule module = nullptr;
-    CUfunction kernel = nullptr;
-    if (nvbit_load_tool_module(context, snoopie_code_words_image, &module) != 0) return false;
-    loaded->push_back(module);
-    if (nvbit_find_function_by_name(context, module, "snoopie_keep_words", &kernel) != 0) return false;
-    WordBatch nothing;
-    return launch(context, kernel, nothing);
-}
-
-bool CodeWords::launch(CUcontext context, CUfunction kernel, WordBatch& batch) {
+bool CodeWords::launch(CUfunction kernel, WordBatch& batch) {
     void* arguments[] = {&batch};
-    return nvbit_launch_kernel(context, kernel, 1, 1, 1, kWordBatch, 1, 1, 0, CU_STREAM_LEGACY, arguments, nullptr) == 0;
+    return nvbit_launch_kernel(context_, kernel, 1, 1, 1, kWordBatch, 1, 1, 0, CU_STREAM_LEGACY, arguments, nullptr) == 0;
 }
 
 WordBatch CodeWords::batch_of(const Kept& kept, size_t first) {
@@ -58,7 +48,7 @@ std::optional<CodeWords::Kept> CodeWords::keep(uint64_t code, std::vector<uint32
     }
     for (size_t first = 0; first < kept.offsets.size(); first += kWordBatch) {
         WordBatch batch = batch_of(kept, first);
-        if (!launch(context_, keep_, batch)) return std::nullopt;
+        if (!launch(keep_, batch)) return std::nullopt;
     }
     return kept;
 }
@@ -68,7 +58,7 @@ bool CodeWords::restore(const Kept& kept, const CallSet& live) {
         WordBatch batch = batch_of(kept, first);
         std::copy_n(kept.guards.begin() + first, batch.count, batch.guards);
         for (uint32_t i = 0; i < batch.count; ++i) batch.live[i / 32] |= static_cast<uint32_t>(live[first + i]) << i % 32;
-        if (!launch(context_, restore_, batch)) return false;
+        if (!launch(restore_, batch)) return false;
     }
     return true;
 }

@@ -25,10 +25,6 @@ class CodeWords {
     // Loads the kernels: at a time when the context may be waited for. Null if that fails.
     static std::unique_ptr<CodeWords> create(CUcontext context);
 
-    // What was written of code before this is what later launches run: loading a module, and launching a kernel of it, empties the
-    // instruction caches. Adds the module to those that are to be unloaded one day.
-    static bool empty_caches(CUcontext context, std::vector<CUmodule>* loaded);
-
     // The original words of a function's instructions.
     struct Kept {
         uint64_t code = 0;
@@ -46,7 +42,7 @@ class CodeWords {
   private:
     explicit CodeWords(CUcontext context) : context_(context) {}
     static WordBatch batch_of(const Kept& kept, size_t first);
-    static bool launch(CUcontext context, CUfunction kernel, WordBatch& batch);
+    bool launch(CUfunction kernel, WordBatch& batch);
 
     static constexpr size_t kWordBytes = 16;
     static constexpr size_t kMostWords = (4 << 20) / kWordBytes;

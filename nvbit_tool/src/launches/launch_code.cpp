@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "nvbit.h"
@@ -79,8 +78,6 @@ void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool ins
     // The value takes effect with this call only. For a kernel with hundreds of related functions it takes 2 ms if it goes to them, too.
     nvbit_enable_instrumented(context_->handle(), call.function, instrumented, switches);
     lock.lock();
-    // NVBit's own write was seen to be enough only where no other code has run before.
-    if (new_code && places_used_again_) CodeWords::empty_caches(context_->handle(), &emptying_);
     if (switches) {
         function.written = ++writes_;
         if (function.shares_code) (instrumented ? shared_on_ : shared_off_) = writes_;
@@ -95,13 +92,6 @@ uint64_t LaunchCode::by_cell(ContextFunction& function, CUstream stream, uint64_
     if (is_new) cell->second = context_->take_launch_cell().value_or(kLaunchUncounted);
     const bool written = cell->second != kLaunchUncounted && context_->memory()->write_launch_cell(cell->second, value, stream);
     return written ? cell->second : value;
-}
-
-void LaunchCode::places_are_free() {
-    const std::unique_lock lock(mutex_);
-    places_used_again_ = true;
-    // The program waits for its kernels in this call anyway.
-    for (const CUmodule module : std::exchange(emptying_, {})) succeeded(cuModuleUnload(module));
 }
 
 bool LaunchCode::in_place(const ContextFunction& function, CUstream stream) {

@@ -18,7 +18,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "launches/context.h"
 
@@ -38,8 +37,6 @@ class LaunchCode {
     void keep(ContextFunction& function, const LaunchCall& call, bool new_code);
     // Calls can be taken out of code from now on.
     void give_words(std::unique_ptr<CodeWords> words) { words_ = std::move(words); }
-    // Code was unloaded: what is loaded next can lie where the caches still have other instructions.
-    void places_are_free();
     // Whether a launch of the function in this stream comes behind what was written of its code.
     bool in_place(const ContextFunction& function, CUstream stream);
 
@@ -59,8 +56,6 @@ class LaunchCode {
     Context* const context_;
     std::unique_ptr<CodeWords> words_;  // null: code has all calls or none
     std::mutex mutex_;
-    bool places_used_again_ = false;
-    std::vector<CUmodule> emptying_;  // that were loaded to empty them
     CUevent written_ = nullptr;
     // Writes have numbers from 1: the last one, the last one known to be done, and the last ones of code that several kernels call.
     uint64_t writes_ = 0;

@@ -3,8 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "launches/launch_code.h"
-
 namespace snoopie {
 
 namespace {
@@ -20,11 +18,8 @@ void UnloadedCode::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
     // Other threads load code meanwhile: what they have learned of it is forgotten with the rest.
     instrumenter_->forget_handles();
     if (is_exit) {
-        for (const auto& [known, functions] : std::exchange(unloading, {})) {
-            if (!succeeded) continue;
-            instrumenter_->forget(*known, known->forget(functions));
-            known->code().places_are_free();
-        }
+        for (const auto& [known, functions] : std::exchange(unloading, {}))
+            if (succeeded) instrumenter_->forget(*known, known->forget(functions));
         return;
     }
     unloading.clear();
