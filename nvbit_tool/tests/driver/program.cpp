@@ -161,9 +161,9 @@ void launches_that_differ(CUdeviceptr here, CUdeviceptr there, CUstream stream) 
 
 // A kernel that is loaded into the place of another one, of a module and of a library.
 void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
-    CALL(cuModuleUnload, ({module_of(kTwoStores)}), return cuModuleUnload(p.hmod));
+    CALL(cuModuleUnload, ({module_of(kTwoStores)}), unload(p.hmod); return CUDA_SUCCESS);
     launch_two_stores(stream, there, there, 700);
-    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), return cuModuleUnload(module_of(kTwoStores)));
+    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), unload(module_of(kTwoStores)); return CUDA_SUCCESS);
     launch_two_stores(stream, there, there, 800);
 }
 
