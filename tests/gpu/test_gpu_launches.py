@@ -138,7 +138,7 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
 
 @pytest.mark.parametrize("kind", [(), ("library",)], ids=["module", "library"])
 def test_code_that_takes_the_place_of_other_code_is_measured(runner: Runner, far: Far, kind: tuple[str, ...]) -> None:
-    """Whole launches, of which some may be missing: then the trace says so."""
+    """Whole launches, of which some may be missing, as the trace says."""
     rounds = 6
     trace = runner.traced("reload", rounds, *kind, visible=far.visible, CODE_ATTRIBUTION="0").trace
     nothing_dropped(trace)
