@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
 # The first draws pages as the others do, and has nothing around them.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Without these the browser asks its maker's servers at every start. With the last one it keeps what it has compiled also
-# of scripts that are modules, as nearly all of the app's are, and takes it at the next load.
+# Without these the browser asks its maker's servers at every start. With the last one it takes at the next load what it
+# has compiled also of scripts that are modules, as nearly all of the app's are.
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-features=BackgroundResourceFetch"
