@@ -57,6 +57,11 @@ std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function)
 }
 
 std::optional<uint64_t> Context::take_launch_cell() {
+    {
+        std::unique_lock lock(mutex_);
+        if (const std::optional<uint64_t> cell = memory_->take_launch_cell()) return cell;
+    }
+    code_->give_back_cells();
     std::unique_lock lock(mutex_);
     return memory_->take_launch_cell();
 }

@@ -24,5 +24,7 @@ inline CUfunction in_graph(CUfunction kernel) { return reinterpret_cast<CUfuncti
 inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{4}); }
 
 // What a GPU does: so many warps of the kernel run each of its stores, and what was injected counts them. `to`: where each of them stores.
-// With another launch value where the launch is one of a graph.
-void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps);
+// `node`: of a graph, which has another launch value.
+void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node = 0);
+// Its graph is gone.
+void forget_node(CUcontext context, CUfunction function, uint64_t node);
