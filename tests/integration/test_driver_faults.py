@@ -19,16 +19,17 @@ from pathlib import Path
 import pytest
 
 import snoopie
+from tests.support import host_driver
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
-NVBIT = Path(os.environ.get("NVBIT_PATH") or "/opt/nvbit/core")
 OUT_OF_MEMORY, DEINITIALIZED, NO_DEVICE, NOT_SUPPORTED = 2, 4, 100, 801
 ALL = os.environ.get("SNOOPIE_FAULTS") == "all"
 # More than the collector makes in this program.
 MOST_CALLS = 2000
 AT_ONCE = 32
 NAMES = [
-    *sorted(re.findall(r"^DRIVER\(\s*(\w+),", (COLLECTOR / "tests/driver/driver.cpp").read_text(), re.MULTILINE)),
+    *sorted(
+        re.findall(r"^DRIVER\(\s*(\w+),", (host_driver.COLLECTOR / "tests/driver/driver.cpp").read_text(), re.MULTILINE)
+    ),
     "nvbit_load_tool_module",
     "nvbit_find_function_by_name",
     "nvbit_launch_kernel",
@@ -57,14 +58,7 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    if not (NVBIT / "nvbit.h").is_file():
-        pytest.skip(f"no NVBit in {NVBIT} (NVBIT_PATH names another place)")
-    made = subprocess.run(
-        ["make", "-C", str(COLLECTOR), "-j2", "whole", f"NVBIT_PATH={NVBIT}"], capture_output=True, text=True
-    )
-    if made.returncode != 0:
-        pytest.fail(f"the collector does not build on the driver of the tests:\n{made.stderr}")
-    return COLLECTOR / "build" / "tests" / "whole"
+    return host_driver.built()
 
 
 def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) -> Outcome:

@@ -99,6 +99,11 @@ std::optional<uint16_t> Context::free_slot(uint32_t time_cells) {
 }
 
 std::optional<uint64_t> Context::take_launch_cell() {
+    {
+        std::unique_lock lock(mutex_);
+        if (const std::optional<uint64_t> cell = memory_->take_launch_cell()) return cell;
+    }
+    code_->give_back_cells();
     std::unique_lock lock(mutex_);
     return memory_->take_launch_cell();
 }

@@ -53,9 +53,8 @@ struct ContextFunction {
     std::optional<CodeWords::Kept> words;  // with which calls are taken out of the code
     const CallSet* in_place = nullptr;     // of instrumented code: the calls that are in it at least; null = all
     bool uncounted = false;
-    uint64_t given = 0;                            // the value that NVBit gives its launches
-    bool slow_values = false;                      // it takes NVBit long to give them one: they have a cell's,
-    std::unordered_map<uint64_t, uint64_t> cells;  // each stream its own, by the stream's id
+    uint64_t given = 0;        // the value that NVBit gives its launches
+    bool slow_values = false;  // it takes NVBit long to give them one: they have a cell's
     bool in_graph = false;
     std::atomic<uint32_t> nodes_under_way{0};  // between the announcement of a graph's node and the exit of the graph's launch
     bool shares_code = false;                  // it calls instrumented functions that other kernels can call too

@@ -87,13 +87,9 @@ void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool ins
     function.enabled = instrumented;
 }
 
-uint64_t LaunchCode::by_cell(ContextFunction& function, CUstream stream, uint64_t value) {
-    unsigned long long id = 0;
-    if (!succeeded(cuStreamGetId(stream, &id))) return value;
-    const auto [cell, is_new] = function.cells.try_emplace(id, kLaunchUncounted);
-    if (is_new) cell->second = context_->take_launch_cell().value_or(kLaunchUncounted);
-    const bool written = cell->second != kLaunchUncounted && context_->memory()->write_launch_cell(cell->second, value, stream);
-    return written ? cell->second : value;
+uint64_t LaunchCode::by_cell(const ContextFunction& function, CUstream stream, uint64_t value) {
+    const std::optional<uint64_t> cell = cells_.cell(function, stream);
+    return cell && context_->memory()->write_launch_cell(*cell, value, stream) ? *cell : value;
 }
 
 bool LaunchCode::in_place(const ContextFunction& function, CUstream stream) {

@@ -114,6 +114,8 @@ void LaunchEvents::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
             ON(cuGraphInstantiateWithParams, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
             ON(cuGraphInstantiateWithParams_ptsz, if (succeeded) graphs_->instantiated(*p.phGraphExec, p.hGraph))
             // Before their handles can be others'.
+            ON(cuStreamDestroy, if (!is_exit) launches_->stream_ending(context, p.hStream))
+            ON(cuStreamDestroy_v2, if (!is_exit) launches_->stream_ending(context, p.hStream))
             ON(cuGraphDestroy, if (!is_exit) graphs_->removed(p.hGraph))
             ON(cuGraphDestroyNode, if (!is_exit) graphs_->removed(p.hNode))
 #undef ON

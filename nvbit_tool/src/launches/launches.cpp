@@ -133,4 +133,12 @@ void Launches::after(Launch launch, bool succeeded) {
     }
 }
 
+void Launches::stream_ending(CUcontext handle, CUstream stream) {
+    if (!stream || capturing(stream)) return;
+    Context* const context = contexts_->find_for_launch(context_of(stream, handle));
+    if (!context || !context->memory()) return;
+    const OwnCalls own;
+    context->code().stream_ending(stream);
+}
+
 }  // namespace snoopie

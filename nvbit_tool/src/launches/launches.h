@@ -46,6 +46,8 @@ class Launches {
     // A launch that runs in another context than the current one, where NVBit does not follow it.
     Launch elsewhere(CUcontext runs_in, const LaunchCall& call);
     void after(Launch launch, bool succeeded);
+    // At the entry of the call that ends a stream.
+    void stream_ending(CUcontext handle, CUstream stream);
 
   private:
     // The last thing before a launch that is not measured; `id`: of its row, 0 = it has none.

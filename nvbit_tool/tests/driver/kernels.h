@@ -27,5 +27,7 @@ inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunct
 void unload(CUmodule module);
 
 // What a GPU does: so many blocks of one warp of the kernel run each of its stores, and what was injected counts them. `to`: where each of
-// them stores. With another launch value where the launch is one of a graph.
-void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps);
+// them stores. `node`: of a graph, which has another launch value.
+void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node = 0);
+// Its graph is gone.
+void forget_node(CUcontext context, CUfunction function, uint64_t node);

@@ -53,8 +53,7 @@ struct KernelCode {
     std::vector<Instr*> instrs;
     bool enabled = false;
     uint64_t state = 0;
-    uint64_t launch = 0;
-    bool of_node = false;
+    std::map<uint64_t, uint64_t> launches;  // by the nodes of graphs; 0: of launches
 };
 
 std::mutex mutex;
@@ -107,10 +106,12 @@ void unload(CUmodule module) {
         one = module_of(one->first.second) == module ? codes().erase(one) : std::next(one);
 }
 
-void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps) {
+void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node) {
     const std::lock_guard lock(mutex);
     const KernelCode& code = code_of(context, function);
     if (!code.enabled) return;
+    const auto given = code.launches.find(node);
+    const uint64_t value = given == code.launches.end() ? 0 : given->second;
     size_t stores = 0;
     for (const auto& place : code.places) {
         if (!place->text->to) continue;
@@ -118,7 +119,7 @@ void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdevi
         if (!place->injected || !place->in_place) continue;
         auto* const state = reinterpret_cast<ProbeState*>(code.state);
         const uint64_t launch =
-            is_launch_cell(code.launch) ? *reinterpret_cast<const uint64_t*>(code.state + static_cast<uint32_t>(code.launch)) : code.launch;
+            is_launch_cell(value) ? *reinterpret_cast<const uint64_t*>(code.state + static_cast<uint32_t>(value)) : value;
         const uint32_t mark = launch_mark(launch);
         if (mark != state->mark) {
             if (is_launch(mark)) state->misdirected += 32 * warps;
@@ -142,6 +143,11 @@ void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdevi
             ++own[kTimedAccesses];
         }
     }
+}
+
+void forget_node(CUcontext context, CUfunction function, uint64_t node) {
+    const std::lock_guard lock(mutex);
+    code_of(context, function).launches.erase(node);
 }
 
 // --- A kernel's instructions ---
@@ -254,8 +260,10 @@ void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, 
 void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t node) {
     const std::lock_guard lock(mutex);
     KernelCode& code = code_of(context, function);
-    if (node && std::exchange(code.of_node, true)) return;
-    code.launch = value;
+    if (node)
+        code.launches.try_emplace(node, value);
+    else
+        code.launches[0] = value;
 }
 void nvbit_set_tool_pthread(pthread_t) {}
 void nvbit_unset_tool_pthread(pthread_t) {}
