@@ -58,6 +58,9 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     collector->copying(context, is_exit, cbid, name, params, succeeded);
     collector->launch_events().at_event(context, is_exit, cbid, params, succeeded);
     switch (cbid) {
+        case API_CUDA_cuModuleUnload:
+        case API_CUDA_cuLibraryUnload:
+            return collector->unloaded_code().at_event(context, is_exit, cbid, params, succeeded);
         case API_CUDA_cuTensorMapEncodeTiled:
             if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));
             return;

@@ -1,5 +1,6 @@
 // Driver calls, simulated: what is added up of them, by whom, and when it is in the trace.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -282,6 +283,24 @@ void threads() {
     for (const auto& [thread, calls] : by_thread) CHECK_EQ(calls, uint64_t{kCalls});
 }
 
+// As at the program's exit: sums are written by it and, at the same moment, by the thread that does so each second.
+void two_that_write() {
+    constexpr int kThreads = 500;
+    Program program;
+    std::atomic<bool> ended{false};
+    std::thread other([&] {
+        while (!ended) program.calls.flush();
+    });
+    for (int i = 0; i < kThreads; ++i) {
+        std::thread([&] { program.call(kLaunch, kContext0); }).join();
+        program.calls.flush();
+    }
+    ended = true;
+    other.join();
+    program.end();
+    CHECK_EQ(program.sum(kLaunch)["calls"], uint64_t{kThreads});
+}
+
 void contexts_come_and_go() {
     Program program;
     program.call(kFree, kContext0);
@@ -334,6 +353,7 @@ int main() {
     deltas();
     beat();
     threads();
+    two_that_write();
     contexts_come_and_go();
     events();
     return test::summary("calls");

@@ -1,6 +1,7 @@
 // Handles that processes tell each other about.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/signals.h"
 #include "check.h"
 #include "memory/exports.h"
 
@@ -39,6 +41,29 @@ void told_and_found() {
     CHECK(importer.find(kHandle) == "GPU-c");
     exporter.close();
     CHECK(!importer.find(kHandle));
+}
+
+// The signal that comes with a limit of files' sizes is not the program's, whose own stays where it is.
+void file_size_limit() {
+    const std::string folder = new_folder();
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit limit{0, 0};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        Exports exporter(folder);
+        if (exporter.publish(kHandle, "GPU-a")) _exit(1);
+        sigset_t own;
+        sigemptyset(&own);
+        sigaddset(&own, SIGXFSZ);
+        const BlockedSignals blocked(own);
+        raise(SIGXFSZ);
+        if (exporter.publish(kHandle, "GPU-a")) _exit(2);
+        sigset_t pending;
+        _exit(sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 ? 0 : 3);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_EQ(status, 0);
 }
 
 void of_another_process() {
@@ -128,6 +153,7 @@ void line_without_an_end() {
 
 int main() {
     told_and_found();
+    file_size_limit();
     of_another_process();
     by_descriptor();
     unsafe_folders();

@@ -95,6 +95,27 @@ void stores() {
     CHECK_EQ(owners[0].accesses, 115u);
 }
 
+// A program that allocates again and again stores to ever more objects.
+void stores_to_many_objects() {
+    StoreSums sums;
+    constexpr uint32_t kObjects = StoreSums::kMost + 1000;
+    for (uint32_t object = 1; object <= kObjects; ++object) sums.add({1, 0, 1, object, 2});
+    CHECK_EQ(sums.to(1, kObjects).size(), 1u);
+    CHECK_EQ(sums.to(1, 0).size(), 1u);
+    CHECK(sums.to(1, 1).empty());
+    const auto owners = sums.by_owner();
+    CHECK_EQ(owners.size(), 1u);
+    CHECK_EQ(owners[0].accesses, uint64_t{2} * kObjects);
+}
+
+void stores_of_many_sites() {
+    StoreSums sums;
+    for (uint32_t site = 1; site <= StoreSums::kMost + 1000; ++site) sums.add({site, 0, 1, 1, 2});
+    CHECK_EQ(sums.by_owner().size(), StoreSums::kMost);
+    sums.add({1, 0, 1, 0, 5});
+    CHECK_EQ(sums.by_owner()[0].accesses, 7u);
+}
+
 void groups_of_waits() {
     const auto whose = [](uint64_t address) { return Polled{static_cast<uint8_t>(address >> 32), 1}; };
     const uint64_t other = uint64_t{1} << 32;
@@ -193,6 +214,8 @@ int main() {
     sentences();
     json();
     stores();
+    stores_to_many_objects();
+    stores_of_many_sites();
     groups_of_waits();
     collectives();
     server();

@@ -71,7 +71,7 @@ inline std::vector<snoopie::Table> tables_on_disk(const std::string& path) {
     for (size_t at = 0; at + 56 <= bytes.size();) {
         const uint64_t end = at + 56 + get<uint64_t>(bytes, at + 32);
         if (end > bytes.size()) break;
-        tables.push_back(static_cast<snoopie::Table>(get<uint32_t>(bytes, at + 12)));
+        tables.push_back(static_cast<snoopie::Table>(get<uint32_t>(bytes, at + 16)));
         at = end;
     }
     return tables;
@@ -81,7 +81,9 @@ inline std::vector<snoopie::Table> tables_on_disk(const std::string& path) {
 template <class Condition>
 void await(Condition has_come) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!has_come() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    bool come = false;
+    while (!(come = has_come()) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(come);
 }
 
 class TemporaryFile {

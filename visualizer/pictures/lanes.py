@@ -22,6 +22,7 @@ from visualizer.pictures import time_axis
 TITLES = {
     activity.KERNEL: "kernels",
     activity.LAUNCH: "launches (calls)",
+    activity.MOVE: "accesses",
     activity.WAIT: "waits",
     activity.COPY: "copies",
     activity.COPY_CALL: "copies (calls)",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <time.h>
 
 namespace snoopie {
 
@@ -30,6 +31,36 @@ class BlockedSignals {
 
   private:
     sigset_t before_;
+};
+
+// While this lives, a file that the calling thread makes larger than the program may have any (ulimit -f) is an error of write() alone. The
+// signal that comes with it would end the program.
+class NoFileSizeSignal {
+  public:
+    NoFileSizeSignal() : was_pending_(pending()), blocked_(signal()) {}
+    ~NoFileSizeSignal() {
+        const sigset_t own = signal();
+        const timespec now{};
+        if (!was_pending_ && pending()) sigtimedwait(&own, nullptr, &now);
+    }
+    NoFileSizeSignal(const NoFileSizeSignal&) = delete;
+    NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
+
+  private:
+    static sigset_t signal() {
+        sigset_t signals;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGXFSZ);
+        return signals;
+    }
+    // The program may block it itself.
+    static bool pending() {
+        sigset_t signals;
+        return sigpending(&signals) == 0 && sigismember(&signals, SIGXFSZ) == 1;
+    }
+
+    const bool was_pending_;
+    const BlockedSignals blocked_;
 };
 
 }  // namespace snoopie

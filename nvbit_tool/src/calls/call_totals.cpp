@@ -300,8 +300,10 @@ void CallTotals::flush() {
     writer_->append(rows.times);
     writer_->append(rows.errors);
     write(rows.events);
+    // Some may be gone already: two threads can be here, at the program's exit.
+    const auto is_over = [&](const auto& thread) { return std::find(over.begin(), over.end(), thread) != over.end(); };
     const std::unique_lock lock(threads_mutex_);
-    for (const auto& thread : over) threads_.erase(std::find(threads_.begin(), threads_.end(), thread));
+    threads_.erase(std::remove_if(threads_.begin(), threads_.end(), is_over), threads_.end());
 }
 
 void CallTotals::stop() {

@@ -20,38 +20,45 @@
 #include <utility>
 
 #include "launches/context.h"
+#include "launches/stream_cells.h"
 
 namespace snoopie {
 
 // Of one context, which is current in all calls.
 class LaunchCode {
   public:
-    explicit LaunchCode(Context* context) : context_(context) {}
+    explicit LaunchCode(Context* context) : context_(context), cells_(context) {}
 
     // Before a launch of an instrumented function, whose lock is held. With a value it is measured and runs instrumented code; without one
     // it runs its own code, or the instrumented code uncounted where the switch would cost other launches their counts. False if it cannot
     // be measured, because instrumented code would not be in place in time. `new_code`: probes were put in since the last launch. `live`:
     // the calls that its code is to have, null = all.
     bool choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code, const CallSet* live);
-    // The function is part of a graph from now on, with instrumented code.
+    // The function gets into a graph, with instrumented code: so NVBit gives the node the registers and the stack that this takes.
     void keep(ContextFunction& function, const LaunchCall& call, bool new_code);
     // Calls can be taken out of code from now on.
     void give_words(std::unique_ptr<CodeWords> words) { words_ = std::move(words); }
+    // At the entry of the call that ends a stream.
+    void stream_ending(CUstream stream) { cells_.ending(stream); }
+    void give_back_cells() { cells_.give_back_ended(); }
     // Whether a launch of the function in this stream comes behind what was written of its code.
     bool in_place(const ContextFunction& function, CUstream stream);
 
   private:
     // What NVBit is to give a launch in this stream for this value: that of a cell, to which the value is written, or the value itself.
-    uint64_t by_cell(ContextFunction& function, CUstream stream, uint64_t value);
-    void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code);
+    uint64_t by_cell(const ContextFunction& function, CUstream stream, uint64_t value);
+    // `always`: also where NVBit has been told the same before.
+    void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always = false);
 
     // Puts the function's own code in place, for instrumented code that has other calls.
     bool begin_anew(ContextFunction& function, const LaunchCall& call);
     void keep_words(ContextFunction& function, const LaunchCall& call);
 
     static constexpr auto kPatience = std::chrono::seconds(5);
+    static constexpr auto kPatienceForGraphs = std::chrono::milliseconds(100);
 
     Context* const context_;
+    StreamCells cells_;
     std::unique_ptr<CodeWords> words_;  // null: code has all calls or none
     std::mutex mutex_;
     CUevent written_ = nullptr;

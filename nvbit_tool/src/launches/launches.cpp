@@ -59,7 +59,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     Decision decision;
     if (measured) {
         decision = decision_->decide(*context, function, call);
-        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, decision);
+        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, call, decision);
     }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
@@ -100,6 +100,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 }
 
 void Launches::after(Launch launch, bool succeeded) {
+    if (launch.node_of) --launch.node_of->nodes_under_way;
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
     if (!succeeded && launch.lost) --tally_->lost;
@@ -130,6 +131,14 @@ void Launches::after(Launch launch, bool succeeded) {
     } else {
         ++tally_->unfollowed;
     }
+}
+
+void Launches::stream_ending(CUcontext handle, CUstream stream) {
+    if (!stream || capturing(stream)) return;
+    Context* const context = contexts_->find_for_launch(context_of(stream, handle));
+    if (!context || !context->memory()) return;
+    const OwnCalls own;
+    context->code().stream_ending(stream);
 }
 
 }  // namespace snoopie

@@ -20,6 +20,7 @@ struct Launch {
     CUstream stream = nullptr;
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
+    ContextFunction* node_of = nullptr;         // if it is a graph's
     bool lost = false;                          // if it should be measured and cannot be
     std::optional<LaunchTimer::Timing> timing;  // if it is not measured, but timed
     bool outside = false;                       // of what is recorded
@@ -45,6 +46,8 @@ class Launches {
     // A launch that runs in another context than the current one, where NVBit does not follow it.
     Launch elsewhere(CUcontext runs_in, const LaunchCall& call);
     void after(Launch launch, bool succeeded);
+    // At the entry of the call that ends a stream.
+    void stream_ending(CUcontext handle, CUstream stream);
 
   private:
     // The last thing before a launch that is not measured; `id`: of its row, 0 = it has none.

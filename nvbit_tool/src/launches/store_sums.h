@@ -24,6 +24,11 @@ class StoreSums {
 
     void add(const StoreSum& store) {
         const Key key{{store.owner, store.object}, {store.site, store.gpu}};
+        // Memory comes and goes: when there is no room left, what was stored before is known by owner alone.
+        if (sums_.size() >= kMost && !full_ && !sums_.count(key)) {
+            sums_ = without_objects();
+            full_ = sums_.size() > kMost / 2;  // that would help no more
+        }
         if (sums_.size() < kMost || sums_.count(key)) sums_[key] += store.accesses;
     }
 
@@ -34,7 +39,7 @@ class StoreSums {
     // To all memory, added up by owner.
     std::vector<StoreSum> by_owner() const {
         StoreSums owners;
-        for (const auto& [key, accesses] : sums_) owners.sums_[{{key.first.first, 0}, key.second}] += accesses;
+        owners.sums_ = without_objects();
         return owners.between(Key{}, Key{{kNoOwner, 0}, {0, 0}});
     }
 
@@ -42,6 +47,12 @@ class StoreSums {
     static constexpr uint32_t kNoOwner = 256;
     // Owner and object; site and GPU.
     using Key = std::pair<std::pair<uint32_t, uint64_t>, std::pair<uint32_t, uint8_t>>;
+
+    std::map<Key, uint64_t> without_objects() const {
+        std::map<Key, uint64_t> owners;
+        for (const auto& [key, accesses] : sums_) owners[{{key.first.first, 0}, key.second}] += accesses;
+        return owners;
+    }
 
     std::vector<StoreSum> between(const Key& first, const Key& end) const {
         std::vector<StoreSum> stores;
@@ -53,6 +64,7 @@ class StoreSums {
     }
 
     std::map<Key, uint64_t> sums_;
+    bool full_ = false;
 };
 
 }  // namespace snoopie

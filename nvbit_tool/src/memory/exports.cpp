@@ -13,6 +13,7 @@
 
 #include "base/files.h"
 #include "base/hex.h"
+#include "base/signals.h"
 
 namespace snoopie {
 
@@ -59,6 +60,7 @@ bool Exports::open() {
 }
 
 bool Exports::append(const std::string& line) {
+    const NoFileSizeSignal no_signal;
     return open() && write(fd_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
 

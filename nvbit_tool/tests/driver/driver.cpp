@@ -10,7 +10,12 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <sstream>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "kernels.h"
 
 namespace {
 
@@ -21,20 +26,23 @@ struct Fault {
     long number = 0;
     CUresult error = CUDA_SUCCESS;
     bool on = false;
+    long calls = 0;  // so far
 };
 
-const Fault& fault() {
-    static const Fault& read = *[] {
-        auto* fault = new Fault;
-        char call[128] = "";
-        int error = 0;
-        char on[4] = "";
+std::vector<Fault>& faults() {
+    static auto& read = *[] {
+        auto* faults = new std::vector<Fault>;
         const char* const text = std::getenv("SNOOPIE_FAULT");
-        if (!text || std::sscanf(text, "%127[^:]:%ld:%d:%3s", call, &fault->number, &error, on) < 3) return fault;
-        fault->call = call;
-        fault->error = static_cast<CUresult>(error);
-        fault->on = std::strcmp(on, "on") == 0;
-        return fault;
+        std::istringstream list(text ? text : "");
+        for (std::string one; std::getline(list, one, ',');) {
+            char call[128] = "";
+            long number = 0;
+            int error = 0;
+            char on[4] = "";
+            if (std::sscanf(one.c_str(), "%127[^:]:%ld:%d:%3s", call, &number, &error, on) < 3) continue;
+            faults->push_back({call, number, static_cast<CUresult>(error), std::strcmp(on, "on") == 0});
+        }
+        return faults;
     }();
     return read;
 }
@@ -57,6 +65,7 @@ struct Stream {
     unsigned flags = 0;
     bool capturing = false;
     CUgraphNode captured = nullptr;
+    bool held = false;
 };
 
 struct Copy {
@@ -87,6 +96,20 @@ std::map<CUgraph, std::vector<CUgraphNode>>& graphs() {
 // What copies the nodes are that are no kernels.
 std::map<CUgraphNode, const Copy*>& copies() {
     static auto& all = *new std::map<CUgraphNode, const Copy*>;
+    return all;
+}
+// And what graphs those that are graphs.
+std::map<CUgraphNode, CUgraph>& children() {
+    static auto& all = *new std::map<CUgraphNode, CUgraph>;
+    return all;
+}
+// Where events were recorded last.
+std::map<CUevent, CUstream>& events() {
+    static auto& all = *new std::map<CUevent, CUstream>;
+    return all;
+}
+std::map<CUmodule, std::pair<CUdeviceptr, size_t>>& globals() {
+    static auto& all = *new std::map<CUmodule, std::pair<CUdeviceptr, size_t>>;
     return all;
 }
 
@@ -179,12 +202,17 @@ ProgramCall::ProgramCall() { ++program_calls; }
 ProgramCall::~ProgramCall() { --program_calls; }
 
 CUresult fault_in(const char* call) {
-    static std::atomic<long> calls{0};
-    if (program_calls > 0 || (fault().call != call && fault().call != "any")) return CUDA_SUCCESS;
-    const long number = ++calls;
-    if (number != fault().number && !(fault().on && number > fault().number)) return CUDA_SUCCESS;
-    if (const char* const said = std::getenv("SNOOPIE_FAULT_SAID")) close(open(said, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
-    return fault().error;
+    if (program_calls > 0) return CUDA_SUCCESS;
+    const std::lock_guard lock(lock_of_all());
+    for (Fault& fault : faults()) {
+        if (fault.call != call && fault.call != "any") continue;
+        const long number = ++fault.calls;
+        if (number != fault.number && !(fault.on && number > fault.number)) continue;
+        const char* const said = std::getenv("SNOOPIE_FAULT_SAID");
+        if (said && &fault == &faults().back()) close(open(said, O_CREAT | O_WRONLY | O_CLOEXEC, 0666));
+        return fault.error;
+    }
+    return CUDA_SUCCESS;
 }
 
 std::string state_of_thread() {
@@ -204,8 +232,23 @@ uint64_t bytes_taken_by_collector() {
 CUstream new_stream(unsigned flags) {
     const auto stream = new_handle<CUstream>();
     const std::lock_guard lock(lock_of_all());
-    streams()[stream] = {current(), flags, false, nullptr};
+    streams()[stream] = {current(), flags};
     return stream;
+}
+
+void hold(CUstream stream) {
+    const std::lock_guard lock(lock_of_all());
+    streams().at(stream).held = true;
+}
+
+void let_go(CUstream stream) {
+    const std::lock_guard lock(lock_of_all());
+    streams().at(stream).held = false;
+}
+
+void set_global(CUmodule module, CUdeviceptr address, size_t bytes) {
+    const std::lock_guard lock(lock_of_all());
+    globals()[module] = {address, bytes};
 }
 
 void begin_capture(CUstream stream) { streams().at(stream).capturing = true; }
@@ -231,6 +274,15 @@ CUgraph graph_of_one_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
     const auto node = new_handle<CUgraphNode>();
     const std::lock_guard lock(lock_of_all());
     copies()[node] = copy;
+    graphs()[graph] = {node};
+    return graph;
+}
+
+CUgraph graph_of_a_graph(CUgraph child) {
+    const auto graph = new_handle<CUgraph>();
+    const auto node = new_handle<CUgraphNode>();
+    const std::lock_guard lock(lock_of_all());
+    children()[node] = child;
     graphs()[graph] = {node};
     return graph;
 }
@@ -300,9 +352,11 @@ DRIVER(cuStreamGetCaptureInfo_v2,
        *status = found.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE)
 
 DRIVER(cuEventCreate, (CUevent * event, unsigned), if (!current()) return CUDA_ERROR_INVALID_CONTEXT; *event = new_handle<CUevent>())
-DRIVER(cuEventDestroy_v2, (CUevent))
-DRIVER(cuEventRecord, (CUevent event, CUstream), if (!event) return CUDA_ERROR_INVALID_HANDLE)
-DRIVER(cuEventQuery, (CUevent event), if (!event) return CUDA_ERROR_INVALID_HANDLE)
+DRIVER(cuEventRecord, (CUevent event, CUstream stream), if (!event) return CUDA_ERROR_INVALID_HANDLE;
+       const std::lock_guard lock(lock_of_all()); events()[event] = stream)
+DRIVER(cuEventQuery, (CUevent event), if (!event) return CUDA_ERROR_INVALID_HANDLE; const std::lock_guard lock(lock_of_all());
+       const auto stream = streams().find(events()[event]);
+       if (stream != streams().end() && stream->second.held) return CUDA_ERROR_NOT_READY)
 DRIVER(cuEventElapsedTime, (float* milliseconds, CUevent from, CUevent to),
        *milliseconds = static_cast<float>(reinterpret_cast<int64_t>(to) - reinterpret_cast<int64_t>(from)) / 1000)
 
@@ -359,16 +413,24 @@ DRIVER(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
        if (const CUresult wrong = check(to, bytes, stream)) return wrong;
        if (byte) std::memset(reinterpret_cast<void*>(to), byte, bytes))
 
-DRIVER(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray), *descriptor = {})
-DRIVER(cuFuncGetModule, (CUmodule * module, CUfunction), *module = reinterpret_cast<CUmodule>(0x900))
-DRIVER(cuModuleGetGlobal_v2, (CUdeviceptr*, size_t*, CUmodule, const char*), return CUDA_ERROR_NOT_FOUND)
+DRIVER(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray), *descriptor = {};
+       descriptor->Format = CU_AD_FORMAT_FLOAT; descriptor->NumChannels = 1)
+DRIVER(cuFuncGetModule, (CUmodule * module, CUfunction function), *module = module_of(function))
+DRIVER(cuLibraryGetModule, (CUmodule * module, CUlibrary), *module = module_of(kTwoStores))
+DRIVER(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t* bytes, CUmodule module, const char*),
+       const std::lock_guard lock(lock_of_all());
+       const auto found = globals().find(module); if (found == globals().end()) return CUDA_ERROR_NOT_FOUND;
+       std::tie(*address, *bytes) = found->second)
 DRIVER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), *function = reinterpret_cast<CUfunction>(kernel))
 DRIVER(cuGetErrorName, (CUresult, const char** name), *name = "CUDA_ERROR")
 DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), const std::lock_guard lock(lock_of_all());
        const auto& found = graphs()[graph]; for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = found[i];
        *count = found.size())
 DRIVER(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType* type), const std::lock_guard lock(lock_of_all());
-       *type = copies().count(node) ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_KERNEL)
+       *type = copies().count(node)     ? CU_GRAPH_NODE_TYPE_MEMCPY
+               : children().count(node) ? CU_GRAPH_NODE_TYPE_GRAPH
+                                        : CU_GRAPH_NODE_TYPE_KERNEL)
 DRIVER(cuGraphMemcpyNodeGetParams, (CUgraphNode node, CUDA_MEMCPY3D* params), const std::lock_guard lock(lock_of_all());
        *params = copies().at(node)->params)
-DRIVER(cuGraphChildGraphNodeGetGraph, (CUgraphNode, CUgraph*), return CUDA_ERROR_INVALID_VALUE)
+DRIVER(cuGraphChildGraphNodeGetGraph, (CUgraphNode node, CUgraph* child), const std::lock_guard lock(lock_of_all());
+       *child = children().at(node))

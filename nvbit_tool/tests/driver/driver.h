@@ -4,8 +4,9 @@
 //   SNOOPIE_FAULT=cuMemCreate:1:2       the collector's first call of this function fails with error 2 (CUDA_ERROR_OUT_OF_MEMORY)
 //   SNOOPIE_FAULT=any:17:801            its 17th call, of whatever function
 //   SNOOPIE_FAULT=any:17:801:on         and all that follow
+//   SNOOPIE_FAULT=A:1:2,B:1:2           both of these
 //
-// The file that SNOOPIE_FAULT_SAID names is made when that happens: without it the collector makes fewer such calls.
+// The file that SNOOPIE_FAULT_SAID names is made when the last of these happens: without it the collector makes fewer such calls.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,15 @@ std::string state_of_thread();
 uint64_t bytes_taken_by_collector();
 
 CUstream new_stream(unsigned flags);
+// From now on the events of a stream do not come about, until they may.
+void hold(CUstream stream);
+void let_go(CUstream stream);
+
 CUgraph graph_of_one_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+CUgraph graph_of_a_graph(CUgraph child);
+
+// The only global variable that a module has.
+void set_global(CUmodule module, CUdeviceptr address, size_t bytes);
 
 // A stream captures one kernel, and what it captured becomes a graph.
 void begin_capture(CUstream stream);

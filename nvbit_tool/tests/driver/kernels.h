@@ -1,15 +1,33 @@
-// NVBit as the collector sees it: kernels of one instruction, a store of a full warp, and what was injected before it.
+// NVBit as the collector sees it: kernels of one or two stores of a full warp, and what was injected before these.
 #pragma once
+
+#include <vector>
 
 #include "driver.h"
 #include "nvbit.h"
 
 inline CUfunction kernel(int number) { return reinterpret_cast<CUfunction>(uint64_t{0x800} + 8 * static_cast<uint64_t>(number)); }
 
+// It stores to two of its parameters, of which its module tells where they are.
+inline const CUfunction kTwoStores = kernel(3);
+// It calls functions of a table in its module, as NCCL's kernels do: its argument says which.
+inline const CUfunction kByTable = kernel(4);
+constexpr int kFirstInTable = 5;
+constexpr int kInTable = 2;
+
+inline CUmodule module_of(CUfunction kernel) {
+    return reinterpret_cast<CUmodule>(uint64_t{0x900} + (kernel == kTwoStores ? 8 : kernel == kByTable ? 16 : 0));
+}
+
 // The same kernel as a node of a graph has it: another handle of the same code.
 inline CUfunction in_graph(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) | 4); }
 inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{4}); }
 
-// What a GPU does: so many warps of the kernel store to `to`, and what was injected counts them. With another launch value where the launch
-// is one of a graph.
-void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t warps);
+// The kernels of the module are gone, and what was injected into them. Others get their handles and their places.
+void unload(CUmodule module);
+
+// What a GPU does: so many blocks of one warp of the kernel run each of its stores, and what was injected counts them. `to`: where each of
+// them stores. `node`: of a graph, which has another launch value.
+void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node = 0);
+// Its graph is gone.
+void forget_node(CUcontext context, CUfunction function, uint64_t node);

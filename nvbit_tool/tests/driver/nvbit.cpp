@@ -1,28 +1,59 @@
 #include "kernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "launches/word_batch.h"
 #include "probe/probe_abi.h"
+#include "test_data.h"
 
 using namespace snoopie;
 
 namespace {
 
-struct KernelCode {
-    Instr store{"STG.E desc[UR4][R2.64], R5 ;"};
-    std::vector<Instr*> instrs{&store};
+// An instruction. `to`: the register of the address that it stores to; 0 if it does not.
+struct Text {
+    uint32_t offset = 0;
+    const char* opcode = "";
+    const char* sass = "";
+    int to = 0;
+};
+
+constexpr Text kOneStore[] = {{0x40, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2}};
+constexpr Text kToParameters[] = {
+    {0x40, "LDC.64", "LDC.64 R2, c[0x0][0x210] ;"},
+    {0x50, "LDC.64", "LDC.64 R6, c[0x0][0x218] ;"},
+    {0x60, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2},
+    {0x70, "STG.E", "STG.E desc[UR4][R6.64], R5 ;", 6},
+    {0x80, "EXIT", "EXIT ;"},
+};
+
+// An instruction, and the call that was injected before it.
+struct Place {
+    explicit Place(const Text& is) : text(&is), instr(reinterpret_cast<const char*>(&is)) {}
+    const Text* text;
+    Instr instr;
     bool injected = false;
-    bool enabled = false;
+    bool timed = false;  // by a probe that notes when
+    bool in_place = false;
     uint32_t site_word = 0;
+};
+
+struct KernelCode {
+    std::vector<std::unique_ptr<Place>> places;
+    std::vector<Instr*> instrs;
+    bool enabled = false;
     uint64_t state = 0;
-    uint64_t launch = 0;
-    bool of_node = false;
+    std::map<uint64_t, uint64_t> launches;  // by the nodes of graphs; 0: of launches
 };
 
 std::mutex mutex;
@@ -34,67 +65,121 @@ std::map<std::pair<CUcontext, CUfunction>, std::unique_ptr<KernelCode>>& codes()
 
 KernelCode& code_of(CUcontext context, CUfunction function) {
     std::unique_ptr<KernelCode>& code = codes()[{context, of_launch(function)}];
-    if (!code) code = std::make_unique<KernelCode>();
+    if (code) return *code;
+    code = std::make_unique<KernelCode>();
+    const auto add = [&](const Text& text) {
+        code->places.push_back(std::make_unique<Place>(text));
+        code->instrs.push_back(&code->places.back()->instr);
+    };
+    if (of_launch(function) == kTwoStores)
+        for (const Text& text : kToParameters) add(text);
+    else
+        for (const Text& text : kOneStore) add(text);
     return *code;
 }
 
-KernelCode& code_with(const Instr* instr) {
+std::pair<KernelCode*, Place*> place_of(const Instr* instr) {
     for (const auto& [key, code] : codes())
-        if (&code->store == instr) return *code;
+        for (const auto& place : code->places)
+            if (&place->instr == instr) return {code.get(), place.get()};
     std::abort();
+}
+
+uint64_t address_of(CUfunction function) { return reinterpret_cast<uint64_t>(of_launch(function)) << 8; }
+
+const CUfunction kKeepWords = kernel(100);
+const CUfunction kRestoreWords = kernel(101);
+
+// Takes out the jumps to calls that are not live.
+void restore_words(CUcontext context, const WordBatch& batch) {
+    const std::lock_guard lock(mutex);
+    for (const auto& place : code_of(context, reinterpret_cast<CUfunction>(batch.code >> 8)).places)
+        for (uint32_t i = 0; i < batch.count; ++i)
+            if (batch.offsets[i] == place->text->offset && !(batch.live[i / 32] >> i % 32 & 1)) place->in_place = false;
 }
 
 }  // namespace
 
-void run_kernel(CUcontext context, CUfunction function, CUdeviceptr to, uint64_t warps) {
+void unload(CUmodule module) {
     const std::lock_guard lock(mutex);
-    const KernelCode& code = code_of(context, function);
-    if (!code.enabled || !code.injected) return;
-    auto* const state = reinterpret_cast<ProbeState*>(code.state);
-    const uint64_t launch =
-        is_launch_cell(code.launch) ? *reinterpret_cast<const uint64_t*>(code.state + static_cast<uint32_t>(code.launch)) : code.launch;
-    const uint32_t mark = launch_mark(launch);
-    if (mark != state->mark) {
-        if (is_launch(mark)) state->misdirected += 32 * warps;
-        return;
-    }
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(code.state);
-    const uint8_t page = bytes[sizeof(ProbeState) + (to >> kPageBits)];
-    if (page == 0) return;
-    const uint32_t slots = launch_slots(launch, state->owners);
-    const uint32_t slot = page - 1u < slots ? page - 1u : bytes[kOwnerBytes + page] - 1u;
-    const uint32_t cell = cell_of(launch, site_id(code.site_word), slots, slot);
-    state->counters[uint64_t{cell} * kCounters + kAccesses] += warps;
+    for (auto one = codes().begin(); one != codes().end();)
+        one = module_of(one->first.second) == module ? codes().erase(one) : std::next(one);
 }
 
-// --- The kernel's instruction ---
+void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node) {
+    const std::lock_guard lock(mutex);
+    const KernelCode& code = code_of(context, function);
+    if (!code.enabled) return;
+    const auto given = code.launches.find(node);
+    const uint64_t value = given == code.launches.end() ? 0 : given->second;
+    size_t stores = 0;
+    for (const auto& place : code.places) {
+        if (!place->text->to) continue;
+        const CUdeviceptr address = to.at(stores++);
+        if (!place->injected || !place->in_place) continue;
+        auto* const state = reinterpret_cast<ProbeState*>(code.state);
+        const uint64_t launch =
+            is_launch_cell(value) ? *reinterpret_cast<const uint64_t*>(code.state + static_cast<uint32_t>(value)) : value;
+        const uint32_t mark = launch_mark(launch);
+        if (mark != state->mark) {
+            if (is_launch(mark)) state->misdirected += 32 * warps;
+            continue;
+        }
+        const auto* const bytes = reinterpret_cast<const uint8_t*>(code.state);
+        const uint8_t page = bytes[sizeof(ProbeState) + (address >> kPageBits)];
+        if (page == 0) continue;
+        const uint32_t slots = launch_slots(launch, state->owners);
+        const uint32_t slot = page - 1u < slots ? page - 1u : bytes[kOwnerBytes + page] - 1u;
+        const uint32_t moments = place->timed ? time_cells(launch_slot(launch)) : 0;
+        const auto counters = [&](uint32_t cell) {
+            return state->counters + uint64_t{cell_of(launch, site_id(place->site_word), slots + moments, cell)} * kCounters;
+        };
+        counters(slot)[kAccesses] += warps;
+        static uint64_t clock = 1'000'000;
+        for (uint64_t block = 0; place->timed && block < warps; ++block) {
+            uint64_t* const own = counters(slots + time_cell_of(block, warps, moments));
+            own[kFirstTime] = std::max(own[kFirstTime], ~++clock);
+            own[kLastTime] = std::max<uint64_t>(own[kLastTime], clock);
+            ++own[kTimedAccesses];
+        }
+    }
+}
 
-Instr::Instr(const char* sass) : reserved(sass) {}
-const char* Instr::getSass() { return static_cast<const char*>(reserved); }
-uint32_t Instr::getOffset() { return 0x40; }
-const char* Instr::getOpcode() { return "STG.E"; }
+void forget_node(CUcontext context, CUfunction function, uint64_t node) {
+    const std::lock_guard lock(mutex);
+    code_of(context, function).launches.erase(node);
+}
+
+// --- A kernel's instructions ---
+
+Instr::Instr(const char* text) : reserved(text) {}
+const char* Instr::getSass() { return static_cast<const Text*>(reserved)->sass; }
+uint32_t Instr::getOffset() { return static_cast<const Text*>(reserved)->offset; }
+const char* Instr::getOpcode() { return static_cast<const Text*>(reserved)->opcode; }
 InstrType::MemorySpace Instr::getMemorySpace() { return InstrType::MemorySpace::GLOBAL; }
-int Instr::getNumOperands() { return 1; }
+int Instr::getNumOperands() { return static_cast<const Text*>(reserved)->to ? 1 : 0; }
 const InstrType::operand_t* Instr::getOperand(int) {
-    static const InstrType::operand_t& operand = *[] {
-        auto* const made = new InstrType::operand_t{};
-        made->type = InstrType::OperandType::MREF;
-        made->u.mref.has_ra = true;
-        made->u.mref.ra_num = 2;
-        made->u.mref.ra_mod = InstrType::RegModifierType::U64;
-        return made;
-    }();
+    static auto& operands = *new std::map<int, InstrType::operand_t>;
+    const std::lock_guard lock(mutex);
+    const int number = static_cast<const Text*>(reserved)->to;
+    InstrType::operand_t& operand = operands[number];
+    operand.type = InstrType::OperandType::MREF;
+    operand.u.mref.has_ra = true;
+    operand.u.mref.ra_num = number;
+    operand.u.mref.ra_mod = InstrType::RegModifierType::U64;
     return &operand;
 }
 
 // --- NVBit's functions, as far as the collector calls them ---
 
 // Slow, so that kernels have the values of cells; and where those fail, their own.
-std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction) {
+std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction function) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return {};
+    std::vector<CUfunction> called;
+    for (int i = 0; function == kByTable && i < kInTable; ++i) called.push_back(kernel(kFirstInTable + i));
+    return called;
 }
-std::vector<int> nvbit_get_kernel_argument_sizes(CUcontext, CUfunction) { return {8}; }
+std::vector<int> nvbit_get_kernel_argument_sizes(CUcontext, CUfunction function) { return {function == kByTable ? 48 : 8}; }
 
 extern "C" {
 
@@ -102,30 +187,37 @@ extern "C" {
 CUresult __real_cuGetExportTable(const void**, const CUuuid*) { return CUDA_ERROR_NOT_FOUND; }
 
 int nvbit_load_tool_module(CUcontext, const void*, CUmodule* module) {
-    *module = reinterpret_cast<CUmodule>(0x908);
+    *module = reinterpret_cast<CUmodule>(0x9f8);
     return fault_in("nvbit_load_tool_module");
 }
-int nvbit_find_function_by_name(CUcontext, CUmodule, const char*, CUfunction* function) {
-    *function = kernel(100);
+int nvbit_find_function_by_name(CUcontext, CUmodule, const char* name, CUfunction* function) {
+    *function = std::strcmp(name, "snoopie_keep_words") == 0 ? kKeepWords : kRestoreWords;
     return fault_in("nvbit_find_function_by_name");
 }
-int nvbit_launch_kernel(CUcontext, CUfunction, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, CUstream, void**,
-                        void**) {
-    return fault_in("nvbit_launch_kernel");
+int nvbit_launch_kernel(CUcontext context, CUfunction function, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
+                        CUstream, void** arguments, void**) {
+    if (const int error = fault_in("nvbit_launch_kernel")) return error;
+    if (function == kRestoreWords) restore_words(context, *static_cast<const WordBatch*>(arguments[0]));
+    return 0;
 }
 
 const std::vector<Instr*>& nvbit_get_instrs(CUcontext context, CUfunction function) {
     const std::lock_guard lock(mutex);
     return code_of(context, function).instrs;
 }
-const char* nvbit_get_func_name(CUcontext, CUfunction function, bool) {
+const char* nvbit_get_func_name(CUcontext, CUfunction function, bool mangled) {
     const CUfunction known = of_launch(function);
+    if (known == kTwoStores) return mangled ? "_Z4ringPfPKfi" : "ring(float*, float const*, int)";
+    if (known == kByTable) return "ncclDevKernel(ncclDevKernelArgsStorage<48ul>)";
     return known == kernel(0) ? "store" : known == kernel(1) ? "in_graph" : "other";
 }
-bool nvbit_dump_cubin(CUcontext, CUfunction, const char*) { return false; }
+bool nvbit_dump_cubin(CUcontext, CUfunction function, const char* path) {
+    if (function == kTwoStores) std::ofstream(path, std::ios::binary) << test::read("inline.sm_90.cubin");
+    return false;
+}
 uint32_t nvbit_get_sm_family(CUcontext) { return 90; }
-uint64_t nvbit_get_func_addr(CUcontext, CUfunction function) { return reinterpret_cast<uint64_t>(of_launch(function)) << 8; }
-bool nvbit_is_func_kernel(CUcontext, CUfunction) { return true; }
+uint64_t nvbit_get_func_addr(CUcontext, CUfunction function) { return address_of(function); }
+bool nvbit_is_func_kernel(CUcontext, CUfunction function) { return function < kernel(kFirstInTable); }
 void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
     *config = {};
     config->gridDimX = config->gridDimY = config->gridDimZ = 1;
@@ -133,9 +225,11 @@ void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
     config->blockDimY = config->blockDimZ = 1;
 }
 
-void nvbit_insert_call(const Instr* instr, const char*, ipoint_t) {
+void nvbit_insert_call(const Instr* instr, const char* probe, ipoint_t) {
     const std::lock_guard lock(mutex);
-    code_with(instr).injected = true;
+    Place& place = *place_of(instr).second;
+    place.injected = true;
+    place.timed = std::strncmp(probe, "snoopie_time_", 13) == 0;
 }
 void nvbit_add_call_arg_guard_pred_val(const Instr*, bool) {}
 void nvbit_add_call_arg_pred_val_at(const Instr*, int, bool) {}
@@ -147,23 +241,29 @@ void nvbit_add_call_arg_mref_addr64(const Instr*, int, bool) {}
 // The site comes last.
 void nvbit_add_call_arg_const_val32(const Instr* instr, uint32_t value, bool) {
     const std::lock_guard lock(mutex);
-    code_with(instr).site_word = value;
+    place_of(instr).second->site_word = value;
 }
 void nvbit_add_call_arg_const_val64(const Instr* instr, uint64_t value, bool) {
     const std::lock_guard lock(mutex);
-    code_with(instr).state = value;
+    place_of(instr).first->state = value;
 }
 
 void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, bool) {
     const std::lock_guard lock(mutex);
-    code_of(context, function).enabled = on;
+    KernelCode& code = code_of(context, function);
+    // Only a change writes code.
+    if (on && !code.enabled)
+        for (const auto& place : code.places) place->in_place = true;
+    code.enabled = on;
 }
 // The GPU goes on with the value that it has of a graph's node, whatever is given to a later launch of the graph.
 void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t node) {
     const std::lock_guard lock(mutex);
     KernelCode& code = code_of(context, function);
-    if (node && std::exchange(code.of_node, true)) return;
-    code.launch = value;
+    if (node)
+        code.launches.try_emplace(node, value);
+    else
+        code.launches[0] = value;
 }
 void nvbit_set_tool_pthread(pthread_t) {}
 void nvbit_unset_tool_pthread(pthread_t) {}

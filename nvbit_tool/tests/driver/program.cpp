@@ -5,74 +5,10 @@
 #include <cstring>
 #include <thread>
 
-#include "kernels.h"
+#include "calls.h"
+#include "soak.h"
 
 namespace {
-
-constexpr size_t kBytes = 4 << 20;
-
-// A call of the program's, as NVBit tells the tool of it. `carry_out` is the driver.
-template <class Params, class Action>
-CUresult call(nvbit_api_cuda_t number, const char* name, Params params, Action carry_out) {
-    const auto told = [&](int is_exit, CUresult* status) {
-        const Params before = params;
-        const std::string state = state_of_thread();
-        CUcontext current = nullptr;
-        {
-            const ProgramCall own;
-            cuCtxGetCurrent(&current);
-        }
-        nvbit_at_cuda_event(current, is_exit, number, name, &params, status);
-        if (std::memcmp(&before, &params, sizeof params) != 0) std::printf("%s: its parameters were changed\n", name);
-        if (state_of_thread() != state) std::printf("%s: %s became %s\n", name, state.c_str(), state_of_thread().c_str());
-    };
-    told(0, nullptr);
-    CUresult status;
-    {
-        const ProgramCall own;
-        status = carry_out(params);
-    }
-    const CUresult answered = status;
-    told(1, &status);
-    std::printf("%s %d%s\n", name, answered, status == answered ? "" : ", and another status was left");
-    return answered;
-}
-
-#define CALL(NAME, PARAMS, ...) \
-    call(API_CUDA_##NAME, #NAME, NAME##_params PARAMS, [&]([[maybe_unused]] const NAME##_params& p) -> CUresult { __VA_ARGS__; })
-
-CUdeviceptr allocate(size_t bytes) {
-    CUdeviceptr address = 0;
-    CALL(cuMemAlloc_v2, ({&address, bytes}), return cuMemAlloc_v2(p.dptr, p.bytesize));
-    return address;
-}
-
-void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_t warps, CUresult result = CUDA_SUCCESS) {
-    void* argument = &to;
-    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
-    CALL(cuLaunchKernel, (params), {
-        CUcontext current = nullptr;
-        cuCtxGetCurrent(&current);
-        if (result == CUDA_SUCCESS) run_kernel(current, p.f, to, warps);
-        return result;
-    });
-}
-
-void capture(CUfunction function, CUstream stream, CUdeviceptr to) {
-    void* argument = &to;
-    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, &argument, nullptr};
-    CALL(cuLaunchKernel, (params), {
-        capture_kernel(p.hStream);
-        return CUDA_SUCCESS;
-    });
-}
-
-void switch_to(int gpu) {
-    const ProgramCall own;
-    CUcontext before = nullptr;
-    cuCtxPopCurrent_v2(&before);
-    cuCtxPushCurrent_v2(context_of_gpu(gpu));
-}
 
 void copies(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
     const auto nothing = [](const auto&) { return CUDA_SUCCESS; };
@@ -80,7 +16,7 @@ void copies(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
          cuMemcpyPeerAsync_params{there, context_of_gpu(1), here, context_of_gpu(0), 1000, stream}, nothing);
     call(API_CUDA_cuMemcpyDtoD_v2, "cuMemcpyDtoD_v2", cuMemcpyDtoD_v2_params{there, here, 500}, nothing);
     auto graph = reinterpret_cast<CUgraphExec>(0xa00);
-    const CUgraph made = graph_of_one_copy(there, here, 250);
+    const CUgraph made = graph_of_a_graph(graph_of_one_copy(there, here, 250));
     call(API_CUDA_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", cuGraphInstantiateWithFlags_params{&graph, made, 0}, nothing);
     call(API_CUDA_cuGraphLaunch, "cuGraphLaunch", cuGraphLaunch_params{graph, stream}, nothing);
 }
@@ -119,6 +55,57 @@ void unknown_memory(CUdeviceptr there, CUstream stream) {
     const auto pool = reinterpret_cast<CUmemoryPool>(0xd00);
     CALL(cuMemAllocFromPoolAsync, ({&pooled, kBytes, pool, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
     CALL(cuMemFreeAsync, ({pooled, stream}), return cuMemFree_v2(p.dptr));
+}
+
+// A copy whose size is in elements of an array, for which the driver has to be asked.
+void copy_of_an_array(CUdeviceptr there, CUstream stream) {
+    auto array = reinterpret_cast<CUarray>(0xe00);
+    const CUDA_ARRAY_DESCRIPTOR shape{16, 1, CU_AD_FORMAT_FLOAT, 1};
+    CALL(cuArrayCreate_v2, ({&array, &shape}), return CUDA_SUCCESS);
+    CUDA_MEMCPY3D_BATCH_OP copy{};
+    copy.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+    copy.src.op.array.array = array;
+    copy.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    copy.dst.op.ptr.ptr = there;
+    copy.extent = {16, 1, 1};
+    CALL(cuMemcpy3DBatchAsync_v2, ({1, &copy, 0, stream}), return CUDA_SUCCESS);
+    CALL(cuArrayDestroy, ({array}), return CUDA_SUCCESS);
+}
+
+// A kernel whose code changes from launch to launch, as its parameters do: to that with the call of the first store alone, while a launch
+// with both is still under way, and to the original.
+void launches_that_differ(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
+    launch_two_stores(stream, there, here, 200);
+    hold(stream);
+    launch_two_stores(stream, there, there, 300);
+    launch_two_stores(stream, there, here, 400);
+    let_go(stream);
+    launch_two_stores(stream, here, here, 500);
+    launch_two_stores(stream, here, there, 600);
+}
+
+// A kernel that is loaded into the place of another one, of a module and of a library.
+void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
+    CALL(cuModuleUnload, ({module_of(kTwoStores)}), unload(p.hmod); return CUDA_SUCCESS);
+    launch_two_stores(stream, there, there, 700);
+    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), unload(module_of(kTwoStores)); return CUDA_SUCCESS);
+    launch_two_stores(stream, there, there, 800);
+}
+
+// A kernel that can call two functions, and calls the second.
+void launch_by_table(CUdeviceptr there, CUstream stream) {
+    const CUdeviceptr table = allocate(kInTable * sizeof(uint64_t));
+    for (int i = 0; i < kInTable; ++i)
+        reinterpret_cast<uint64_t*>(table)[i] = nvbit_get_func_addr(context_of_gpu(0), kernel(kFirstInTable + i));
+    set_global(module_of(kByTable), table, kInTable * sizeof(uint64_t));
+    constexpr size_t kFirstBatch = 32;
+    constexpr uint32_t kFunctionShift = 17;
+    unsigned char argument[48] = {};
+    const uint32_t flags = 1u << kFunctionShift;
+    std::memcpy(argument + kFirstBatch, &flags, sizeof flags);
+    void* arguments[] = {argument};
+    launch_with(arguments, kByTable, stream, {there}, 2000);
+    CALL(cuMemFree_v2, ({table}), return cuMemFree_v2(p.dptr));
 }
 
 // A kernel of a library, of which a graph's node has to be asked for the function.
@@ -179,7 +166,8 @@ int main() {
     for (const uint64_t warps : {30, 40}) {
         CALL(cuGraphLaunch, ({graph, stream}), {
             nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, 1);
-            run_kernel(context_of_gpu(0), in_graph(kernel(1)), there, warps);
+            run_kernel(context_of_gpu(0), in_graph(kernel(1)), {there}, warps, 1);
+            ++launches;
             return CUDA_SUCCESS;
         });
     }
@@ -187,6 +175,10 @@ int main() {
     copies(here, there, stream);
     mappings();
     unknown_memory(there, stream);
+    copy_of_an_array(there, stream);
+    launches_that_differ(here, there, stream);
+    launches_of_reloaded_code(there, stream);
+    launch_by_table(there, stream);
     node_of_a_library();
     CUdeviceptr pooled = 0;
     CALL(cuMemAllocAsync, ({&pooled, kBytes, stream}), return cuMemAlloc_v2(p.dptr, p.bytesize));
@@ -194,6 +186,8 @@ int main() {
     CALL(cuMemFreeHost, ({host}), return cuMemFreeHost(p.p));
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
+
+    if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
 
     if (std::getenv("END_CONTEXTS")) {
         for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_term(context_of_gpu(gpu));

@@ -1,0 +1,75 @@
+"""The whole collector under a program that makes the same calls again and again: it grows with none of them.
+
+The program is nvbit_tool/tests/driver/soak.cpp. Each of its rounds launches, allocates, maps, copies, instantiates a
+graph, and has a stream and a thread come and go. docs/trust.md has the figures of a run of many more rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import snoopie
+from tests.support import host_driver
+
+ROUNDS = 600
+LAUNCHES_BEFORE, ACCESSES_BEFORE = 21, 4807
+MEASURED, ACCESSES = 9, 8  # of a round, whose tenth launch fails
+# Bytes that the heap differs by from one look to the next: calls and notices that wait to be written.
+NOISE = 256 << 10
+# What hang reports know of an object; a round stores to two that are new. At most 4 MiB of it is kept.
+OF_OBJECT = 96
+
+
+@dataclass
+class Held:
+    """What the process holds after a quarter of its rounds: bytes of its heap, descriptors, bytes of its trace."""
+
+    heap: int
+    descriptors: int
+    trace: int
+
+
+def soak(path: Path, **settings: str) -> list[Held]:
+    done = subprocess.run(
+        [host_driver.built()],
+        env={
+            "PATH": os.environ["PATH"],
+            "ASAN_OPTIONS": "detect_leaks=0",
+            "SNOOPIE_OUTPUT": str(path),
+            "SOAK": str(ROUNDS),
+            "SAMPLE_SIZE": "0",
+            "SOURCE": "0",
+            **settings,
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 7, done.stderr
+    assert [line for line in done.stdout.splitlines() if not re.fullmatch(r"\w+ \d+|after .*: 0 mode 0", line)] == []
+    lines = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("soak: ")]
+    assert [int(rounds) for rounds, *_ in lines] == [ROUNDS, 2 * ROUNDS, 3 * ROUNDS, 4 * ROUNDS]
+    return [Held(int(heap), int(descriptors), int(trace)) for _, heap, _, descriptors, trace in lines]
+
+
+@pytest.mark.parametrize(("objects", "new"), [("1", 2), ("0", 0)])
+def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, objects: str, new: int) -> None:
+    path = tmp_path / "soak.zst"
+    first, *others = soak(path, DATA_OBJECT_ATTRIBUTION=objects, CODE_CONTEXT="1")
+    assert others[-1].heap - first.heap < NOISE + 3 * ROUNDS * new * OF_OBJECT
+    assert {held.descriptors for held in others} == {first.descriptors}
+    # Equal rounds take equal room.
+    grown = [after.trace - before.trace for before, after in zip([first, *others], others, strict=False)]
+    assert max(grown) < 1.2 * min(grown)
+
+    trace = snoopie.load(path)
+    assert trace.totals["launches_measured"] == LAUNCHES_BEFORE + MEASURED * 4 * ROUNDS
+    assert trace.totals["launches_lost"] == 0
+    assert trace.summary()["accesses"] == ACCESSES_BEFORE + ACCESSES * 4 * ROUNDS
+    # Streams and graphs that are gone have left their cells to others: a context has 2,048.
+    assert not [text for text in trace.notices["text"] if "told apart" in text]
