@@ -41,12 +41,14 @@ def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int, f
     folding = Folding(folds)
     axis = time_axis.axis(*shown, origin, folding)
     low, high = axis["range"]
+    # All of it is a gap where a filter of time leaves nothing.
+    length = max(high - low, 1)
 
     def place(moment: float) -> str:
-        return f"left:{100 * (moment - low) / (high - low):.2f}%"
+        return f"left:{100 * (moment - low) / length:.2f}%"
 
     seams = folding.folded(np.array([start for start, _ in folds], np.int64)) - origin
-    bars = _bars(blocks, lanes, folding, origin, high - low, place)
+    bars = _bars(blocks, lanes, folding, origin, length, place)
     rows = [
         f'<span style="grid-row:{row + 1}">{html.escape(visible(lanes.loc[lane, "place"]))}</span>'
         f'<div class="lane" style="grid-row:{row + 1}">{"".join(bars.get(lane, ()))}</div>'
