@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +54,27 @@ def test_the_graph_has_the_room_that_a_page_has(sample_app: Callable[[str], str]
         settled(page)
     left, *_, right = sorted(at_rest(place)[0] for place in places.all())
     assert right - left > 0.55 * at_rest(graph)[2]
+
+
+def test_the_graph_by_keyboard(app: str, open_page: OpenPage) -> None:
+    """Places come first, then arrows; each says what it is, and is chosen by Enter."""
+    page = open_page(app)
+    go_to(page, "Communication")
+    graph = page.locator(".graph").filter(visible=True)
+    places = graph.get_by_role("listbox", name="arrows between 4 places")
+    active = graph.get_by_role("option").and_(graph.locator(".active"))
+    places.focus()
+    places.press("ArrowRight")
+    expect(active).to_have_accessible_name(re.compile("^GPU 0"))
+    places.press("End")
+    expect(active).to_have_accessible_name(re.compile("^GPU . → GPU ., .* bytes$"))
+    arrow = str(active.get_attribute("aria-label"))
+    expect(graph.locator(".tip")).to_have_text(arrow.replace(", ", "", 1))
+    places.press("Escape")
+    expect(graph.locator(".tip")).to_be_hidden()
+    places.press("Enter")
+    issuer, owner = arrow.partition(",")[0].split(" → ")
+    expect(page.get_by_text(f"All views show what {issuer} issued on the memory of {owner}")).to_be_visible()
 
 
 def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:

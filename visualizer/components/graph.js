@@ -1,10 +1,11 @@
-// Places and arrows as SVG, as large as there is room.
+// Places and arrows as SVG, as large as there is room. With the keyboard one goes from one to the next, places first.
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEAD = 0.62; // where on its way an arrow has its head
 const MARGIN = 48; // pixels around the middles of places
 
 const kept = new WeakMap();
+let made = 0;
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
@@ -19,32 +20,74 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 function build(root) {
   root.classList.add("graph");
-  const svg = shape("svg", { role: "img" });
+  const svg = shape("svg", { role: "listbox", tabindex: 0 });
   const tip = element("div", "tip");
   tip.hidden = true;
   root.replaceChildren(svg, tip);
-  const view = { root, svg, tip, data: null, send: null };
+  const view = { root, svg, tip, data: null, send: null, name: ++made, points: [], active: null };
   svg.addEventListener("click", (event) => {
     const one = event.target.closest(".one");
     if (one) view.send("choose", one.labels);
   });
   svg.addEventListener("pointermove", (event) => {
     const one = event.target.closest(".one");
-    tip.hidden = !one;
-    if (!one) return;
-    tip.replaceChildren(...one.hint.map((line, place) => element("div", place ? "" : "first", line)));
-    const box = root.getBoundingClientRect();
-    // On the side that has the room.
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    tip.style.left = `${Math.max(0, x + 14 + tip.offsetWidth > box.width ? x - 10 - tip.offsetWidth : x + 14)}px`;
-    tip.style.top = `${Math.max(0, y + 14 + tip.offsetHeight > box.height ? y - 10 - tip.offsetHeight : y + 14)}px`;
+    if (one) tell(view, one, event.clientX, event.clientY);
+    else tip.hidden = true;
   });
   svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  svg.addEventListener("keydown", (event) => onKey(view, event));
+  svg.addEventListener("blur", () => go(view, null));
   new ResizeObserver(() => view.data && draw(view)).observe(root);
   return view;
 }
 
-function draw({ root, svg, tip, data }) {
+// What an arrow or a place is, beside a point of the window.
+function tell({ root, tip }, { hint }, left, top) {
+  tip.hidden = false;
+  tip.replaceChildren(...hint.map((line, place) => element("div", place ? "" : "first", line)));
+  const box = root.getBoundingClientRect();
+  // On the side that has the room.
+  const [x, y] = [left - box.left, top - box.top];
+  tip.style.left = `${Math.max(0, x + 14 + tip.offsetWidth > box.width ? x - 10 - tip.offsetWidth : x + 14)}px`;
+  tip.style.top = `${Math.max(0, y + 14 + tip.offsetHeight > box.height ? y - 10 - tip.offsetHeight : y + 14)}px`;
+}
+
+function onKey(view, event) {
+  const { points, active, tip } = view;
+  const now = points.findIndex(({ labels }) => isSame(labels, active));
+  const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (by) go(view, points[Math.min(Math.max(now + by, 0), points.length - 1)]);
+  else if (event.key === "Home") go(view, points[0]);
+  else if (event.key === "End") go(view, points.at(-1));
+  else if (event.key === "Escape") tip.hidden = true;
+  else if ((event.key === "Enter" || event.key === " ") && now >= 0) view.send("choose", active);
+  else return;
+  event.preventDefault();
+}
+
+function go(view, point) {
+  view.active = point?.labels ?? null;
+  mark(view);
+  view.tip.hidden = true;
+  if (!point) return;
+  const { left, top, width, height } = point.firstChild.getBoundingClientRect();
+  tell(view, point, left + width / 2, top + height / 2);
+}
+
+function mark({ svg, points, active }) {
+  for (const point of points) point.classList.toggle("active", isSame(point.labels, active));
+  const one = points.find(({ labels }) => isSame(labels, active));
+  if (one) svg.setAttribute("aria-activedescendant", one.id);
+  else svg.removeAttribute("aria-activedescendant");
+}
+
+function isSame(labels, others) {
+  return JSON.stringify(labels) === JSON.stringify(others);
+}
+
+function draw(view) {
+  const { root, svg, tip, data, name } = view;
   tip.hidden = true;
   const [width, height] = [root.clientWidth, root.clientHeight];
   if (!width) return;
@@ -53,10 +96,18 @@ function draw({ root, svg, tip, data }) {
   const at = ([x, y]) => [width / 2 + (x - (left + right) / 2) * scale, height / 2 - (y - (low + high) / 2) * scale];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   // Pale ones first, and thick ones: nothing hides what is thin. What is written is above all curves.
-  const drawn = data.arrows.toSorted((a, b) => a.opacity - b.opacity || b.width - a.width);
+  const drawn = [...data.arrows].sort((a, b) => a.opacity - b.opacity || b.width - a.width);
   const curves = drawn.map((arrow) => curve(arrow, at));
   const heads = data.arrows.map((arrow) => head(arrow, at));
-  svg.replaceChildren(...data.frames.flatMap((one) => frame(one, at)), ...curves, ...heads, ...data.nodes.map((one) => node(one, at)));
+  const nodes = data.nodes.map((one) => node(one, at));
+  svg.replaceChildren(...data.frames.flatMap((one) => frame(one, at)), ...curves, ...heads, ...nodes);
+  view.points = [...nodes, ...heads];
+  view.points.forEach((point, place) => {
+    point.id = `graph-${name}-${place}`;
+    point.setAttribute("role", "option");
+    point.setAttribute("aria-label", point.hint.join(", "));
+  });
+  mark(view);
 }
 
 function frame({ corner, other, name }, at) {

@@ -1,9 +1,10 @@
-// A table: headings that sort, a search, rows to choose. Draws only the rows in sight; what is sorted by and searched for
-// stays in the browser.
+// A table: headings that sort, a search, rows to choose, columns to widen, a copy of all. Draws only the rows in sight;
+// what is sorted by, searched for and widened stays in the browser.
 
 const ROW = 26;
 const BEYOND = 10; // rows drawn above and below what is in sight
 const PAGE = 10;
+const NARROWEST = 40; // pixels, of a column that a user makes as narrow as can be
 
 const kept = new WeakMap();
 const alphabetical = new Intl.Collator("en", { numeric: true }).compare;
@@ -19,13 +20,15 @@ export default function ({ parentElement, data, setTriggerValue }) {
   view.chosen = data.chosen;
   const names = ({ columns }) => columns.map(({ heading }) => heading).join("\n");
   if (!before || names(before) !== names(data)) {
-    Object.assign(view, { sorted: null, active: null });
+    Object.assign(view, { sorted: null, active: null, widths: [] });
     view.search.value = "";
-    setUp(view);
   }
   view.search.hidden = !data.search;
   root.style.height = `${data.height}px`;
-  if (before?.of !== data.of) arrange(view);
+  if (before?.of !== data.of) {
+    setUp(view);
+    arrange(view);
+  }
   // No wider than its columns, and what scrolls it.
   root.style.setProperty("--edges", `${view.scroller.offsetWidth - view.scroller.clientWidth}px`);
   if (before?.chosen !== data.chosen || before?.of !== data.of) reveal(view, view.order.indexOf(data.chosen));
@@ -50,7 +53,7 @@ function build(root) {
   group.append(head);
   scroller.append(group, canvas);
   root.replaceChildren(search, scroller);
-  const view = { root, search, scroller, head, canvas, order: [], data: null, name: ++made };
+  const view = { root, search, scroller, head, canvas, order: [], widths: [], data: null, name: ++made };
   search.addEventListener("input", () => {
     arrange(view);
     scroller.scrollTop = 0;
@@ -58,15 +61,30 @@ function build(root) {
   });
   head.addEventListener("click", (event) => {
     const cell = event.target.closest(".cell");
-    if (cell) sort(view, Number(cell.dataset.column));
+    if (cell && !event.target.closest(".edge")) sort(view, Number(cell.dataset.column));
+  });
+  head.addEventListener("pointerdown", (event) => {
+    const edge = event.target.closest(".edge");
+    if (edge) widen(view, edge, event);
+  });
+  head.addEventListener("dblclick", (event) => {
+    const edge = event.target.closest(".edge");
+    if (edge) setWidth(view, edge.parentElement, undefined);
   });
   canvas.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
     // Who marks text does not want another row.
-    const selection = root.getRootNode().getSelection?.() ?? document.getSelection();
-    if (row && (!selection || selection.isCollapsed)) choose(view, Number(row.dataset.place));
+    if (row && !isMarked(root)) choose(view, Number(row.dataset.place));
   });
-  scroller.addEventListener("scroll", () => draw(view));
+  scroller.addEventListener("scroll", () => {
+    // What is marked stays so while it is in sight.
+    if (range(view).join() !== view.range.join()) draw(view);
+  });
+  scroller.addEventListener("copy", (event) => {
+    if (isMarked(root)) return;
+    event.clipboardData.setData("text/plain", written(view));
+    event.preventDefault();
+  });
   scroller.addEventListener("keydown", (event) => onKey(view, event));
   scroller.addEventListener("blur", () => {
     view.active = null;
@@ -79,12 +97,8 @@ function build(root) {
 // What the columns are decides.
 function setUp(view) {
   const { root, scroller, head, data } = view;
-  const sum = (name) => data.columns.reduce((all, column) => all + column[name], 0);
-  root.style.setProperty("--least", `${sum("least")}px`);
-  root.style.setProperty("--most", `${sum("most")}px`);
   root.style.setProperty("--head", `${data.header}px`);
-  // Every row has its room divided alike, since no width follows from what is in it.
-  root.style.setProperty("--columns", data.columns.map(({ least, most }) => `minmax(${least}px, ${most}px)`).join(" "));
+  divide(view);
   scroller.setAttribute("aria-label", `Table of ${data.columns[0]?.heading ?? "nothing"}`);
   scroller.setAttribute("aria-colcount", String(data.columns.length));
   head.replaceChildren(
@@ -96,11 +110,36 @@ function setUp(view) {
       cell.title = column.meaning;
       const arrow = element("span", "arrow");
       arrow.setAttribute("aria-hidden", "true");
-      cell.append(element("span", "heading", column.heading), arrow);
+      cell.append(element("span", "heading", column.heading), arrow, element("span", "edge"));
       return cell;
     }),
   );
   markSorted(view);
+}
+
+// --- the widths of columns ---
+
+// Every row has its room divided alike, since no width follows from what is in it.
+function divide({ root, data, widths }) {
+  const rooms = data.columns.map(({ least, most }, place) => [widths[place] ?? least, widths[place] ?? most]);
+  const sum = (end) => rooms.reduce((all, room) => all + room[end], 0);
+  root.style.setProperty("--least", `${sum(0)}px`);
+  root.style.setProperty("--most", `${sum(1)}px`);
+  root.style.setProperty("--columns", rooms.map(([least, most]) => `minmax(${least}px, ${most}px)`).join(" "));
+}
+
+function setWidth(view, cell, width) {
+  view.widths[Number(cell.dataset.column)] = width;
+  divide(view);
+}
+
+// Follows the pointer from the edge of a heading.
+function widen(view, edge, { pointerId, clientX }) {
+  const cell = edge.parentElement;
+  const begin = clientX - cell.offsetWidth;
+  edge.setPointerCapture(pointerId);
+  edge.onpointermove = (event) => setWidth(view, cell, Math.max(event.clientX - begin, NARROWEST));
+  edge.onlostpointercapture = () => { edge.onpointermove = null; };
 }
 
 // --- which rows, in which order ---
@@ -156,13 +195,14 @@ function markSorted({ head, sorted }) {
 
 function onKey(view, event) {
   const { data, order, active } = view;
-  const at = active ?? { row: -2, column: 0 };
   const last = order.length - 1;
+  // From what is chosen, or the top.
+  const at = active ?? { row: Math.min(Math.max(order.indexOf(view.chosen), 0), last), column: 0 };
   const by = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE }[event.key];
   const beside = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  if (by) view.active = { ...at, row: active ? Math.min(Math.max(at.row + by, -1), last) : Math.min(0, last) };
-  else if (beside) view.active = { row: Math.max(at.row, -1), column: Math.min(Math.max(at.column + beside, 0), data.columns.length - 1) };
+  if (by) view.active = active ? { ...at, row: Math.min(Math.max(at.row + by, -1), last) } : at;
+  else if (beside) view.active = { ...at, column: Math.min(Math.max(at.column + (active ? beside : 0), 0), data.columns.length - 1) };
   else if (event.key === "Home") view.active = { ...at, row: Math.min(0, last) };
   else if (event.key === "End") view.active = { ...at, row: last };
   else if ((event.key === "Enter" || event.key === " ") && active) {
@@ -181,7 +221,8 @@ function choose(view, place) {
   view.send("row", [view.data.of, place]);
 }
 
-function reveal({ scroller, head, data }, row, column = 0) {
+// Scrolls as far as it takes; sideways for a cell alone.
+function reveal({ scroller, head, data }, row, column) {
   const height = scroller.clientHeight - data.header;
   const top = row * ROW;
   if (row >= 0 && top < scroller.scrollTop) scroller.scrollTop = top;
@@ -193,19 +234,55 @@ function reveal({ scroller, head, data }, row, column = 0) {
   if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = right - scroller.clientWidth;
 }
 
+// --- copying: all rows that the search leaves, in their order, for a spreadsheet ---
+
+function isMarked(root) {
+  const selection = root.getRootNode().getSelection?.() ?? document.getSelection();
+  return Boolean(selection && !selection.isCollapsed);
+}
+
+function written({ data, order }) {
+  const heads = data.columns.map(({ heading, unit }) => cellOf(unit?.trim() ? `${heading} (${unit.trim()})` : heading));
+  const rows = order.map((place) =>
+    data.columns.map(({ texts, values, hints }) => (values ? values[place] ?? "" : cellOf(hints?.[place] ?? texts[place]))),
+  );
+  return [heads, ...rows].map((row) => row.join("\t")).join("\n");
+}
+
+// A name from a trace must not become a formula, or further cells.
+function cellOf(text) {
+  return text.replace(/\s+/g, " ").trim().replace(/^(?=[=+\-@'])/, "'");
+}
+
 // --- drawing ---
+
+function range({ scroller, order }) {
+  const begin = Math.max(0, Math.floor(scroller.scrollTop / ROW) - BEYOND);
+  return [begin, Math.min(order.length, Math.ceil((scroller.scrollTop + scroller.clientHeight) / ROW) + BEYOND)];
+}
 
 function draw(view) {
   const { root, scroller, head, canvas, order, data, active } = view;
   root.classList.toggle("choosable", data.choosable);
-  const begin = Math.max(0, Math.floor(scroller.scrollTop / ROW) - BEYOND);
-  const end = Math.min(order.length, Math.ceil((scroller.scrollTop + scroller.clientHeight) / ROW) + BEYOND);
+  view.range = range(view);
+  const [begin, end] = view.range;
   const rows = [];
   for (let row = begin; row < end; row++) rows.push(drawRow(view, row));
-  canvas.replaceChildren(...(rows.length ? rows : [element("div", "note", "No row has all of these words.")]));
+  canvas.replaceChildren(...(order.length ? rows : [none(data.rows ? "No row has all of these words." : "No rows.")]));
   for (const cell of head.children) cell.classList.toggle("active", active?.row === -1 && active.column === Number(cell.dataset.column));
-  if (active) scroller.setAttribute("aria-activedescendant", idOf(view, active.row, active.column));
+  // One that was scrolled out of sight is not there.
+  if (active && (active.row < 0 || (active.row >= begin && active.row < end)))
+    scroller.setAttribute("aria-activedescendant", idOf(view, active.row, active.column));
   else scroller.removeAttribute("aria-activedescendant");
+}
+
+function none(why) {
+  const row = element("div", "none");
+  row.setAttribute("role", "row");
+  const cell = element("div", "note", why);
+  cell.setAttribute("role", "gridcell");
+  row.append(cell);
+  return row;
 }
 
 function drawRow(view, at) {
