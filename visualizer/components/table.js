@@ -153,7 +153,7 @@ function arrange(view) {
   };
   view.order = Array.from({ length: data.rows }, (_, place) => place).filter((place) => !words.length || holds(place));
   if (sorted) view.order.sort(comparison(data.columns[sorted.column], sorted.down));
-  view.canvas.style.height = `${view.order.length * ROW}px`;
+  view.canvas.style.height = `${Math.max(view.order.length, 1) * ROW}px`;
   view.scroller.setAttribute("aria-rowcount", String(view.order.length + 1));
   if (view.active && view.active.row >= view.order.length) view.active = null;
 }

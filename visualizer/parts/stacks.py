@@ -13,7 +13,6 @@ from visualizer.parts import remarks, tables
 from visualizer.session import state
 
 COLUMNS = ["function", "file", "line", "code", "module"]
-OF_LINES = ("file", "line", "code")
 # Links under a stack: of one more, its innermost frames are what tells it.
 _LINKS = 4
 
@@ -24,9 +23,7 @@ def show(stack: int, what: str, key: str) -> None:
         _none(what)
         return
     frames = state.ask_whole(Trace.stack, stack)
-    # Without line numbers, two columns would be empty.
-    known = COLUMNS if (frames["line"] > 0).any() else [name for name in COLUMNS if name not in OF_LINES]
-    tables.grid(frames, known, f"{key}_{stack}", height=320)
+    tables.grid(frames, COLUMNS, f"{key}_{stack}", height=320)
     traffic = set(state.ask(Trace.by_line)["file"])
     places = frames[frames["file"].isin(traffic) & (frames["file"] != "")].drop_duplicates(["file", "line"])
     for file, line in places[["file", "line"]].head(_LINKS).itertuples(index=False):

@@ -36,6 +36,12 @@ _LEAST: Mapping[Kind, int] = {
     Kind.CODE: 190,
 }
 _FIRST, _CHANGE = 240, 124
+# A text that needs no more is never cut.
+_WHOLE = 140
+# What is left out where no row has a line.
+_OF_LINES = ("file", "line", "code")
+# The room of what scrolls a table sideways, and the width below which any page has the room for all columns.
+_BAR, _NARROWEST = 12, 540
 # What stands behind the exact value in a hint.
 _UNITS: Mapping[Kind, str] = {
     **dict.fromkeys((Kind.BYTES, Kind.BYTES_CHANGE, Kind.CAPACITY), " bytes"),
@@ -46,8 +52,8 @@ _UNITS: Mapping[Kind, str] = {
 # Columns with bars: some amounts, and shares of 1. What is large and what is good have colours of their own.
 _BARS = ("bytes", "accesses", "host_ns")
 _AMOUNT, _SHARE = ("rgba(1, 115, 178, 0.22)",), ("rgba(2, 158, 115, 0.22)",)
-# Heights of headings, in pixels.
-_ONE_LINE, _TWO_LINES = 32, 46
+# Heights of headings, and of a table that is not told another, in pixels.
+_ONE_LINE, _TWO_LINES, _HEIGHT = 32, 46, 420
 
 
 def grid(
@@ -55,7 +61,7 @@ def grid(
     shown: Sequence[str],
     key: str,
     *,
-    height: int = 420,
+    height: int = _HEIGHT,
     said: Mapping[str, Sequence[str]] | None = None,
     changes: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
@@ -67,7 +73,7 @@ def grid(
     _draw(key, columns_of(table, shown, said or {}, changes or {}), height)
 
 
-def choice(table: pd.DataFrame, shown: Sequence[str], key: str, *, height: int = 420) -> pd.Series[Any] | None:
+def choice(table: pd.DataFrame, shown: Sequence[str], key: str, *, height: int = _HEIGHT) -> pd.Series[Any] | None:
     """A table of which a row can be chosen: that row, for as long as the table stays what it is."""
     made = columns_of(table, shown)
     name, of = f"{key}_row", component.identity(made)
@@ -81,7 +87,7 @@ def choice(table: pd.DataFrame, shown: Sequence[str], key: str, *, height: int =
     return None if chosen is None else table.iloc[chosen]
 
 
-def chooser(table: pd.DataFrame, shown: Sequence[str], key: str, *, of: str, height: int = 420) -> None:
+def chooser(table: pd.DataFrame, shown: Sequence[str], key: str, *, of: str, height: int = _HEIGHT) -> None:
     """A table whose column ``of`` has what the choice of that name can be: a click on a row makes it."""
     options = table[of].tolist()
     now = st.session_state.get(of)
@@ -93,8 +99,8 @@ def chooser(table: pd.DataFrame, shown: Sequence[str], key: str, *, of: str, hei
 
 
 def facts(table: pd.DataFrame, key: str) -> None:
-    """A small table: without bars, and as high as its rows."""
-    _draw(key, columns_of(table, [str(name) for name in table.columns], bars=()))
+    """A small table, without bars."""
+    _draw(key, columns_of(table, [str(name) for name in table.columns], bars=()), _HEIGHT)
 
 
 def matrix(table: pd.DataFrame, key: str) -> None:
@@ -113,13 +119,18 @@ def _draw(
 ) -> None:
     rows, header = len(made[0].texts), heading_height(made)
     needed = header + component.ROW * max(rows, 1) + 2 + (component.SEARCH if rows > component.FEW else 0)
+    needed += _BAR if sum(column.least for column in made) > _NARROWEST else 0
     high = needed if height is None else min(height, needed)
     component.show(key, made, height=high, header=header, chosen=chosen, on_choose=on_choose)
 
 
 def heading_height(made: Sequence[Column]) -> int:
     """In pixels: for two lines where one has no room."""
-    return _TWO_LINES if any(_EDGES + _BOLD * len(column.heading) > column.most for column in made) else _ONE_LINE
+    return _TWO_LINES if any(_in_one_line(column.heading) > column.most for column in made) else _ONE_LINE
+
+
+def _in_one_line(heading: str) -> int:
+    return round(_EDGES + _BOLD * len(heading))
 
 
 def columns_of(
@@ -130,6 +141,8 @@ def columns_of(
     bars: Sequence[str] = _BARS,
 ) -> list[Column]:
     """Columns as they are shown; see `grid`."""
+    if "line" in shown and len(table) and not (pd.to_numeric(table["line"], errors="coerce") > 0).any():
+        shown = [name for name in shown if name not in _OF_LINES]
     made = [_column(name, table[name].tolist(), said.get(name), changes.get(name, ()), name in bars) for name in shown]
     # What the rows are called is read in a narrow window, too.
     first = next((place for place, column in enumerate(made) if column.least < column.most), None)
@@ -145,10 +158,10 @@ def _column(name: str, values: Sequence[Any], said: Sequence[str] | None, change
     is_number = kind.is_number or kind is Kind.CLOCK
     numbers = _numbers(values, words) if is_number else None
     least = max(_LEAST[kind], round(_EDGES + _WIDE * max(map(len, heading.split()))))
-    one_line = round(_EDGES + _BOLD * len(heading))
+    one_line = _in_one_line(heading)
     longest = min(max(map(len, texts), default=0), _LONGEST)
     needed = round(_MARGIN + (_CODE_LETTER if kind is Kind.CODE else _LETTER) * longest)
-    least = max(least, _CHANGE if changes else 0)
+    least = max(least, _CHANGE if changes else 0, needed if needed <= _WHOLE else 0)
     most = max(least, needed, one_line if one_line <= _HEADING or not is_number else 0)
     is_share = kind in (Kind.SHARE, Kind.EFFICIENCY)
     return Column(

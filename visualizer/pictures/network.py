@@ -29,7 +29,7 @@ HEIGHT = 500
 # Widths of lines in pixels, each for an equal part of the shares.
 WIDTHS = (1.2, 2.5, 4.0, 6.0, 8.5)
 # Distance of the circles of hosts, whose radius is 1, and of the places below them that are no GPUs.
-APART, BELOW = 3.0, 0.85
+APART, BELOW, ASIDE = 3.0, 0.85, 0.9
 BEND = 0.16
 
 
@@ -95,6 +95,9 @@ def positions(drawn: Sequence[Place]) -> dict[str, tuple[float, float]]:
     others = [place for place in drawn if place.kind != "gpu"]
     for number, place in enumerate(others):
         at[place.label] = 1.1 * (number - (len(others) - 1) / 2), lowest - BELOW
+    # Not straight below a GPU, which would hide arrows from those above it.
+    if any(abs(at[one.label][0] - x) < 0.3 and abs(y - lowest) < 0.1 for one in others for x, y in at.values()):
+        at |= {one.label: (at[one.label][0] + ASIDE, at[one.label][1]) for one in others}
     return at
 
 

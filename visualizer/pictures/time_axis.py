@@ -25,7 +25,8 @@ def axis(first: int, last: int, origin: int, folding: Folding | None = None) -> 
     step = _step(high - low)
     # 0.5 s, but 200 ms, as in the timeline (components/timeline_time.js).
     name, size = next((name, size) for size, name in _UNITS if 2 * step >= size)
-    digits = 0 if step >= size else 1
+    # After a fold, marks are at no round times.
+    digits = 0 if step >= (10 * size if folding and size > 1 else size) else 1
     marks = np.arange(-(-low // step) * step, high + 1, step)
     moments = folding.starts(marks + origin) - origin
     return {

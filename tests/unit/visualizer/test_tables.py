@@ -62,6 +62,26 @@ def test_texts_take_no_more_room_than_they_need() -> None:
     assert second.least < first.least < first.most
 
 
+def test_short_texts_are_never_cut() -> None:
+    kinds = pd.DataFrame({"kind": ["symmetric", "device"], "name": ["n" * 60, ""]})
+    kind, name = tables.columns_of(kinds, ["kind", "name"])
+    assert kind.least == kind.most
+    assert name.least < name.most
+
+
+def test_a_heading_that_just_fits_stands_in_one_line() -> None:
+    sums = pd.DataFrame({"distinct": [1], "allocated_by_all": [2]})
+    distinct, by_all = tables.columns_of(sums, ["distinct", "allocated_by_all"])
+    assert distinct.heading == "Distinct bytes"
+    assert tables.heading_height([distinct]) < tables.heading_height([distinct, by_all])
+
+
+def test_columns_of_lines_are_there_where_a_row_has_one() -> None:
+    some = [column.heading for column in tables.columns_of(TABLE, ["kernel", "file", "line"])]
+    none = [column.heading for column in tables.columns_of(TABLE.assign(line=0), ["kernel", "file", "line"])]
+    assert (some, none) == (["Kernel", "File", "Line"], ["Kernel"])
+
+
 class Drawn:
     """What a table was given last."""
 

@@ -218,6 +218,7 @@ def test_efficiency_above_one_says_why() -> None:
     assert columns.say("wire_efficiency", 1.0) == "100 %"
     assert columns.say("share", 4.0) == "400 %"
     assert columns.change("wire_efficiency", 3.0) == "+300 %"
+    assert columns.change("wire_efficiency", -0.0003) == "-0.03 %"
 
 
 @pytest.mark.parametrize(
