@@ -71,7 +71,10 @@ def rewritten(page: str, scripts: Path = _SCRIPTS) -> str:
     found = _ENTRY.findall(page)
     if len(found) != 1 or not (scripts / found[0]).is_file():
         return page
-    name, small, large = _of(found[0], scripts)
+    try:
+        name, small, large = _of(found[0], scripts)
+    except (OSError, UnicodeDecodeError):
+        return page
     if not small:
         return page
     _known[name] = small

@@ -74,6 +74,11 @@ def test_a_page_that_is_not_known_stays_what_it_is(page: str, tmp_path: Path) ->
     assert together.rewritten(page, written(tmp_path)) == page
 
 
+def test_scripts_that_cannot_be_read_stay_what_they_are(tmp_path: Path) -> None:
+    (written(tmp_path) / "b.c1.js").write_bytes(b"export const b='\xff'")
+    assert together.rewritten(PAGE, tmp_path) == PAGE
+
+
 def test_another_version_has_another_name(tmp_path: Path) -> None:
     """Browsers keep it for good."""
     (tmp_path / "one").mkdir()
