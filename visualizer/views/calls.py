@@ -48,6 +48,7 @@ def show() -> None:
     recorded = state.view().calls["call"].value_counts()
     columns = shown(calls, CALLS)
     if len(recorded):
+        address.keep_one("call", list(recorded.index))
         tables.chooser(_first(calls), columns, "calls_by_call", of="call", height=340)
     else:
         tables.grid(_first(calls), columns, "calls_by_call", height=340)
@@ -78,7 +79,6 @@ def _single(recorded: pd.Series[int]) -> None:
             "in the timeline."
         )
         return
-    address.keep_one("call", names)
     address.keep_one("calls_order", list(ORDERS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         call = st.selectbox("Call", names, key="call", width=340, help="Or choose a row above.")
