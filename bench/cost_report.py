@@ -236,8 +236,9 @@ training is a step. Programs have two GPUs unless they say otherwise.
 - **native**: without the collector. **tool loaded**: with it, but no kernel is selected (`KERNEL_NAME=none_such`).
 - **control**: another NVBit tool (`bench/control`), which calls an empty function without arguments before each global
   memory access, at the same instructions of the same program. **NVBit alone**: the same tool, which does nothing.
-- **counts**: `SAMPLE_SIZE=0`. **counts + records**: every access is recorded (`SAMPLE_SIZE=1`). **1/100 records**:
-  `SAMPLE_SIZE=100`. **Counts of NCCL**: `KERNEL_NAME=nccl SAMPLE_SIZE=0`. All others: `KERNEL_NAME=all`.
+- **counts**: `SAMPLE_SIZE=0`. **counts + waits**: with `WAITS=on`, too. **counts + records**: every access is recorded
+  (`SAMPLE_SIZE=1`). **1/100 records**: `SAMPLE_SIZE=100`. **Counts of NCCL**: `KERNEL_NAME=nccl SAMPLE_SIZE=0`. All
+  others: `KERNEL_NAME=all`.
 - **1/100 launches**: `LAUNCH_SAMPLE=100`, with records of all accesses of these launches; a repetition has at least
   100 launches.
 - *Local* programs could reach the other GPU's memory but do not. **No foreign mapping**: they cannot reach it, because

@@ -24,9 +24,10 @@ std::vector<cudaGraphExec_t> captured(const std::vector<cudaStream_t>& streams, 
     // NCCL allocates while it connects the GPUs, which another mode would refuse.
     for (cudaStream_t stream : streams) CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     queue();
-    for (cudaStream_t stream : streams) {
-        cudaGraph_t graph;
-        CHECK(cudaStreamEndCapture(stream, &graph));
+    // NCCL joins the streams of a group: nothing can be instantiated while one of them is capturing.
+    std::vector<cudaGraph_t> recorded;
+    for (cudaStream_t stream : streams) CHECK(cudaStreamEndCapture(stream, &recorded.emplace_back()));
+    for (cudaGraph_t graph : recorded) {
         CHECK(cudaGraphInstantiate(&graphs.emplace_back(), graph, 0));
         CHECK(cudaGraphDestroy(graph));
     }

@@ -1,5 +1,6 @@
-// stencil [managed]: the mean of four neighbours in a plane of 4096 x 4096 words. Four loads and a store in one basic block, all local; or
-// all of managed memory, which the host writes first and the first launch takes to the GPU.
+// stencil [managed|graph]: the mean of four neighbours in a plane of 4096 x 4096 words. Four loads and a store in one basic block, all
+// local; or all of managed memory, which the host writes first and the first launch takes to the GPU. With `graph` each launch replays a
+// CUDA graph of it.
 #include <string_view>
 
 #include "bench.cuh"
@@ -15,9 +16,27 @@ __global__ void stencil(const float* in, float* out) {
     out[y * kSide + x] = 0.25f * ((cell[-1] + cell[1]) + (cell[-kSide] + cell[kSide]));
 }
 
+// What `queue` puts into a stream, as a graph.
+template <class Queue>
+cudaGraphExec_t captured(Queue queue) {
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    queue(stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    return executable;
+}
+
 int main(int argc, char** argv) {
-    const bool managed = argc > 1 && std::string_view(argv[1]) == "managed";
-    const Arguments arguments = read_arguments(argc - managed, argv + managed);
+    const std::string_view mode = argc > 1 ? argv[1] : "";
+    const bool managed = mode == "managed", replays = mode == "graph";
+    const int modes = managed || replays;
+    const Arguments arguments = read_arguments(argc - modes, argv + modes);
     prepare_gpu("stencil", arguments);
 
     std::vector<float> plane(kSide * kSide);
@@ -30,10 +49,17 @@ int main(int argc, char** argv) {
     else
         CHECK(cudaMemcpy(in, plane.data(), bytes, cudaMemcpyDefault));
 
+    const auto launch = [&](cudaStream_t stream) {
+        stencil<<<dim3(kSide / kBlock, kSide - 2), kBlock, 0, stream>>>(in, out);
+        CHECK(cudaGetLastError());
+    };
+    const cudaGraphExec_t graph = replays ? captured(launch) : nullptr;
     Measurement measurement(arguments);
     measurement.by_events([&] {
-        stencil<<<dim3(kSide / kBlock, kSide - 2), kBlock>>>(in, out);
-        CHECK(cudaGetLastError());
+        if (replays)
+            CHECK(cudaGraphLaunch(graph, nullptr));
+        else
+            launch(nullptr);
     });
 
     std::vector<float> result(plane.size());

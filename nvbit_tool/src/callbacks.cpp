@@ -10,7 +10,10 @@
 
 #include "base/say.h"
 #include "calls/launch_calls.h"
+#include "code/disassembler.h"
 #include "collector.h"
+#include "disassembly/known.h"
+#include "driver/children.h"
 #include "driver/injection.h"
 #include "driver/preloaded_library.h"
 #include "nvbit.h"
@@ -58,6 +61,9 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     collector->copying(context, is_exit, cbid, name, params, succeeded);
     collector->launch_events().at_event(context, is_exit, cbid, params, succeeded);
     switch (cbid) {
+        case API_CUDA_cuModuleUnload:
+        case API_CUDA_cuLibraryUnload:
+            return collector->unloaded_code().at_event(context, is_exit, cbid, params, succeeded);
         case API_CUDA_cuTensorMapEncodeTiled:
             if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));
             return;
@@ -83,6 +89,10 @@ void guarded(Action action) {
 }  // namespace
 
 void nvbit_at_init() {
+    snoopie::answer_command = [](const char* command) {
+        const std::string& disassemble = snoopie::named_disassembler();
+        return !disassemble.empty() && snoopie::disassembled_from_cache(command, snoopie::shell_word(disassemble));
+    };
     snoopie::preloaded_library().before_driver_ends([] {
         if (collector) guarded([] { collector->look_for_freed(); });
     });

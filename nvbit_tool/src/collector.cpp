@@ -99,6 +99,7 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       graphs_(
           &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
           [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
+      unloaded_code_(&contexts_, &instrumenter_, &notices_),
       launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }),
       process_(process) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");

@@ -23,6 +23,7 @@
 #include "launches/launch_events.h"
 #include "launches/launch_tally.h"
 #include "launches/launches.h"
+#include "launches/unloaded_code.h"
 #include "libraries/collective_writer.h"
 #include "memory/known_owners.h"
 #include "memory/memory.h"
@@ -56,6 +57,7 @@ class Collector {
     MemoryEvents* memory_events() { return recording_.on() ? &memory_events_ : nullptr; }
 
     // A tensor map was made: checks that it can be decoded.
+    UnloadedCode& unloaded_code() { return unloaded_code_; }
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);
@@ -125,6 +127,7 @@ class Collector {
     Boarding boarding_;
     Launches launches_;
     GraphLaunches graphs_;
+    UnloadedCode unloaded_code_;
     LaunchEvents launch_events_;
     std::unique_ptr<CallTotals> calls_;  // null: CALLS=off
     const ProcessInfo process_;

@@ -265,6 +265,49 @@ void reached() {
     CHECK(leaves_at(roots({0}), {1}, {kOwn}));
 }
 
+// Words count where a launch reads them: 6 where word 2 is not null, 7 there or where it is, 8 and 9 where word 1 is 7.
+void unread() {
+    LaunchPaths paths;
+    for (int i = 0; i < 4; ++i) paths.add_place();
+    const auto is = [&](uint32_t word, uint32_t value) {
+        return paths.compared(LaunchPaths::Compare::equal, false, paths.parameter(4 * word, 4, false), paths.number(value));
+    };
+    paths.lead(0, 1, is(4, 0), false);
+    paths.lead(0, 2, is(4, 0));
+    paths.lead(0, 3, is(2, 7));
+    for (const size_t place : {1, 2}) paths.read_at(place, 7);
+    paths.read_at(1, 6);
+    for (const uint16_t half : {8, 9}) paths.read_at(3, half);
+    CHECK(paths.may_leave_unread());
+    const auto leaves_with = [&](const Roots& address, const std::vector<uint64_t>& words) {
+        const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * 8);
+        return bool{may_leave({address}, bytes, where, paths)[0]};
+    };
+    const auto with = [](Roots::Multiple one) {
+        Roots address = roots({0});
+        address.multiples = {one};
+        return address;
+    };
+    constexpr uint32_t kFar = 64 * kMiB / 4;  // elements, from own memory to foreign
+    for (const Roots& address : {roots({0}, {6}), with({6, 6, false, 2})}) {
+        CHECK(leaves_with(address, {kOwn, 0, 1, two(kFar, 0)}));
+        CHECK(!leaves_with(address, {kOwn, 0, 0, two(kFar, 0)}));
+        CHECK(!leaves_with(address, {kOwn, 0, 1, two(1, kFar)}));
+    }
+    CHECK(leaves_with(roots({0}, {7}), {kOwn, 0, 0, two(0, kFar)}));
+    // Nobody has noted where 5 is read.
+    CHECK(leaves_with(roots({0}, {5}), {kOwn, 0, two(0, kFar), 0}));
+    // A product of which one factor is not read is not made.
+    CHECK(leaves_with(with({6, 7, true, 2}), {kOwn, 0, 1, two(kFar, 1)}));
+    CHECK(!leaves_with(with({6, 7, true, 2}), {kOwn, 0, 0, two(kFar, 1)}));
+    // A pointer that is not read leads nowhere by itself.
+    for (const Roots& address : {roots({0, 4}), roots({4})}) {
+        CHECK(leaves_with(address, {kOwn, 7, 0, 0, kForeign}));
+        CHECK(!leaves_with(address, {kOwn, 6, 0, 0, kForeign}));
+    }
+    CHECK(leaves_with(roots({4}, {2, 3}), {kOwn, kForeign, 0, 0, kForeign}));
+}
+
 // A distance of two pointers is found among thousands of numbers; of more, none is looked at.
 void many_numbers() {
     const auto with = [](uint16_t numbers, uint32_t last) {
@@ -294,5 +337,6 @@ int main() {
     multiples();
     reached();
     many_numbers();
+    unread();
     return test::summary("live calls");
 }

@@ -32,6 +32,49 @@ const Liveness::Answer& answer(Liveness& liveness, const FunctionAddresses& addr
     return liveness.at_launch(addresses, bytes, [] { return where; }, 1);
 }
 
+// All nodes of graphs count at each launch of one, and beside each launch of the kernel.
+void graphs() {
+    const FunctionAddresses addresses = two_pointers();
+    const auto bytes = [](uint64_t first, uint64_t second) {
+        std::string both(16, '\0');
+        std::memcpy(both.data(), &first, 8);
+        std::memcpy(both.data() + 8, &second, 8);
+        return both;
+    };
+    const auto where_is = [] { return where; };
+    Liveness liveness;
+    CHECK(liveness.in_graphs(addresses, where_is, 1).any_live && !liveness.in_graphs(addresses, where_is, 1).dead);
+    liveness.put_in_graph(addresses, bytes(kOwn, kOwn));
+    const Liveness::Answer own = liveness.in_graphs(addresses, where_is, 1);
+    CHECK(own.live && (*own.live == CallSet{false, false, true}));
+    CHECK((*own.dead == std::vector<uint32_t>{10, 11, 12, 13}));
+    liveness.put_in_graph(addresses, bytes(kOwn, kForeign));
+    const Liveness::Answer both = liveness.in_graphs(addresses, where_is, 1);
+    CHECK(both.live && (*both.live == CallSet{true, false, true}));
+    CHECK((*both.dead == std::vector<uint32_t>{10, 12}));
+    // The memory of a pointer becomes another's.
+    const auto all_foreign = [] { return [](uint64_t) { return Where::foreign; }; };
+    CHECK(liveness.in_graphs(addresses, all_foreign, 1).live);
+    CHECK(!liveness.in_graphs(addresses, all_foreign, 2).live);
+    CHECK(liveness.in_graphs(addresses, where_is, 3).live);
+
+    const Liveness::Answer alone = answer(liveness, addresses, kForeign, kOwn);
+    CHECK(!alone.live && (*alone.dead == std::vector<uint32_t>{11, 13}));
+    const Liveness::Answer beside = liveness.beside_graphs(alone, addresses, where_is, 3);
+    CHECK(!beside.live);
+    CHECK(beside.any_live && beside.dead && beside.dead->empty());
+    const Liveness::Answer quiet = liveness.beside_graphs(answer(liveness, addresses, kOwn, kOwn), addresses, where_is, 3);
+    CHECK(quiet.live && (*quiet.live == *both.live) && (*quiet.dead == *both.dead));
+
+    // One whose parameters are not known can do anything; so can a kernel that was found to.
+    liveness.put_in_graph(addresses, std::nullopt);
+    CHECK(!liveness.in_graphs(addresses, where_is, 3).dead);
+    Liveness other;
+    other.put_in_graph(addresses, bytes(kOwn, kOwn));
+    other.distrust();
+    CHECK(!other.in_graphs(addresses, where_is, 1).dead);
+}
+
 // The calls at polls are in the code of every launch.
 void calls_of_waits() {
     FunctionAddresses addresses = two_pointers();
@@ -136,6 +179,7 @@ void patience() {
 }  // namespace
 
 int main() {
+    graphs();
     calls();
     calls_of_waits();
     parameters();

@@ -67,6 +67,7 @@ void kernels() {
         {"spin_timeout", "LDG/1"},
         {"spin_trap", "ATOMG/1"},
         {"spin_abort", "LDG/1"},
+        {"spin_multimem", "LDGMC/1x2"},
         {"spin_ll", "LDG/1"},
         {"spin_vote", "LDG/1"},
         {"spin_each", "LDG/1"},
@@ -88,7 +89,9 @@ void kernels() {
     CHECK_EQ(functions.size(), 3 * expected.size());
     for (const auto& [name, function] : functions) {
         const std::string kernel = name.substr(0, name.find(' '));
-        CHECK_EQ(name + ": " + summary(function), name + ": " + expected.at(kernel));
+        // Older GPUs have no loads of several at once.
+        const bool is_plain = name == "spin_multimem sm_80";
+        CHECK_EQ(name + ": " + summary(function), name + ": " + (is_plain ? "LDG/1" : expected.at(kernel)));
     }
 }
 

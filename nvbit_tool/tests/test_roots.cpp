@@ -142,6 +142,7 @@ void kernels() {
         {"by_switch", "LD [1], LD [4], ST ?"},
         {"by_loaded_mode", "LD [1], LD [4], ST ?"},
         {"by_mode_of_block", "LD [1], ST ?"},
+        {"by_dimensions", "ST [0] 3 4 5 6 7 8 9 10"},
     };
     constexpr size_t kWithoutSm80 = 2;  // tensor copies
     size_t seen = 0;
@@ -207,6 +208,35 @@ void launches() {
         }
     }
     CHECK_EQ(seen, 3 * (6 + 4 + 6 + 8 + 2 + 2u));
+}
+
+// Words that take part in the address of a tensor with four dimensions at most, and that a launch does not read.
+void unread() {
+    size_t seen = 0;
+    for (const auto& [name, function] : listing()) {
+        if (name.substr(0, name.find(' ')) != "by_dimensions") continue;
+        const Listing listing = listing_of_function(function);
+        LaunchPaths paths;
+        roots_of(listing, function.area, addresses_in(listing), &paths);
+        CHECK(paths.may_leave_unread());
+        for (uint32_t dimensions = 0; dimensions <= 5; ++dimensions) {
+            std::vector<uint32_t> words(12, 0xdead);
+            words[2] = dimensions;
+            const std::string bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof words[0]);
+            std::vector<uint16_t> found = paths.unread(paths.reached(bytes));
+            // In no address.
+            found.erase(std::remove(found.begin(), found.end(), 2), found.end());
+            std::vector<uint16_t> expected;
+            for (const uint16_t array : {3, 7})
+                for (auto k = static_cast<uint16_t>(std::min(dimensions, 4u)); k < 4; ++k) expected.push_back(array + k);
+            std::string text, wanted;
+            for (const uint16_t word : found) text += " " + std::to_string(word);
+            for (const uint16_t word : expected) wanted += " " + std::to_string(word);
+            CHECK_EQ(name + ":" + text, name + ":" + wanted);
+            ++seen;
+        }
+    }
+    CHECK_EQ(seen, size_t{3 * 6});
 }
 
 // --- Single instructions ---
@@ -802,6 +832,7 @@ void switches() {
 int main() {
     kernels();
     launches();
+    unread();
     sources();
     chosen();
     maps();

@@ -167,7 +167,8 @@ void write_rows(TraceWriter& writer, Catalog& catalog, uint32_t records) {
     for (const u4 spanned : {1u, 2u, 4u}) writer.append(SpanRow{spanned, kStart + 100 * spanned + 20, kStart + 100 * spanned + 90});
     write_calls(writer);
     // GPU 1's put waits twice for what GPU 0 stores.
-    writer.append(WaitRow{3, put_entry.first_site, 1, 1, 1, 2, 0x7f0000200080, 2, 0, 90, 7000, 9500, 2100, 2000});
+    writer.append(WaitRow{3, put_entry.first_site, 1, 1, 1, 2, 0x7f0000200080, 2, 0, 90, 7000, 9500, 2100, 2000, 2050});
+    writer.append(MoveRow{3, put_entry.first_site, 1, 1, 3, 6900, 9900});
     writer.append(SamplingRow{put_entry.function, 0, 10, 1});
     writer.append(FreeRow{1, kStart + 1000, 4712});
     writer.append(NoticeRow{kStart + 1, "GPU 1 learned of an allocation too late: accesses to it may be missing"});

@@ -51,10 +51,10 @@ class Selection:
     between: Between | None = None
 
     def rows(self, tables: Tables, table: pd.DataFrame) -> Mask:
-        """Which rows of a table with the columns launch, site, owner are kept."""
+        """Which rows of a table with the columns launch, site, and perhaps owner are kept."""
         kept = self.launched(tables, table)
         kept &= self.sites[tables.site_places.of(table["site"].to_numpy())]
-        if self.owners is not None:
+        if self.owners is not None and "owner" in table:
             kept &= np.isin(table["owner"].to_numpy(), sorted(self.owners))
         return kept
 

@@ -23,8 +23,8 @@ class ActivityMethods(WaitMethods):
         """lane | what place (label) process line events start end (host ns): what there is to see over time.
 
         ``what``: kernel and copy, by their times on the GPU; launch, copy call, collective and call, by the times of
-        the host's calls; wait, as `waits_by_launch`; range, as the program began and ended it. Driver calls are there
-        with CALLS=all. ``line`` is a stream, or the thread of ranges and driver calls.
+        the host's calls; move and wait, as `moves_by_launch` and `waits_by_launch`; range, as the program began and
+        ended it. Driver calls are there with CALLS=all. ``line`` is a stream, or the thread of ranges and driver calls.
         Without ``streams`` one lane has all streams of a GPU (or threads of a process); process and line are then -1
         where there can be several.
         """
@@ -127,7 +127,7 @@ class ActivityMethods(WaitMethods):
             on_gpu = self._copies_on_gpu.to_numpy()
             self._activities[streams] = (
                 activity.activity(
-                    *(self.timeline(), self._launches_waited, self.copies, on_gpu),
+                    *(self.timeline(), self._launches_moved, self._launches_waited, self.copies, on_gpu),
                     *(self.collectives, self._closed_ranges, self.calls),
                 )
                 if streams
@@ -160,7 +160,8 @@ class ActivityMethods(WaitMethods):
 
     def _of_activities(self, name: str) -> pd.DataFrame:
         # Not made before they are asked for: whom a launch waits for is in the records.
-        table: pd.DataFrame = self._launch_waits if name == activity.WAITS else getattr(self, name)
+        of_launches = {activity.MOVES: "_launch_moves", activity.WAITS: "_launch_waits"}
+        table: pd.DataFrame = getattr(self, of_launches.get(name, name))
         return table
 
     @cached_property

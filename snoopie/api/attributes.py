@@ -241,13 +241,23 @@ class TraceAttributes(TraceCore):
     @table
     def waits(self) -> pd.DataFrame:
         """process launch site issuer block blocks (how many) owner object address waits given_up polls first last
-        (device ns) waited longest (ns): what kernels polled, with WAITS=on.
+        (device ns) waited longest held (ns): what kernels polled, with WAITS=on.
 
         ``site`` is the instruction that polls, ``owner`` whose memory, ``address`` the last one. ``waited`` adds up the
         warps of a row; a launch with too many blocks has several in one. Of ``waits``, ``given_up`` ended by a timeout,
-        or not before the kernel or the trace.
+        or not before the kernel or the trace. ``held`` of a block's rows adds up to the time in which any of its warps
+        waited.
         """
         return self._kept(self._tables.waits)
+
+    @table
+    def moves(self) -> pd.DataFrame:
+        """process launch site issuer block blocks (how many) accesses first last (device ns): when thread blocks
+        accessed memory of other GPUs or the host, with WAITS=on. A launch with too many blocks has several in a row.
+
+        Whose memory it was is in ``counts``: a view of some owners has all rows.
+        """
+        return self._kept(self._tables.moves)
 
     @table
     def call_totals(self) -> pd.DataFrame:

@@ -24,7 +24,7 @@ COMMANDS = {
     "calls": "the program's driver calls: times, errors, launches by kernel, copies by direction; also while it runs",
     "memory": "memory use over time, allocations at the peak, leaks",
     "summary": "how busy GPUs and copies were, with what, and the gaps between",
-    "waits": "what kernels waited for, how long, and which lines store there",
+    "waits": "how long kernels moved and waited, for what, and which lines store there",
     "hang": "what the kernels of running programs wait for",
     "diff": "what changed between two traces, with limits for CI",
     "expect": "assert what traffic a trace has; the exit status says whether it holds",

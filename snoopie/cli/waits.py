@@ -1,4 +1,4 @@
-"""snoopie waits: what kernels waited for, how long, and who stores there."""
+"""snoopie waits: how long kernels moved and waited, for what, and who stores there."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ if TYPE_CHECKING:
     from snoopie.api.trace import Trace
 
 DESCRIPTION = (
-    "Where kernels polled memory until a value changed: the line, how long its warps waited, whose memory it is, and "
+    "Where kernels moved or waited: of a line that accessed other memory, how long thread blocks did so; of one that "
+    "polled memory until a value changed, how long they were held and their warps waited, whose memory it is, and "
     "which GPUs and lines store there (docs/waits.md). Needs a trace recorded with WAITS=on. Times are instrumented: "
     "exact in order, approximate in length."
 )
 BY = ("line", "site", "kernel", "launch", "block", "owner", "awaited")
-_AMOUNTS = ["waits", "waited", "longest"]
+_AMOUNTS = ["waits", "waited", "longest", "held"]
+_MOVED = [*_AMOUNTS, "moving"]
 _WHO = ["issuer", "owner", "awaited", "stored_by", "known_by"]
 _SHOWN = {
-    "line": ["source", "kernel", *_WHO, *_AMOUNTS],
-    "site": ["site", "source", "kernel", *_WHO, *_AMOUNTS, "sass"],
-    "kernel": ["kernel", *_WHO, *_AMOUNTS],
-    "launch": ["launch", "kernel", *_WHO, *_AMOUNTS],
-    "block": ["launch", "first_block", "blocks", "kernel", *_WHO, *_AMOUNTS],
+    "line": ["source", "kernel", *_WHO, *_MOVED],
+    "site": ["site", "source", "kernel", *_WHO, *_MOVED, "sass"],
+    "kernel": ["kernel", *_WHO, *_MOVED],
+    "launch": ["launch", "kernel", *_WHO, *_MOVED],
+    "block": ["launch", "first_block", "blocks", "kernel", *_WHO, *_MOVED],
     "owner": ["owner", "issuer", "awaited", "stored_by", "known_by", *_AMOUNTS],
     "awaited": ["awaited", "issuer", "owner", "stored_by", "known_by", *_AMOUNTS],
 }
@@ -72,9 +74,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def nothing(trace: Trace) -> str:
-    """Why there are no waits."""
+    """Why there is nothing."""
     if any(settings.get("waits") == "on" for settings in trace.settings):
-        return "no kernel waited"
+        return "no kernel waited, or accessed other memory"
     return "waits were not recorded: record with snoopie run --waits on (WAITS=on)"
 
 
@@ -92,4 +94,8 @@ def as_json(trace: Trace, table: pd.DataFrame, arguments: argparse.Namespace) ->
 def _total(table: pd.DataFrame) -> str:
     waits, given_up = (int(table[name].sum()) for name in ("waits", "given_up"))
     said = f"{units.plural(waits, 'wait', 'waits')}, {units.duration(int(table['waited'].sum()))} of warps in them"
-    return said + (f"; {given_up:,} did not end by the value" if given_up else "") + "; instrumented times"
+    said += f"; {given_up:,} did not end by the value" if given_up else ""
+    times = [f"held for {units.duration(int(table['held'].sum()))}"]
+    if "moving" in table:
+        times.append(f"moving for {units.duration(int(table['moving'].sum()))}")
+    return f"{said}; thread blocks were {' and '.join(times)}; instrumented times"

@@ -36,6 +36,7 @@ TABLES: dict[str, Maker] = {
     "marks": lambda trace: [trace.marks],
     "ranges": lambda trace: [trace.ranges],
     "waits": lambda trace: [trace.waits],
+    "moves": lambda trace: [trace.moves],
     "records": lambda trace: _pieces(trace.select(launches=[]).records, trace.record_blocks()),
     "copies": lambda trace: [trace.copies],
     "collectives": lambda trace: [trace.collectives],

@@ -229,9 +229,15 @@ class Tables:
     marks = _Declared("process time text thread domain")
     ranges = _Declared("process thread start end name domain pushed", index="range_id")
     waits = _Declared(
-        "process launch site issuer block blocks owner object address waits given_up polls first last waited longest",
-        sums="waits polls waited",
+        "process launch site issuer block blocks owner object address waits given_up polls first last waited longest"
+        " held",
+        sums="waits polls waited held",
         issuer=lambda tables: tables._issuers(tables.columns.joined("waits", "launch")),
+    )
+    moves = _Declared(
+        "process launch site issuer block blocks accesses first last",
+        sums="accesses",
+        issuer=lambda tables: tables._issuers(tables.columns.joined("moves", "launch")),
     )
     sampling = _Declared(
         "process function kernel gpu launches measured",

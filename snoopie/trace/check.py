@@ -25,6 +25,7 @@ _ORDERED = (
     ("collectives", "start", "end"),
     ("calls", "start", "end"),
     ("waits", "first", "last"),
+    ("moves", "first", "last"),
 )
 # Host times that a process can only have while it runs.
 _TIMES = (("launches", "time"), ("copies", "start"), ("calls", "start"), ("objects", "time"), ("frees", "time"))

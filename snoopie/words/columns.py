@@ -440,6 +440,15 @@ _WAITS = {
     "polls": Column("Polls", Kind.COUNT, "How often warps looked and found nothing new."),
     "waited": Column("Waited", Kind.DURATION, "The time that warps waited, added up; instrumented."),
     "longest": Column("Longest wait", Kind.DURATION, "The longest that a warp waited at once; instrumented."),
+    "held": Column(
+        "Held", Kind.DURATION, "The time in which thread blocks had a warp that waited, added up; instrumented."
+    ),
+    "moving": Column(
+        "Moving",
+        Kind.DURATION,
+        "The time from the first to the last access of each thread block to other memory, less that in which it was "
+        "held, added up; instrumented.",
+    ),
     "blocks": Column("Blocks", Kind.COUNT, "Thread blocks of a launch that waited, of all launches added up."),
     "first_block": Column("First block", Kind.NUMBER, "The lowest linear index of the thread blocks."),
     "awaited": Column("Waits for", Kind.WORD, "The GPUs that store to the memory that is polled."),

@@ -23,11 +23,13 @@ from tests.support import mixed, ring
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Without these the browser asks its maker's servers at every start.
+# The first draws pages as the others do, and has nothing around them.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Without these the browser asks its maker's servers at every start. With the last one it takes at the next load what it
+# has compiled also of scripts that are modules, as nearly all of the app's are.
 QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
+    "--disable-component-update --disable-sync --disable-features=BackgroundResourceFetch"
 )
 PATIENCE = 120_000  # ms, for a machine that is busy with something else
 expect.set_options(timeout=PATIENCE)
@@ -38,7 +40,7 @@ def chromium() -> Iterator[Callable[..., Any]]:
     """chromium("launch", …): Playwright's function of this name, for the browser of this machine."""
     path = os.environ.get("SNOOPIE_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        pytest.fail("install Chromium (Debian: chromium), or name one in SNOOPIE_CHROMIUM")
+        pytest.fail("install Chromium (Debian: chromium-headless-shell, or chromium), or name one in SNOOPIE_CHROMIUM")
     with sync_playwright() as playwright:
         yield lambda function, *arguments, **options: getattr(playwright.chromium, function)(
             *arguments, executable_path=path, args=QUIET.split(), **options
@@ -154,9 +156,15 @@ def note() -> str:
 
 @pytest.fixture(scope="session")
 def context(chromium: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
-    """One for all pages, with a profile on disk: the app's scripts are loaded and compiled once."""
+    """One for all pages, with a profile on disk: the app's scripts are loaded and compiled once.
+
+    Its user wants no movement: a browser that draws without a GPU takes long for each of the sixty pictures a second.
+    """
     shared: BrowserContext = chromium(
-        "launch_persistent_context", tmp_path_factory.mktemp("profile"), viewport={"width": 1400, "height": 1000}
+        "launch_persistent_context",
+        tmp_path_factory.mktemp("profile"),
+        viewport={"width": 1400, "height": 1000},
+        reduced_motion="reduce",
     )
     shared.set_default_timeout(PATIENCE)
     shared.add_init_script(_NOTE)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import BrowserContext, expect
 
-from tests.browser.conftest import PATIENCE, settled
+from tests.browser.steps import go_to
 from tests.support import axe
 from visualizer.pages import VIEWS
 
@@ -17,17 +17,17 @@ NOT_OURS = ["[data-testid=stSidebarNav]", "[data-testid=stSkipToContent]"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_violation(scheme: Any, sample_app: Callable[[str], str], browser: Browser, note: str) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000}, color_scheme=scheme)
-    context.set_default_timeout(PATIENCE)
-    context.add_init_script(note)
+def test_no_violation(scheme: Any, sample_app: Callable[[str], str], context: BrowserContext) -> None:
     page = context.new_page()
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(sample_app("halo-4gpu"))
+    page.get_by_role("heading", name=VIEWS[0].title, exact=True, level=2).wait_for()
+    expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", scheme)
     found = {}
     for view in VIEWS:
-        page.goto(f"{sample_app('halo-4gpu')}/{view.name}")
-        page.get_by_role("heading", name=view.title, exact=True, level=2).wait_for()
-        settled(page)
+        go_to(page, view.title)
         if violations := axe.violations(page, NOT_OURS):
             found[view.name] = violations
-    context.close()
+    page.close()
     assert found == {}

@@ -149,6 +149,8 @@ def test_without_a_trace(tmp_path: Path, open_page: OpenPage) -> None:
         page.get_by_label("Trace file").fill(str(tmp_path / "absent.zst"))
         page.get_by_role("button", name="Open", exact=True).click()
         expect(page.get_by_text("there is no")).to_be_visible()
+        # What is typed while the page is drawn anew can be lost.
+        settled(page)
         page.get_by_label("Trace file").fill(str(trace))
         page.get_by_role("button", name="Open", exact=True).click()
         page.get_by_test_id("stMetric").first.wait_for()

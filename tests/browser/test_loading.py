@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import PATIENCE, ROOT, settled
 from tests.support.viewing import Viewed, viewing
@@ -38,9 +38,13 @@ def app() -> Iterator[Viewed]:
 
 
 @pytest.fixture(scope="module")
-def inside(app: Viewed, browser: Browser, note: str) -> Iterator[BrowserContext]:
+def inside(
+    app: Viewed, chromium: Callable[..., Any], note: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrowserContext]:
     """A browser that was let in, and has loaded nothing of the app."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context: BrowserContext = chromium(
+        "launch_persistent_context", tmp_path_factory.mktemp("profile"), viewport={"width": 1440, "height": 900}
+    )
     context.set_default_timeout(PATIENCE)
     context.add_init_script(note)
     context.add_init_script(_OBSERVE)

@@ -49,6 +49,20 @@ SLICES = {"AllReduce": 2, "AllGather": 2, "ReduceScatter": 2, "Broadcast": 1, "S
 POINT_TO_POINT = ("Send, Recv", "AlltoAll")
 
 
+def expected_calls(rank: int, ranks: int) -> list[tuple[object, ...]]:
+    """operation, reduction, count, bytes and peer of each call of a rank, in the program's order."""
+    part = N // ranks
+    return [
+        ("AllReduce", "sum", N, SIZE, -1),
+        ("AllGather", "", part, SIZE, -1),
+        ("ReduceScatter", "sum", part, SIZE, -1),
+        ("Broadcast", "", N, SIZE, ranks - 1),
+        ("Send", "", part, SIZE // ranks, (rank + 1) % ranks),
+        ("Recv", "", part, SIZE // ranks, (rank - 1) % ranks),
+        ("AlltoAll", "", part, SIZE, -1),
+    ]
+
+
 def settings(protocol: str, **more: str) -> dict[str, str]:
     """What makes NCCL do one thing only: a ring, one protocol, writing to the peer."""
     threshold = 1 << 30 if protocol == "LL" else 0

@@ -77,6 +77,18 @@ def test_a_pair(runner: Runner, pair: tuple[str, ...], mode: str) -> None:
     assert found["bytes"] == involved
 
 
+def test_all_of_them_at_once(runner: Runner, pair: tuple[str, ...]) -> None:
+    """As in the sample findings-2gpu."""
+    trace = runner.traced("findings", "each", visible=pair).trace
+    nothing_lost(trace)
+    found = trace.findings()
+    assert set(found["rule"]) == {rule for rule, *_ in (*LINES.values(), *PAIRS.values())}
+    lines = found[found["rule"].isin([rule for rule, *_ in LINES.values()])]
+    assert [markers("findings")[line] for line in lines["line"]] == [
+        next(marker for rule, marker, *_ in LINES.values() if rule == found) for found in lines["rule"]
+    ]
+
+
 def test_a_hot_owner(runner: Runner, machine: None) -> None:
     """Every GPU moves as much; of what G of them move, GPU 0 owns the part of all but itself."""
     visible = tuple(gpu.uuid for gpu in gpu_machine.gpus())

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
-from gpu_traffic import Far, Table, Traffic, Where, by_launch, dense, nothing_lost, of_threads, total
+from gpu_traffic import (
+    Far,
+    Table,
+    Traffic,
+    Where,
+    across,
+    by_launch,
+    dense,
+    nothing_dropped,
+    nothing_lost,
+    of_threads,
+    total,
+)
 
 from snoopie.joined.gpus import UNKNOWN
 
@@ -122,6 +134,21 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
     assert trace.totals["launches_lost"] == 6 * 3
     assert trace.totals["launches_seen"] == len(tables) + 2 + 6 * 3
     assert any("cudaGraphExecUpdate" in sentence for sentence in trace.losses())
+
+
+@pytest.mark.parametrize("kind", [(), ("library",)], ids=["module", "library"])
+def test_code_that_takes_the_place_of_other_code_is_measured(runner: Runner, far: Far, kind: tuple[str, ...]) -> None:
+    """Whole launches, of which some may be missing, as the trace says."""
+    rounds = 6
+    trace = runner.traced("reload", rounds, *kind, visible=far.visible, CODE_ATTRIBUTION="0").trace
+    nothing_dropped(trace)
+    found = across(trace, far.owner).groupby("launch")[["operation", "accesses", "lanes"]].agg(list)
+    made = [([operation], [32], [1024]) for operation in ["store", "store", "load", "load"] * (rounds // 2)]
+    expected = dict(zip(trace.launches.index.sort_values(), made, strict=True))
+    assert all(tuple(row) == expected[launch] for launch, *row in found.itertuples())
+    assert len(found) > 2
+    assert any("has unloaded kernels and loaded others" in sentence for sentence in trace.losses())
+    assert trace.totals["launches_measured"] == 2 * rounds
 
 
 @pytest.mark.parametrize("also_by_the_host", [0, 1])

@@ -7,7 +7,19 @@ from collections import Counter
 import pytest
 from gpu_programs import of_jacobi
 from gpu_runs import Runner
-from gpu_traffic import Far, across, by_launch, kernel_name, nothing_dropped, nothing_lost, site_lines, total
+from gpu_traffic import (
+    Far,
+    Traffic,
+    Where,
+    across,
+    by_launch,
+    dense,
+    kernel_name,
+    nothing_dropped,
+    nothing_lost,
+    site_lines,
+    total,
+)
 
 from snoopie import Trace
 
@@ -76,6 +88,33 @@ def test_no_way_to_a_pointer_is_missed(runner: Runner, far: Far, probes: str, la
     partial = {kernel for kernel, code in codes.items() if "partial" in code}
     assert original == (JUDGED if probes == "live" else set())
     assert (partial >= PARTIAL) if probes == "live" else not partial
+
+
+@pytest.mark.parametrize("launches", [2, 20])
+@pytest.mark.parametrize("probes", PROBES)
+def test_nodes_of_graphs_are_judged_by_all_that_they_hold(runner: Runner, far: Far, probes: str, launches: int) -> None:
+    trace = runner.traced("nodes", launches, visible=far.visible, PROBES=probes).trace
+    nothing_lost(trace)
+    # The table at the top of nodes.cu: for each launch of pass, in their order.
+    quiet: dict[Where, Traffic] = {}
+    store = {Where(0, far.owner, "pass", "to"): dense("store", 4, 1024)}
+    load = {Where(0, far.owner, "pass", "from"): dense("load", 4, 1024)}
+    expected = [quiet, quiet] * launches + [quiet, store] * launches + [quiet, quiet] * launches
+    expected += [load, quiet, quiet] * launches
+    tables = by_launch(trace, "nodes")
+    kernels = trace.launches.kernel.map(kernel_name).sort_index()
+    assert [tables.get(launch, quiet) for launch in kernels.index[kernels == "pass"]] == expected
+    assert (kernels == "keep").sum() == 4 * launches
+    codes = trace.launches.code[kernels.index]
+    kept = codes[kernels == "keep"].tolist()
+    passed = codes[kernels == "pass"].tolist()
+    if probes != "live":
+        assert set(kept) == set(passed) == {"full"}
+        return
+    # The first launch of each is a check.
+    assert set(kept[1:]) == {"original"}
+    assert "original" in passed[: 2 * launches]
+    assert "original" not in passed[2 * launches :]
 
 
 def test_sampled_launches_are_the_same(runner: Runner, far: Far) -> None:

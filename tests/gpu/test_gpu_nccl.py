@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from gpu_nccl import SIZE, STEP, N, by_operation, calls, expected_lanes, next_in_ring, settings
+from gpu_nccl import SIZE, STEP, N, by_operation, calls, expected_calls, expected_lanes, next_in_ring, settings
 from gpu_runs import LIBRARY_TIMEOUT, Runner, ranks_command, start, traced_environment
 from gpu_traffic import nothing_dropped
 
@@ -48,20 +48,6 @@ def one_channel(request: pytest.FixtureRequest, runner: Runner, visible: tuple[s
 
 
 # --- calls and kernels ---
-
-
-def expected_calls(rank: int, ranks: int) -> list[tuple[object, ...]]:
-    """operation, reduction, count, bytes and peer of each call of a rank, in the program's order."""
-    part = N // ranks
-    return [
-        ("AllReduce", "sum", N, SIZE, -1),
-        ("AllGather", "", part, SIZE, -1),
-        ("ReduceScatter", "sum", part, SIZE, -1),
-        ("Broadcast", "", N, SIZE, ranks - 1),
-        ("Send", "", part, SIZE // ranks, (rank + 1) % ranks),
-        ("Recv", "", part, SIZE // ranks, (rank - 1) % ranks),
-        ("AlltoAll", "", part, SIZE, -1),
-    ]
 
 
 def test_every_call_is_named(one_channel: Job) -> None:

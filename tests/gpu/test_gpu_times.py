@@ -9,6 +9,7 @@ from pathlib import Path
 import gpu_machine
 import gpu_runs
 import pytest
+from gpu_nccl import N, expected_calls
 from gpu_runs import Run
 from gpu_traffic import HOST, Far
 
@@ -60,6 +61,10 @@ def test_bandwidth_is_what_the_program_measures(times: Path, far: Far, folder: P
     done, trace, said = run_twice("bandwidth", size, iterations, visible=far.visible, folder=folder)
     assert trace.clean is not None and trace.clean.complete, done.stderr
     assert matched(trace) == 1
+    # Each has the call that made it, by the host's clock, and a kernel runs after that.
+    launches, spans = trace.clean.launches, trace.clean.spans.set_index("launch")
+    assert launches["thread"].nunique() == 1 and launches["thread"].iloc[0] > 0
+    assert (spans["start"].reindex(launches.index) - launches["time"] > -(10**6)).all()
     kernels = trace.native_by("kernel")
     rates = {
         re.split(r"[(<]", name)[0]: rate for name, rate in zip(kernels["kernel"], kernels["native_rate"], strict=True)
@@ -90,6 +95,22 @@ def test_bus_bandwidth_of_nccl(times: Path, pair: tuple[str, ...], folder: Path,
     took = [(rows["end"] - rows["start"]).iloc[-iterations:].mean() for _, rows in of_gpu]
     assert len(took) == 2
     assert 2 * 1 / 2 * size * MIB / max(took) == pytest.approx(said["bus"], rel=0.03)
+
+
+@pytest.mark.timeout(3 * gpu_runs.LIBRARY_TIMEOUT)
+def test_nccl_says_what_it_is_called_for(times: Path, few: tuple[str, ...], folder: Path) -> None:
+    """Nothing stands before NCCL here: it is told by its ranges."""
+    env = gpu_runs.environment(few, LD_PRELOAD=str(times), SNOOPIE_OUTPUT=f"{folder}/")
+    done = gpu_runs.start_ranks(gpu_runs.ranks_command("nccl_ranks", N), few, folder, env)
+    assert done.status == 0, done.stderr
+    calls = snoopie.load(folder).collectives
+    for rank in range(len(few)):
+        own = calls[calls["rank"] == rank].sort_values("start")
+        assert own[["operation", "reduction", "bytes", "peer"]].to_numpy(dtype=object).tolist() == [
+            [operation, reduction, size, peer] for operation, reduction, _, size, peer in expected_calls(rank, len(few))
+        ]
+        assert set(own["ranks"]) == {len(few)}
+    assert calls["communicator"].nunique() == 1
 
 
 def test_every_launch_can_be_timed(machine: None, pair: tuple[str, ...], folder: Path) -> None:

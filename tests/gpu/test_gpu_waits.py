@@ -79,9 +79,45 @@ def test_a_kernel_that_waits_for_the_host(runner: Runner, few: tuple[str, ...]) 
     assert row["line"] == line_of("// waits: answer")
 
 
+@pytest.mark.parametrize("sample", ["1", "0"])
+def test_a_line_that_moves_and_one_that_waits(runner: Runner, few: tuple[str, ...], sample: str) -> None:
+    trace = runner.traced("waits", "move", LONG, visible=few[:1], WAITS="on", SAMPLE_SIZE=sample).trace
+    at = trace.moves.assign(line=trace.sites.line[trace.moves.site].to_numpy())
+    moves = at[at.line == line_of("// remote: move")].set_index("block").sort_index()
+    assert moves.index.tolist() == list(range(8))
+    assert set(moves.blocks) == {1}
+    assert moves.accesses.tolist() == [3] * 8
+    assert moves.accesses.sum() == trace.counts[trace.counts.site.isin(moves.site)].accesses.sum()
+    took = (moves["last"] - moves["first"]).to_dict()
+    assert took[5] == pytest.approx(LONG * MS, rel=TENTH)
+    assert LONG * MS <= took[2] < 2 * LONG * MS
+    assert all(took[block] < SHORT for block in (0, 1, 3, 4, 6, 7))
+    # By the clock of one GPU: the wait lies between the accesses.
+    (wait,) = waits(trace, 0, "// waits: between")
+    assert (wait["block"], wait["blocks"], wait["given_up"]) == (2, 1, 0)
+    assert moves["first"][2] <= wait["first"] < wait["last"] <= moves["last"][2]
+    assert wait["held"] == wait["waited"] == wait["longest"]
+    polls = at[at.line == line_of("// waits: between")]
+    # What is polled is the host's: each look is an access, also the last.
+    assert polls.accesses.tolist() == [wait["polls"] + 1]
+    blocks = trace.by_wait("block").set_index("first_block")
+    assert LONG * MS <= blocks.held[2] < 2 * LONG * MS
+    assert blocks.moving[2] < SHORT
+    assert blocks.moving[5] == pytest.approx(LONG * MS, rel=TENTH)
+    lines = trace.by_wait().set_index("line")
+    assert lines.moving[line_of("// remote: move")] == pytest.approx(LONG * MS, rel=TENTH)
+    assert lines.moving[line_of("// waits: between")] < SHORT
+    assert (lines.owner == "host").all()
+    (launch,) = trace.moves.launch.unique()
+    moved, span = trace.moves_by_launch().loc[launch], trace.timeline().loc[launch]
+    assert span.start <= moved.start < moved.end <= span.end
+    assert moved.line == line_of("// remote: move")
+
+
 def test_without_the_setting_there_are_none(runner: Runner, pair: tuple[str, ...]) -> None:
     trace = runner.traced("waits", "ring", LONG, visible=pair).trace
     assert trace.waits.empty
+    assert trace.moves.empty
     assert set(trace.launches.code) <= {"full", "partial"}
 
 

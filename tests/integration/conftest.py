@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -61,3 +62,39 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("stand_in") / "nvdisasm"
     compile_stand_in(program)
     return program
+
+
+@pytest.fixture(scope="session")
+def nvtx_headers() -> Path:
+    """The folder that has nvtx3/nvToolsExt.h."""
+    nvcc = shutil.which("nvcc")
+    toolkits = [
+        os.environ.get("CUDA_HOME", ""),
+        str(Path(nvcc).resolve().parents[1]) if nvcc else "",
+        "/usr/local/cuda",
+    ]
+    there = (Path(toolkit, "include") for toolkit in toolkits if toolkit)
+    found = next((folder for folder in there if (folder / "nvtx3" / "nvToolsExt.h").is_file()), None)
+    if found is None:
+        pytest.skip("no CUDA toolkit with NVTX's headers is here")
+    return found
+
+
+@pytest.fixture(scope="session")
+def nccl_programs(nvtx_headers: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The commands of tests/nvtx/nccl_program.c, linked with tests/nvtx/ranged_nccl.c and opening it."""
+    if not (nvtx_headers / "nvtx3" / "nvToolsExtPayload.h").is_file():
+        pytest.skip("the CUDA toolkit's NVTX has no payloads")
+    sources, made = COLLECTOR / "tests" / "nvtx", tmp_path_factory.mktemp("ranged")
+    library = made / "libnccl.so.2"
+
+    def compile(target: Path, source: str, *options: str) -> None:
+        command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-isystem", str(nvtx_headers), "-fPIC"]
+        words = [*command, str(sources / source), "-o", str(target), *options, "-lpthread", "-ldl"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    compile(library, "ranged_nccl.c", "-shared", "-Wl,-soname,libnccl.so.2")
+    compile(made / "linked", "nccl_program.c", "-DLINKED", str(library), f"-Wl,-rpath,{made}")
+    compile(made / "opened", "nccl_program.c")
+    return {kind: [str(made / kind), str(library)] for kind in ("linked", "opened")}

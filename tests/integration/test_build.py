@@ -123,6 +123,7 @@ def test_it_exports_its_own_and_nothing_else(installed: Installed) -> None:
         "dlsym",
         "InitializeInjection",
         "InitializeInjectionNvtx2",
+        "InitializeInjectionNvtxExtension",
         "ncclAllReduce",
         "nvrtcCreateProgram",
         "snoopie_collector_push",

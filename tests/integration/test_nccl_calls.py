@@ -68,7 +68,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         assert done.stderr == ""
 
     wrappers = [
-        COLLECTOR / "src" / "libraries" / f"{name}.cpp" for name in ("nccl_calls", "next_function", "collective")
+        COLLECTOR / "src" / "libraries" / f"{name}.cpp"
+        for name in ("nccl_calls", "nccl_ranges", "next_function", "collective")
     ]
     printing = [*wrappers, SOURCES / "print_collectives.cpp"]
     compile("libpreload.so", printing, "-shared", f"-Wl,--version-script={exports}", "-Wl,-z,now")

@@ -7,7 +7,6 @@ program is compiled with NVTX's own headers, where a CUDA toolkit is.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,27 +27,12 @@ def recorder() -> Path:
     return COLLECTOR / "build" / "nvtx_recorder.so"
 
 
-def nvtx_headers() -> Path | None:
-    """The folder that has nvtx3/nvToolsExt.h."""
-    nvcc = shutil.which("nvcc")
-    toolkits = [
-        os.environ.get("CUDA_HOME", ""),
-        str(Path(nvcc).resolve().parents[1]) if nvcc else "",
-        "/usr/local/cuda",
-    ]
-    there = (Path(toolkit, "include") for toolkit in toolkits if toolkit)
-    return next((folder for folder in there if (folder / "nvtx3" / "nvToolsExt.h").is_file()), None)
-
-
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(nvtx_headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """tests/nvtx/scenarios.c, whose argument is the name of one."""
-    headers = nvtx_headers()
-    if headers is None:
-        pytest.skip("no CUDA toolkit with NVTX's headers is here")
     made = tmp_path_factory.mktemp("nvtx") / "scenarios"
     source = COLLECTOR / "tests" / "nvtx" / "scenarios.c"
-    folders = [f"-I{COLLECTOR / 'include'}", "-isystem", str(headers)]
+    folders = [f"-I{COLLECTOR / 'include'}", "-isystem", str(nvtx_headers)]
     command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", *folders, str(source), "-o", str(made)]
     built = subprocess.run([*command, "-lpthread", "-ldl"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
@@ -204,3 +188,37 @@ def test_regions_of_python(recorder: Path, tmp_path: Path) -> None:
         ["outer", "thread", 2, 5],
     ]
     assert trace.totals["launches_outside"] == 1
+
+
+@pytest.mark.parametrize("kind", ["linked", "opened"])
+def test_calls_of_nccl(recorder: Path, nccl_programs: dict[str, list[str]], tmp_path: Path, kind: str) -> None:
+    """Where this library stands before NCCL, its calls tell all; elsewhere its ranges do, and never both."""
+    path = tmp_path / "trace.zst"
+    environment = os.environ | {"LD_PRELOAD": str(recorder), "SNOOPIE_OUTPUT": str(path)}
+    done = subprocess.run(nccl_programs[kind], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    trace = snoopie.load(path)
+    calls = trace.collectives
+    columns = ["operation", "bytes", "peer", "reduction", "rank", "ranks", "issuer"]
+    assert calls[columns].to_numpy(dtype=object).tolist() == [
+        ["AllReduce", 4096, -1, "max", 2, 4, 1],
+        ["Send", 32, 3, "", 2, 4, 1],
+        ["Recv", 64, 1, "", 2, 4, 1],
+        ["AllGather", 1600, -1, "", 2, 4, 1],
+        ["Broadcast", 100, 0, "", 2, 4, 1],
+    ]
+    known = kind == "linked"
+    assert set(calls["type"]) == {"float32" if known else ""}
+    assert calls["count"].tolist() == ([1024, 8, 16, 100, 25] if known else [-1] * 5)
+    # By the ranges it has the id that NCCL gives it.
+    (communicator,) = calls["communicator"].unique()
+    assert (communicator == "0x5a5a5a5a5a5a5a5a") == (not known)
+    reduced, sent, received, *others = calls["group"].tolist()
+    assert sent == received
+    assert len({reduced, sent, *others}) == 4
+    # What was launched while one was carried out is of it.
+    assert trace.launches["group"].tolist() == calls["group"].drop_duplicates().tolist()
+    # The ranges themselves are there in any case, each ended.
+    names = trace.ranges[trace.ranges["domain"] == "NCCL"]["name"].value_counts()
+    assert names["ncclCommInitRank"] == names["ncclAllReduce"] == names["ncclGroupEnd"] == 1
+    assert (trace.ranges["end"] > 0).all()

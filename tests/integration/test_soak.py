@@ -18,7 +18,7 @@ import snoopie
 from tests.support import host_driver
 
 ROUNDS = 600
-LAUNCHES_BEFORE, ACCESSES_BEFORE = 21, 4807
+LAUNCHES_BEFORE, ACCESSES_BEFORE = 23, 7807
 MEASURED, ACCESSES = 9, 8  # of a round, whose tenth launch fails
 # Bytes that the heap differs by from one look to the next: calls and notices that wait to be written.
 NOISE = 256 << 10

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,6 +135,56 @@ def test_kernels_copies_and_their_times(play: Play, tmp_path: Path) -> None:
     assert trace.bandwidth(initiated="host")["rate"].tolist() == [8192 / 100e-9, 4096 / 100e-9]
 
 
+def test_who_launched_what_is_heard_where_nobody_else_listens(play: Play, tmp_path: Path) -> None:
+    """In the calls themselves, which costs less than records of them: then there are none."""
+    kernel = "0 7 {} %d %d 1 1 1 32 1 1 0"
+    kernels = [f"kernel k{n} {kernel.format(n)}" % (T + 100 * n, T + 100 * n + 50) for n in (21, 22, 23)]
+    script = f"launch 21\n{kernels[0]}\nlaunch 22\n{kernels[1]}\n{kernels[2]}\ncall 23 700 {T} {T + 1}\nread\n"
+    before = time.time_ns()
+    done = play(script, FAKE_SUBSCRIBER="none")
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    launches = trace.launches
+    assert launches["kernel"].tolist() == ["k21", "k22", "k23"]
+    pid = int(trace.processes["pid"].iloc[0])
+    # The program has one thread. The third was launched by a call of which nobody told.
+    assert launches["thread"].tolist() == [pid, pid, 0]
+    first, second, third = launches["time"].tolist()
+    assert before <= first <= second <= time.time_ns()
+    assert third == T + 2300
+
+
+@pytest.mark.parametrize("kind", ["linked", "opened"])
+def test_calls_of_nccl(built: Path, nccl_programs: dict[str, list[str]], tmp_path: Path, kind: str) -> None:
+    """By their ranges, however the program came to them; also those from before the trace was there."""
+    (tmp_path / "script").write_text(WORK + "full\n")
+    folders = os.pathsep.join(str(built / name) for name in ("driver", "cupti"))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LD_LIBRARY_PATH": folders,
+        "LD_PRELOAD": str(built / "snoopie_times.so"),
+    }
+    done = subprocess.run(
+        [*nccl_programs[kind], "script"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    columns = ["operation", "bytes", "peer", "reduction", "rank", "ranks", "issuer"]
+    assert trace.collectives[columns].to_numpy(dtype=object).tolist() == [
+        ["AllReduce", 4096, -1, "max", 2, 4, 1],
+        ["Send", 32, 3, "", 2, 4, 1],
+        ["Recv", 64, 1, "", 2, 4, 1],
+        ["AllGather", 1600, -1, "", 2, 4, 1],
+        ["Broadcast", 100, 0, "", 2, 4, 1],
+    ]
+    assert set(trace.collectives["count"]) == {-1}
+    assert trace.collectives["group"].nunique() == 4
+    assert len(trace.launches) == 3
+    assert trace.by_collective()["calls"].sum() == 5
+
+
 def test_ranges_that_the_program_names(play: Play, tmp_path: Path) -> None:
     assert play(WORK, "ranges").returncode == 0
     (path,) = tmp_path.glob("*.zst")
@@ -161,6 +212,15 @@ def test_dropped_records_are_losses(play: Play, tmp_path: Path) -> None:
     trace = snoopie.load(path)
     assert len(trace.launches) == 6
     assert any(text.startswith("CUPTI dropped 7 records because its buffers were full") for text in trace.losses())
+
+
+def test_buffers_that_go_round_are_zero_again(play: Play, tmp_path: Path) -> None:
+    """More than there are, each read before the next is filled: CUPTI ends the program if one is not zero."""
+    rounds = 50
+    done = play(f"many 20 tiny 0 7 {T} 1000\nread\n" * rounds)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    (path,) = tmp_path.glob("*.zst")
+    assert len(snoopie.load(path).launches) == 20 * rounds
 
 
 def test_many_records_in_buffers_that_go_round(play: Play, tmp_path: Path) -> None:
@@ -252,6 +312,7 @@ def test_nothing_but_its_entries_is_exported(built: Path) -> None:
     assert [name for name in names if not name.startswith("snoopie_collector_")] == [
         "InitializeInjection",
         "InitializeInjectionNvtx2",
+        "InitializeInjectionNvtxExtension",
     ]
     needs = subprocess.run(["ldd", str(built / "snoopie_times.so")], capture_output=True, text=True, check=True)
     assert "libcuda" not in needs.stdout

@@ -153,13 +153,31 @@ def test_spans(write: Write) -> None:
 
 def test_waits(write: Write) -> None:
     trace = snoopie.load(write("small"))
-    columns = ["launch", "issuer", "block", "owner", "address", "waits", "given_up", "polls", "waited", "longest"]
-    assert trace.waits[columns].to_numpy().tolist() == [[3, 1, 1, 1, MEMORY[1] + 128, 2, 0, 90, 2100, 2000]]
+    columns = [
+        "launch",
+        "issuer",
+        "block",
+        "owner",
+        "address",
+        "waits",
+        "given_up",
+        "polls",
+        "waited",
+        "longest",
+        "held",
+    ]
+    assert trace.waits[columns].to_numpy().tolist() == [[3, 1, 1, 1, MEMORY[1] + 128, 2, 0, 90, 2100, 2000, 2050]]
     # GPU 0's first two records, of which the second begins there.
     stores = ["known_by", "issuer", "file", "line", "accesses"]
     assert trace.awaited_stores()[stores].to_numpy(dtype=object).tolist() == [
         ["address", "GPU 0", "/home/u/store.h", 7, 1]
     ]
+
+
+def test_moves(write: Write) -> None:
+    trace = snoopie.load(write("small"))
+    columns = ["launch", "issuer", "block", "blocks", "accesses", "first", "last"]
+    assert trace.moves[columns].to_numpy().tolist() == [[3, 1, 1, 1, 3, 6900, 9900]]
 
 
 def test_collectives(write: Write) -> None:

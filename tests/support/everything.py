@@ -47,7 +47,9 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
         last=9,
         waited=4,
         longest=4,
+        held=3,
     )
+    trace.add("moves", launch=counted["launch"], site=1, block=2**40, blocks=1, accesses=2**53 + 1, first=5, last=9)
     called = {"call": trace.string("cuLaunchKernel"), "thread": 7, "gpu": 0}
     took = {"time": START_NS + 9, "calls": 2, "total": 30, "least": 10, "most": 20}
     trace.add("call_totals", **called, **took, errors=1, kernel=trace.string(ring.PUT))

@@ -67,7 +67,10 @@ def said(app: AppTest) -> str:
 def until(app: AppTest, come: Callable[[], bool]) -> None:
     """Runs the page again until something has come from elsewhere, which takes no turn of its own."""
     end = time.monotonic() + PATIENCE
+    pause = 0.02
     while not come():
         assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
+        # What makes it needs the processor too, and gives way to this process: soon it is asked as seldom as by a page.
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
         assert not app.run().exception

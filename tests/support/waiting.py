@@ -8,7 +8,14 @@ of an unknown allocation.
 | ring.cu:30      | GPU 0 | `NOWHERE`, GPU 1's        | counts of the owner: GPU 0, ring.cu:9                    |
 
 Block 0 of ring.cu:7 waits twice, 1000 and 500 ns, block 3 once, 4000 ns; ring.cu:20 once, 250 ns, and ring.cu:30 once,
-100 ns without an end.
+100 ns without an end, both in block 0 and the second within the first.
+
+| accesses at            | by           | from … to (ns from START_NS on) | of that it waited                 |
+|------------------------|--------------|---------------------------------|-----------------------------------|
+| ring.cu:9, twice       | GPU 0, block 0 | 50 … 650                      | 250                               |
+| ring.cu:22, once stored | GPU 1, block 0 | 2000                         |                                   |
+| ring.cu:22, 3 × loaded | GPU 1, block 0 | 700 … 1900                    | 900 at least: of 100 … 1600 1500  |
+| ring.cu:23, twice      | GPU 1, block 3 | 5000 … 6000                   | nothing: it did from 100 to 4100  |
 """
 
 from __future__ import annotations
@@ -46,8 +53,20 @@ def waiting_builder() -> TraceBuilder:
         trace.count(second, site, 0, place, 32 * place, 8 * place)
         trace.rows["counts"][-1]["object"] = box
 
+    for launch, site, block, accesses, start, end in (
+        (first, store, 0, 2, 50, 650),
+        (second, mails[0], 0, 1, 2000, 2000),
+        (second, read, 0, 3, 700, 1900),
+        (second, mails[1], 3, 2, 5000, 6000),
+    ):
+        trace.add(
+            "moves", launch=launch, site=site, block=block, blocks=1, accesses=accesses, first=START_NS + start,
+            last=START_NS + end,
+        )  # fmt: skip
+
     def wait(launch: int, site: int, address: int, owner: int, waited: int, **row: int) -> None:
         times = {"first": START_NS + 100, "last": START_NS + 100 + waited, "waited": waited, "longest": waited}
+        times["held"] = waited
         trace.add(
             "waits", launch=launch, site=site, address=address, owner=owner,
             **({"blocks": 1, "waits": 1, "polls": waited // 10} | times | row),
@@ -56,7 +75,7 @@ def waiting_builder() -> TraceBuilder:
     wait(second, poll, FLAG, 1, 1500, waits=2, longest=1000, object=flags)
     wait(second, poll, FLAG, 1, 4000, block=3, object=flags)
     wait(first, other, BOX + 8, 0, 250, object=box)
-    wait(first, last, NOWHERE, 1, 100, given_up=1)
+    wait(first, last, NOWHERE, 1, 100, given_up=1, held=0)
     return trace
 
 
@@ -92,9 +111,25 @@ def round_builder() -> TraceBuilder:
             trace.add(
                 "waits", launch=launch, site=poll, address=places[gpu], owner=gpu, object=flags[gpu], blocks=1,
                 waits=waits, polls=10, first=start + US + AHEAD, last=start + LONG - US + AHEAD,
-                waited=waits * longest, longest=longest,
+                waited=waits * longest, longest=longest, held=waits * longest,
             )  # fmt: skip
     return trace
+
+
+def write_moving(folder: Path) -> Path:
+    """The same with accesses: each GPU stores from 2 µs after its launch begins until 3 µs before it ends, once in
+    block 0 and twice in block 1."""
+    trace = round_builder()
+    for stored in trace.rows["counts"]:
+        stored.update(accesses=3)
+        start = BEGUN + (stored["launch"] - 1) // 4 * ROUND + AHEAD
+        first, last = start + 2 * US, start + LONG - 3 * US
+        for block, accesses, begin in ((0, 1, last), (1, 2, first)):
+            trace.add(
+                "moves", launch=stored["launch"], site=stored["site"], block=block, blocks=1, accesses=accesses,
+                first=begin, last=last,
+            )  # fmt: skip
+    return trace.write(folder / "moving.zst")
 
 
 def write_round(folder: Path) -> Path:

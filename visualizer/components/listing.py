@@ -18,8 +18,14 @@ WINDOW = 1000
 MOST = 700_000
 
 _mount = component("listing", "elements")
-# Headings of the amounts; the last where kernels waited at all.
-_AMOUNTS = {"bytes": "Bytes", "accesses": "Accesses", "wire_efficiency": "Wire eff.", "waited": "Waited"}
+# Headings of the amounts; the last two where it was recorded how long kernels moved and waited.
+_AMOUNTS = {
+    "bytes": "Bytes",
+    "accesses": "Accesses",
+    "wire_efficiency": "Wire eff.",
+    "moving": "Moving",
+    "held": "Held",
+}
 
 
 def show(
@@ -37,8 +43,8 @@ def show(
 ) -> None:
     """Draws ``total`` rows, of which ``lines`` are those from the place ``first`` on.
 
-    Of the amounts of ``traffic``, as `Trace.file_lines` has them, those are shown that are there, beside them the time
-    ``waited`` (ns). ``lines`` None: the text is not known, and the rows are the lines of ``traffic``.
+    Of the amounts of ``traffic``, as `Trace.file_lines` has them, those are shown that are there, beside them the times
+    ``moving`` and ``held`` (ns). ``lines`` None: the text is not known, and the rows are the lines of ``traffic``.
     ``about`` stands before amounts that are estimates. ``on_choose`` is told the number of a line, ``on_scroll`` the
     place of a row whose surroundings have to be sent.
     """
@@ -93,7 +99,7 @@ def _cells(row: dict[Hashable, Any], traffic: pd.DataFrame, about: str) -> list[
             # A cell is narrow: why it is above 100 % is in the hint.
             text, exact = units.percent(value), columns.say(name, value)
         else:
-            unit = "ns waited" if name == "waited" else columns.heading(name).lower()
+            unit = ("ns " if name in ("moving", "held") else "") + columns.heading(name).lower()
             text, exact = columns.say(name, value), f"{value:,.0f} {unit}"
         cells.append([round(min(max(value / largest, 0), 1), 4), text, about + exact])
     return cells

@@ -20,6 +20,7 @@ _ROWS = 200
 _NAMES = {
     activity.KERNEL: "Kernels",
     activity.LAUNCH: "Launches",
+    activity.MOVE: "Moving launches",
     activity.WAIT: "Waiting launches",
     activity.COPY: "Copies",
     activity.COPY_CALL: "Copies",

@@ -21,6 +21,7 @@ from visualizer.pictures import picture, time_axis
 TITLES = {
     activity.KERNEL: "kernels",
     activity.LAUNCH: "launches (calls)",
+    activity.MOVE: "accesses",
     activity.WAIT: "waits",
     activity.COPY: "copies",
     activity.COPY_CALL: "copies (calls)",

@@ -44,8 +44,11 @@ DETAILS = {
     "stacks": "Launched by",
     "kernels": "Kernels",
 }
-WAITS = {"waits": "Waits"}
-WAIT_COLUMNS = ["kernel", "issuer", "owner", "awaited", "stored_by", "known_by", "waits", "waited", "longest", "sass"]
+WAITS = {"waits": "Moving or waiting"}
+WAIT_COLUMNS = [
+    *("kernel", "issuer", "owner", "awaited", "stored_by", "known_by", "waits", "waited", "longest", "held", "moving"),
+    "sass",
+]
 
 
 def show() -> None:
@@ -141,11 +144,12 @@ def _lines(file: str) -> int:
 
 
 def _with_waits(file: str, traffic: pd.DataFrame) -> pd.DataFrame:
-    """Lines at which kernels waited have a further amount, and need no traffic: kernels also poll their own memory."""
-    if state.view().waits.empty:
+    """Lines at which kernels moved or waited have further amounts. Those that waited need no traffic: kernels also poll
+    their own memory."""
+    if state.view().waits.empty and state.view().moves.empty:
         return traffic
-    waits = state.ask(Trace.file_waits, file)
-    return traffic.merge(waits[["line", "waited"]], on="line", how="outer")
+    times = state.ask(Trace.file_waits, file)[["line", "moving", "held"]]
+    return traffic.merge(times.where(times > 0).astype({"line": "int64"}), on="line", how="outer")
 
 
 def _named(number: int, text: list[str] | None) -> str:
@@ -228,7 +232,7 @@ def _kernels(file: str, line: int) -> None:
 
 
 def _waits_of(file: str, line: int) -> pd.DataFrame:
-    if state.view().waits.empty:
+    if state.view().waits.empty and state.view().moves.empty:
         return pd.DataFrame()
     table = state.ask(Trace.by_wait, "site")
     return table[(table["file"] == file) & (table["line"] == line)]
@@ -237,8 +241,8 @@ def _waits_of(file: str, line: int) -> pd.DataFrame:
 def _waits(file: str, line: int) -> None:
     table = _waits_of(file, line)
     st.caption(
-        "The kernel polled this memory until its value changed. Times are instrumented: exact in order, approximate "
-        "in length."
+        "The kernel polled memory until its value changed, or accessed other memory from a first to a last time. Times "
+        "are instrumented: exact in order, approximate in length."
     )
     tables.grid(table, WAIT_COLUMNS, f"line_waits_{file}_{line}", height=320)
     if given_up := int(table["given_up"].sum()):

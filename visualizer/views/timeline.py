@@ -29,6 +29,7 @@ IDLE = {"folded": "Folded", "whole": "Whole"}
 ONE = {
     activity.KERNEL: "Kernel",
     activity.LAUNCH: "Launch",
+    activity.MOVE: "Accesses of launch",
     activity.WAIT: "Waits of launch",
     activity.COPY: "Copy",
     activity.COPY_CALL: "Copy",
@@ -105,15 +106,16 @@ def _notes(lanes: pd.DataFrame) -> None:
         sentences.append(
             "Copies are shown at the time of their calls: an asynchronous one may continue after its call returned."
         )
-    sentences += _about_waits(activity.WAIT in what)
+    sentences += _about_waits(bool({activity.MOVE, activity.WAIT} & what))
     if activity.CALL not in what and activity.KERNEL in what | {activity.LAUNCH}:
         sentences.append("To see single driver calls, record with CALLS=all.")
     st.caption(" ".join(sentences))
 
 
 def _about_waits(drawn: bool) -> list[str]:
-    # Lanes of waits may also be not wanted.
-    wanted = drawn or not (state.ask(Trace.activity_lanes, False)["what"] == activity.WAIT).any()
+    # Lanes of them may also be not wanted.
+    there = state.ask(Trace.activity_lanes, False)["what"]
+    wanted = drawn or not there.isin([activity.MOVE, activity.WAIT]).any()
     return state.ask(Trace.about_waits) if wanted else []
 
 
@@ -198,13 +200,14 @@ def _chosen(whole: Time) -> None:
     origin = state.trace().period[0]
     with st.container(border=True):
         st.markdown(f"**{ONE[what]}** {number}: {theme.plain(row['name'])}")
-        took = "First to last" if what == activity.WAIT else "Took"
+        took = "First to last" if what in (activity.MOVE, activity.WAIT) else "Took"
         facts = [
             ("On", row["place"]),
             ("Started", f"{units.duration(row['start'] - origin)} after the start"),
             (took, units.duration(row["duration"]) if what != activity.LAUNCH else "not known"),
         ]
         facts += _sums_of_waits(int(number)) if what == activity.WAIT else [("Bytes", _bytes(row["bytes"]))]
+        facts += _sums_of_moves(int(number)) if what == activity.MOVE else []
         if what in activity.OF_THREADS:
             facts.append(("Thread", str(row["thread"])))
         else:
@@ -223,10 +226,11 @@ def _chosen(whole: Time) -> None:
                 on_click=time_range.look_at,
                 args=((int(row["start"]) - margin, int(row["end"]) + margin), whole),
             )
-            if what == activity.WAIT:
-                waited = state.ask(Trace.waits_by_launch).loc[int(number)]
-                if waited["line"]:
-                    stacks.source_line(str(waited["file"]), int(waited["line"]))
+            if what in (activity.MOVE, activity.WAIT):
+                by_launch = Trace.moves_by_launch if what == activity.MOVE else Trace.waits_by_launch
+                where = state.ask(by_launch).loc[int(number)]
+                if where["line"]:
+                    stacks.source_line(str(where["file"]), int(where["line"]))
                 pages.link("launches", "This launch", launch=number)
             if what in (activity.KERNEL, activity.LAUNCH):
                 pages.link("launches", "This launch", launch=number)
@@ -247,6 +251,12 @@ def _chosen(whole: Time) -> None:
 
 def _bytes(moved: int) -> str:
     return units.bytes(moved) if moved >= 0 else "not known"
+
+
+def _sums_of_moves(launch: int) -> list[tuple[str, str]]:
+    own = state.ask(Trace.moves_by_launch).loc[[launch]]
+    accesses, moving = (int(own[name].iloc[0]) for name in ("accesses", "moving"))
+    return [("Accesses", f"{accesses:,}"), ("Blocks moving", units.duration(moving))]
 
 
 def _sums_of_waits(launch: int) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ struct LaunchCall {
     // The kernel's arguments in either of the two forms of the call, or null.
     void** parameters = nullptr;
     void** extra = nullptr;
+    bool changes_on_device = false;  // captured, it becomes a node whose parameters kernels can change
 };
 
 }  // namespace snoopie

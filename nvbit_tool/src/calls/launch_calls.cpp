@@ -58,13 +58,17 @@ LaunchCall ancient_launch(CUfunction function, CUstream stream, int width, int h
 LaunchCall extended_launch(const void* params, bool per_thread) {
     const auto* p = static_cast<const cuLaunchKernelEx_params*>(params);
     const CUlaunchConfig& c = *p->config;
+    bool changes_on_device = false;
+    for (unsigned i = 0; c.attrs && i < c.numAttrs; ++i)
+        changes_on_device |= c.attrs[i].id == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
     return {p->f,
             stream_of(c.hStream, per_thread),
             {c.gridDimX, c.gridDimY, c.gridDimZ},
             {c.blockDimX, c.blockDimY, c.blockDimZ},
             c.sharedMemBytes,
             p->kernelParams,
-            p->extra};
+            p->extra,
+            changes_on_device};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/child_environment.h"
 #include "code/cubin.h"
+#include "disassembly/known.h"
 
 namespace snoopie {
 
@@ -49,13 +50,16 @@ void disassemble_ahead(const std::string& disassemble, std::string_view module, 
     if (!cubin) return;
     std::vector<MemoryFile> codes;
     std::string list;
+    size_t unknown = 0;
     for (const std::string& name : mangled) {
         const std::string_view code = cubin->bytes(".text." + name);
         if (code.empty()) continue;
         codes.emplace_back(code);
+        if (is_in_cache(architecture, codes.back().path())) continue;
+        ++unknown;
         list += "-b\t" + architecture + "\t" + codes.back().path() + "\n";
     }
-    if (codes.size() < 2) return;
+    if (unknown < 2) return;
     const MemoryFile file(list);
     const std::string path = file.path();
     const std::string jobs = std::to_string(std::clamp(std::thread::hardware_concurrency(), 1u, 32u));

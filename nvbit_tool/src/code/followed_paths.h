@@ -87,7 +87,7 @@ class Facts {
     }
 
   private:
-    enum class Kind : uint8_t { other, reads, load, move, product, zero, sum, logic, compare, predicates };
+    enum class Kind : uint8_t { other, reads, load, move, product, zero, sum, bounded_sum, logic, compare, predicates };
     static constexpr size_t kOfAKind = 10;
     static constexpr size_t kPredicates = kBarrier;  // behind all registers
     static constexpr size_t kUniformPredicates = kPredicates + kOfAKind;
@@ -100,6 +100,7 @@ class Facts {
         if (line.name == "IMAD" || line.name == "UIMAD") return Kind::product;
         if (line.name == "CS2R") return Kind::zero;
         if (line.name == "VIADD" || line.name == "UVIADD" || line.name == "IADD3" || line.name == "UIADD3") return Kind::sum;
+        if (line.name == "VIADDMNMX") return Kind::bounded_sum;
         if (line.name == "LOP3" || line.name == "ULOP3") return Kind::logic;
         if (line.name == "ISETP" || line.name == "UISETP") return Kind::compare;
         if (line.name == "PLOP3" || line.name == "UPLOP3") return Kind::predicates;
@@ -195,9 +196,17 @@ class Facts {
                     result(operands[0], k, false_);
                 break;
             case Kind::sum:
-                if (!line.modifiers.empty() || count < 3 || count > 4 || is_predicate(operands[1])) break;
-                if (count == 3 || is_zero(3)) result(operands[0], 0, paths_.sum(number(operands[1], state), number(operands[2], state)));
+                sum(line, state);
                 break;
+            case Kind::bounded_sum: {
+                const bool with_sign = line.modifiers.empty();
+                if ((!with_sign && line.modifiers != "U32") || count != 5) break;
+                const Term both = paths_.sum(number(operands[1], state), number(operands[2], state));
+                const Term bound = number(operands[3], state);
+                if (operands[4] == "PT") result(operands[0], 0, paths_.smaller(with_sign, both, bound));
+                if (operands[4] == "!PT") result(operands[0], 0, paths_.larger(with_sign, both, bound));
+                break;
+            }
             case Kind::logic:
                 logic(line, state);
                 break;
@@ -223,6 +232,17 @@ class Facts {
         for (uint32_t k = 0; k < words; ++k) result(to, k, parameter(from, 4, 4 * k, false));
         if (type == "U8" || type == "S8") result(to, 0, parameter(from, 1, 0, type == "S8"));
         if (type == "U16" || type == "S16") result(to, 0, parameter(from, 2, 0, type == "S16"));
+    }
+
+    // "IADD3 R0, R2, 0x1, RZ", and with places for two carries that nobody wants "IADD3 R0, PT, PT, R2, 0x1, RZ".
+    void sum(const SassLine& line, const State& state) {
+        const auto& operands = line.operands;
+        size_t first = 1;
+        while (first < 3 && first < operands.size() && operands[first] == "PT") ++first;
+        const size_t count = operands.size() - std::min(first, operands.size());
+        if (!line.modifiers.empty() || count < 2 || count > 3 || is_predicate(operands[first])) return;
+        if (count == 3 && operands[first + 2] != "RZ" && operands[first + 2] != "URZ") return;
+        result(operands[0], 0, paths_.sum(number(operands[first], state), number(operands[first + 1], state)));
     }
 
     // Both, "LOP3.LUT R0, R2, 0x1, RZ, 0xc0, !PT"; also with whether there is any bit: "LOP3.LUT P0, RZ, R2, 0x1, RZ, 0xc0, !PT".

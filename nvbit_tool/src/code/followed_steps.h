@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "code/followed_stack.h"
@@ -89,16 +90,20 @@ constexpr std::array<std::string_view, 75> kNoResult = {
     "UTCQMMA",   "UTCCP",        "STTM",        "SUST",         "ENDCOLLECTIVE", "UTCIMMA",   "UTCOMMA",  "UVIRTCOUNT", "UGETNEXTWORKID",
     "USETSHMSZ", "BRX",          "BRXU"};
 
+// Which instruction, by its place in the listing, reads which 4-byte word of the parameters: no value has a word in it but by these.
+using Reads = std::vector<std::pair<size_t, uint16_t>>;
+
 class Translator {
   public:
     // `places`: the instructions' offsets. `stack`: whether what lies in the stack is followed.
-    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, bool stack, Values* values)
-        : area_(area), places_(places), stack_(stack), values_(*values), any_pair_(values_.id_of(any_pair_value())) {}
+    Translator(const std::optional<ParameterArea>& area, const std::unordered_map<uint32_t, size_t>& places, bool stack, Values* values,
+               Reads* reads)
+        : area_(area), places_(places), stack_(stack), values_(*values), reads_(*reads), any_pair_(values_.id_of(any_pair_value())) {}
 
     // `at`: its place in the listing.
     Step step_of(const SassLine& line, const SassEffect& effect, size_t at) {
         Step step;
-        part_ = at;
+        at_ = at;
         step.joins = line.guard != SassLine::kAlways || line.guard_negated;
         if (step.joins && line.guard != SassLine::kAlways && !line.guard_uniform) step.guard = 2 * line.guard + line.guard_negated;
         step.predicates = effect.unknown ? 0x7f : effect.predicates;
@@ -130,7 +135,9 @@ class Translator {
         if (const auto address = address_word(offset)) return values_.id_of(word_value(kAreaAddress + *address));
         if (offset < area_->base) return kScalar;
         if (offset >= area_->base + area_->bytes) return kUnknown;
-        return values_.id_of(word_value(static_cast<uint16_t>((offset - area_->base) / 4)));
+        const auto read = static_cast<uint16_t>((offset - area_->base) / 4);
+        reads_.push_back({at_, read});
+        return values_.id_of(word_value(read));
     }
 
   private:
@@ -305,7 +312,7 @@ class Translator {
     }
 
     // What this instruction loads.
-    Id part() const { return values_.id_of(part_value(static_cast<uint32_t>(part_))); }
+    Id part() const { return values_.id_of(part_value(static_cast<uint32_t>(at_))); }
 
     // The first of so many words of the stack that an access touches; none if they are not followed.
     static std::optional<size_t> stack_word(const SassLine& line, size_t count) {
@@ -398,8 +405,9 @@ class Translator {
     const std::optional<ParameterArea>& area_;
     const std::unordered_map<uint32_t, size_t>& places_;
     const bool stack_;
-    size_t part_ = 0;
+    size_t at_ = 0;
     Values& values_;
+    Reads& reads_;
     const Id any_pair_;
 };
 

@@ -49,6 +49,14 @@ LaunchPaths::Term LaunchPaths::masked(Term a, Term b) {
     return a == kNotKnown || b == kNotKnown ? kNotKnown : term({Kind::masked, 0, false, a, b, 0});
 }
 
+LaunchPaths::Term LaunchPaths::smaller(bool with_sign, Term a, Term b) {
+    return a == kNotKnown || b == kNotKnown ? kNotKnown : term({Kind::smaller, 0, with_sign, a, b, 0});
+}
+
+LaunchPaths::Term LaunchPaths::larger(bool with_sign, Term a, Term b) {
+    return a == kNotKnown || b == kNotKnown ? kNotKnown : term({Kind::larger, 0, with_sign, a, b, 0});
+}
+
 LaunchPaths::Term LaunchPaths::compared(Compare how, bool with_sign, Term a, Term b, std::optional<Term> lower) {
     if (a == kNotKnown || b == kNotKnown) return kNotKnown;
     return term({lower ? Kind::compared_upper : Kind::compared, static_cast<uint8_t>(how), with_sign, a, b, lower.value_or(kNotKnown)});
@@ -65,6 +73,8 @@ size_t LaunchPaths::add_place() {
 }
 
 void LaunchPaths::lead(size_t from, size_t to, Term condition, bool wanted) { ways_[from].push_back({to, condition, wanted}); }
+
+void LaunchPaths::read_at(size_t place, uint16_t word) { read_at_[word].insert(place); }
 
 std::optional<uint32_t> LaunchPaths::value(const Node& node, const Values& values, const std::string& parameters) const {
     const std::optional<uint32_t> a = node.kind > Kind::parameter ? values[node.a] : std::nullopt;
@@ -85,6 +95,10 @@ std::optional<uint32_t> LaunchPaths::value(const Node& node, const Values& value
             return a && b ? std::optional(*a + *b) : std::nullopt;
         case Kind::masked:
             return a && b ? std::optional(*a & *b) : std::nullopt;
+        case Kind::smaller:
+            return a && b ? std::optional(is_less(*a, *b, node.with_sign) ? *a : *b) : std::nullopt;
+        case Kind::larger:
+            return a && b ? std::optional(is_less(*a, *b, node.with_sign) ? *b : *a) : std::nullopt;
         case Kind::compared:
         case Kind::compared_upper: {
             if (!a || !b) return std::nullopt;
@@ -134,6 +148,15 @@ std::vector<bool> LaunchPaths::reached(const std::string& parameters) const {
     for (const Node& node : nodes_) values.push_back(value(node, values, parameters));
     return reached_by([&](const Way& way) { return !values[way.condition] || *values[way.condition] == (way.wanted ? 1u : 0u); });
 }
+
+std::vector<uint16_t> LaunchPaths::unread(const std::vector<bool>& reached) const {
+    std::vector<uint16_t> words;
+    for (const auto& [word, places] : read_at_)
+        if (std::none_of(places.begin(), places.end(), [&](size_t place) { return reached[place]; })) words.push_back(word);
+    return words;
+}
+
+bool LaunchPaths::may_leave_unread() const { return !unread(always_reached()).empty(); }
 
 std::vector<uint16_t> LaunchPaths::words() const {
     std::vector<bool> used(nodes_.size(), false);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -193,6 +194,11 @@ Results results_of(const SassLine& line, const SassEffect& effect) {
     for (size_t r = 0; r < effect.registers.size(); ++r)
         if (effect.registers[r]) results.registers.insert(r);
     if (has_no_results(line)) return results;
+    // Of several GPUs at once, into one register or more.
+    if (line.name == "LDGMC" && !line.operands.empty())
+        if (const auto reg = register_of(line.operands[0]); reg && *reg < kUniform - 1)
+            for (size_t k = 0; k < (is_wide(line.modifiers) ? has(line.modifiers, "128") ? 4 : 2 : 1); ++k)
+                results.registers.insert(std::min(*reg + k, kUniform - 1));
     const auto ends_with = [&](std::string_view end) {
         return line.name.size() >= end.size() && line.name.substr(line.name.size() - end.size()) == end;
     };
@@ -241,7 +247,8 @@ void each_source(const SassLine& line, const Results& results, Visit visit) {
 // --- What instructions are ---
 
 bool is_load(const SassLine& line) {
-    return (line.name == "LDG" || line.name == "LD") && (has(line.modifiers, "STRONG") || has(line.modifiers, "MMIO"));
+    return (line.name == "LDG" || line.name == "LD" || line.name == "LDGMC") &&
+           (has(line.modifiers, "STRONG") || has(line.modifiers, "MMIO"));
 }
 
 bool is_atomic(const SassLine& line) { return line.name == "ATOM" || line.name == "ATOMG"; }
@@ -268,10 +275,17 @@ bool is_pure(const SassLine& line) {
     return one_of(line.name, kPure);
 }
 
+// Without the bracket and a zero behind it: of a load, and of one of several GPUs at once beside it, the same.
 std::optional<std::string_view> address_of(const SassLine& line) {
-    for (const std::string_view operand : line.operands)
-        if (!operand.empty() && operand.back() == ']' && !begins_with(operand, "c[") && !begins_with(operand, "cx["))
-            return operand.substr(operand.rfind('['));
+    constexpr std::string_view kAndZero = "+URZ";
+    for (const std::string_view operand : line.operands) {
+        if (operand.empty() || operand.back() != ']' || begins_with(operand, "c[") || begins_with(operand, "cx[")) continue;
+        std::string_view address = operand.substr(operand.rfind('[') + 1);
+        address.remove_suffix(1);
+        if (address.size() > kAndZero.size() && address.substr(address.size() - kAndZero.size()) == kAndZero)
+            address.remove_suffix(kAndZero.size());
+        return address;
+    }
     return std::nullopt;
 }
 
@@ -305,8 +319,9 @@ class PollLoop {
         for (const size_t b : inside_) {
             for (size_t i = graph_->blocks()[b].begin; i < graph_->blocks()[b].end; ++i) {
                 const std::optional<SassLine>& line = listing_->lines[i];
-                // A vote that leaves a predicate alone counts as unknown elsewhere.
-                if (!line || (listing_->effects[i].unknown && line->name != "VOTE") || is_seen(*line)) return std::nullopt;
+                // A vote that leaves a predicate alone, and loads of several GPUs at once, count as unknown elsewhere.
+                const bool known = line && (!listing_->effects[i].unknown || line->name == "VOTE" || line->name == "LDGMC");
+                if (!known || is_seen(*line)) return std::nullopt;
                 if (is_atomic(*line) && !only_asks(*line)) return std::nullopt;
                 // NCCL notes there that it was told to end; each time around it would be work.
                 if (line->name == "STS" && is_each_time(b)) return std::nullopt;
@@ -320,19 +335,19 @@ class PollLoop {
                 written_.insert(results_.at(i).registers.begin(), results_.at(i).registers.end());
             }
         // Exits by the address that decides them.
-        std::map<std::string_view, Poll> polls;
+        std::map<std::string, Poll> polls;
         for (const size_t b : inside_) {
             const auto exit = exit_of(b);
             if (!exit) continue;
-            std::set<std::string_view> addresses;
+            std::set<std::string> addresses;
             for (const size_t load : loads_behind(exit->instruction)) {
                 if (!is_same_each_time(load)) continue;
-                const std::string_view address = *address_of(*listing_->lines[load]);
+                const std::string address = name_of_address(load);
                 addresses.insert(address);
                 std::vector<size_t>& list = polls[address].loads;
                 if (std::find(list.begin(), list.end(), load) == list.end()) list.push_back(load);
             }
-            for (const std::string_view address : addresses) polls[address].exits.push_back(*exit);
+            for (const std::string& address : addresses) polls[address].exits.push_back(*exit);
         }
         // Of several addresses the one that is looked at each time around: others are looked at now and then, as flags that end the wait
         // early.
@@ -442,7 +457,7 @@ class PollLoop {
         bool same = true;
         each_register(*address, [&](size_t reg) { same = same && is_same(reg, load, 0); });
         // [R2] of an atomic is a pair as well.
-        if (const auto reg = register_of(address->substr(1, address->find_first_of(".]+") - 1)); reg && *reg != kZero)
+        if (const auto reg = register_of(address->substr(0, address->find_first_of(".+"))); reg && *reg != kZero)
             same = same && is_same(*reg + 1, load, 0);
         if (!is_atomic(line)) return same;
         const bool wide = is_wide(line.modifiers);
@@ -459,21 +474,38 @@ class PollLoop {
         constexpr int kDepth = 8;
         if (written_.count(reg) == 0) return true;
         if (depth == kDepth) return false;
+        const std::optional<size_t> i = written_at(reg, at);
+        if (!i || is_guarded(*listing_->lines[*i]) || !is_pure(*listing_->lines[*i])) return false;
+        bool same = true;
+        each_source(*listing_->lines[*i], results_.at(*i), [&](size_t source) { same = same && is_same(source, *i, depth + 1); });
+        return same;
+    }
+
+    // The instruction of this time around that has written it before `at`; none if control may have come by several ways.
+    std::optional<size_t> written_at(size_t reg, size_t at) const {
         for (size_t b = graph_->block_of(at), end = at;;) {
             const PollBlock& block = graph_->blocks()[b];
-            for (size_t i = end; i-- > block.begin;) {
-                const Results& results = results_.at(i);
-                if (results.registers.count(reg) == 0) continue;
-                const SassLine& line = *listing_->lines[i];
-                if (is_guarded(line) || !is_pure(line)) return false;
-                bool same = true;
-                each_source(line, results, [&](size_t source) { same = same && is_same(source, i, depth + 1); });
-                return same;
-            }
-            if (b == header_ || block.before.size() != 1) return false;
+            for (size_t i = end; i-- > block.begin;)
+                if (results_.at(i).registers.count(reg) > 0) return i;
+            if (b == header_ || block.before.size() != 1) return std::nullopt;
             b = block.before.front();
             end = graph_->blocks()[b].end;
         }
+    }
+
+    // As it stands there, with what has made its registers in the loop: one register can be for two words, one after the other.
+    std::string name_of_address(size_t load) const {
+        std::string name(*address_of(*listing_->lines[load]));
+        std::set<size_t> registers;
+        each_register(name, [&](size_t reg) { registers.insert(reg); });
+        for (const size_t reg : registers) {
+            const std::optional<size_t> i = written_.count(reg) > 0 ? written_at(reg, load) : std::nullopt;
+            if (!i) continue;
+            const SassLine& line = *listing_->lines[*i];
+            name.append(" ").append(line.name).append(line.modifiers);
+            for (const std::string_view operand : line.operands) name.append(",").append(operand);
+        }
+        return name;
     }
 
     const Listing* listing_;

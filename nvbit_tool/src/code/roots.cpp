@@ -29,7 +29,7 @@ class Flow {
         const auto& lines = listing.lines;
         // Control can go to places that are not known.
         if (listing.begins.empty() || !std::all_of(lines.begin(), lines.end(), [](const auto& line) { return line.has_value(); })) return;
-        Translator translator(area, places_, has_plain_stack(listing), &values_);
+        Translator translator(area, places_, has_plain_stack(listing), &values_, &reads_);
         for (size_t i = 0; i < lines.size(); ++i) steps_.push_back(translator.step_of(*lines[i], listing.effects[i], i));
         graph_ = graph_of(listing, steps_, places_);
         share_parts();
@@ -65,15 +65,18 @@ class Flow {
     bool is_guarded(size_t instruction) const { return steps_[instruction].joins; }
     size_t block_of(size_t instruction) const { return graph_->block_of[instruction]; }
 
-    // Lays the ways that control was found to take. The places of the guarded instructions are returned.
+    // Lays the ways that control was found to take, and says what is read on them. The places of the guarded instructions are returned.
     std::vector<size_t> lay(const Listing& listing, const std::optional<ParameterArea>& area, const std::vector<size_t>& guarded,
                             LaunchPaths* paths) {
         Values values;
-        Translator translator(area, places_, false, &values);
+        Reads reads;
+        Translator translator(area, places_, false, &values, &reads);
         std::vector<Step> steps;
         for (size_t i = 0; i < steps_.size(); ++i) steps.push_back(translator.step_of(*listing.lines[i], listing.effects[i], i));
         Facts facts(listing, area, steps, paths);
-        return lay_paths(listing, *graph_, ways(), guarded, &facts, paths);
+        std::vector<size_t> places = lay_paths(listing, *graph_, ways(), guarded, &facts, paths);
+        for (const auto& [instruction, word] : reads_) paths->read_at(graph_->block_of[instruction], word);
+        return places;
     }
 
   private:
@@ -367,6 +370,7 @@ class Flow {
 
     const std::unordered_map<uint32_t, size_t> places_;
     Values values_;
+    Reads reads_;
     std::optional<Graph> graph_;
     std::vector<Step> steps_;
     std::vector<size_t> index_;  // of a register in a state
@@ -474,19 +478,22 @@ Roots roots_from(const Value& low, const Value& high, bool map) {
     return roots;
 }
 
+// Whether words take part that a launch may leave unread.
+bool has_terms(const Roots& roots) { return !roots.numbers.empty() || !roots.multiples.empty() || roots.pointers.size() > 1; }
+
 // Where results are unknown, from instructions to places, or in all launches.
 void set_places(const Listing& listing, const std::optional<ParameterArea>& area, Flow* flow, LaunchPaths* paths,
                 std::vector<Roots>* results) {
     std::set<size_t> guarded;
     bool any = false;
     for (const Roots& roots : *results) {
-        any |= !roots.unknown_at.empty();
+        any |= !roots.unknown_at.empty() || has_terms(roots);
         for (const uint32_t i : roots.unknown_at)
             if (flow->is_guarded(i)) guarded.insert(i);
     }
     if (!any) return;
-    // Much is handed over anew at each launch, work of NCCL for instance: to look at it each time would take longer than it saves.
-    constexpr uint32_t kMostBytes = 2048;
+    // Kernels of NCCL get their work there, 4 KiB of it, anew at each launch: to look at it each time would take longer than it saves.
+    constexpr uint32_t kMostBytes = 4095;
     if (area->bytes > kMostBytes) paths = nullptr;
     std::vector<size_t> places;
     std::vector<bool> always;
@@ -508,8 +515,8 @@ void set_places(const Listing& listing, const std::optional<ParameterArea>& area
         else
             roots.unknown_at.assign(at.begin(), at.end());
     }
-    if (paths && std::all_of(results->begin(), results->end(), [](const Roots& roots) { return roots.unknown_at.empty(); }))
-        *paths = LaunchPaths();
+    const bool decide = std::any_of(results->begin(), results->end(), [](const Roots& roots) { return !roots.unknown_at.empty(); });
+    if (paths && !decide && !paths->may_leave_unread()) *paths = LaunchPaths();
 }
 
 }  // namespace

@@ -16,12 +16,11 @@
 #include <cstring>
 #include <exception>
 
-#include "base/byte_size.h"
 #include "base/files.h"
-#include "disassemble/cache.h"
-#include "disassemble/nvdisasm.h"
+#include "disassemble/running.h"
 #include "disassemble/standby.h"
-#include "settings/disassembly.h"
+#include "disassembly/cache.h"
+#include "disassembly/nvdisasm.h"
 
 using namespace snoopie;
 
@@ -30,16 +29,6 @@ namespace {
 int refuse(const std::string& sentence) {
     std::fprintf(stderr, "snoopie: %s\n", sentence.c_str());
     return 2;
-}
-
-// None: nothing is to be remembered.
-std::optional<Cache> open_cache() {
-    const char* text = std::getenv(kCacheSizeVariable);
-    // One that is not understood is the collector's to complain of, once.
-    const uint64_t bound = parse_byte_size(text && *text ? text : kDefaultCacheSize).value_or(0);
-    const std::string directory = cache_directory();
-    if (bound == 0 || directory.empty()) return std::nullopt;
-    return std::optional<Cache>(std::in_place, directory, bound);
 }
 
 // Ends as the program that had this wait status did.

@@ -22,7 +22,8 @@
 
 #include "base/files.h"
 #include "disassemble/requests.h"
-#include "disassemble/sha256.h"
+#include "disassemble/running.h"
+#include "disassembly/sha256.h"
 
 // SNOOPIE_FORKING names the library that is preloaded into nvdisasm, which make compiles first. Here it needs no place of its own.
 asm(".pushsection .rodata\n"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "disassemble/cache.h"
-#include "disassemble/nvdisasm.h"
+#include "disassembly/cache.h"
+#include "disassembly/nvdisasm.h"
 
 namespace snoopie {
 

@@ -1,5 +1,7 @@
 #include "launches/boarding.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/thread_id.h"
 #include "driver/preloaded_library.h"
@@ -13,13 +15,14 @@ bool Boarding::prepare(Context& context, ContextFunction& function, const Launch
     return new_code;
 }
 
-uint32_t Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call) {
+uint32_t Boarding::without_probes(const Context& context, ContextFunction& function, const LaunchCall& call,
+                                  std::optional<uint32_t> stack) {
     if (recording_->ending()) return 0;
     ++tally_->harmless;
     ++function.launches_measured;
     function.liveness.ran_without_any();
     const uint32_t launch = ++last_launch_;
-    write(context, launch, function, call, Code::original, stack_());
+    write(context, launch, function, call, Code::original, stack ? *stack : stack_());
     return launch;
 }
 
@@ -37,11 +40,16 @@ UnmeasuredRow Boarding::unmeasured(const Context& context, const ContextFunction
             call.block[2]};
 }
 
-std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const Decision& decision) {
+std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const LaunchCall& call, const Decision& decision) {
     std::optional<Flight> flight;
-    if (!recording_->ending()) flight = context.board(++last_launch_, function);
+    // A launch of none fails.
+    const uint64_t blocks = std::max<uint64_t>(uint64_t{call.grid[0]} * call.grid[1] * call.grid[2], 1);
+    if (!recording_->ending()) flight = context.board(++last_launch_, function, blocks);
     if (!flight) {
         ++tally_->lost;
+        if (!recording_->ending())
+            notices_->note_once("some launches of kernel " + without_arguments(function.name) +
+                                " were not measured: launches under way had all counters in use");
         return flight;
     }
     ++tally_->boarded;

@@ -30,10 +30,11 @@ class Boarding {
     // Instruments if necessary. Whether probes were put in; afterwards the function has sites if its launches can be measured.
     bool prepare(Context& context, ContextFunction& function, const LaunchCall& call);
     // None if no counters are free.
-    std::optional<Flight> board(Context& context, ContextFunction& function, const Decision& decision);
+    std::optional<Flight> board(Context& context, ContextFunction& function, const LaunchCall& call, const Decision& decision);
     // A launch that runs its own code because no access of it can leave the GPU.
-    // Returns its id, 0 for none.
-    uint32_t without_probes(const Context& context, ContextFunction& function, const LaunchCall& call);
+    // Returns its id, 0 for none. `stack`: who launched it, if that is not the calling thread.
+    uint32_t without_probes(const Context& context, ContextFunction& function, const LaunchCall& call,
+                            std::optional<uint32_t> stack = std::nullopt);
     // The flight was boarded but its code is not in place: it is none.
     void lose(Context& context, std::optional<Flight>* flight);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.

@@ -29,31 +29,73 @@ ContextFunction& Context::function(CUfunction handle) {
     return *function;
 }
 
+std::vector<CUfunction> Context::handles() {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<CUfunction> handles;
+    for (const auto& [handle, function] : functions_) handles.push_back(handle);
+    return handles;
+}
+
+std::vector<uint64_t> Context::forget(const std::vector<CUfunction>& handles) {
+    std::unique_lock lock(functions_mutex_);
+    std::vector<uint64_t> identities;
+    has_unloaded_ = has_unloaded_ || !handles.empty();
+    for (const CUfunction handle : handles) {
+        const auto known = functions_.find(handle);
+        if (known == functions_.end()) continue;
+        const ContextFunction* const function = known->second;
+        const auto owned = std::find_if(functions_by_identity_.begin(), functions_by_identity_.end(),
+                                        [&](const auto& one) { return one.second.get() == function; });
+        if (owned != functions_by_identity_.end()) {
+            identities.push_back(owned->first);
+            forgotten_.push_back(std::move(owned->second));
+            functions_by_identity_.erase(owned);
+        }
+        // Other handles of it, too.
+        for (auto one = functions_.begin(); one != functions_.end();)
+            one = one->second == function ? functions_.erase(one) : std::next(one);
+    }
+    return identities;
+}
+
 std::vector<const ContextFunction*> Context::functions() {
     std::unique_lock lock(functions_mutex_);
     std::vector<const ContextFunction*> functions;
+    for (const auto& function : forgotten_) functions.push_back(function.get());
     for (const auto& [identity, function] : functions_by_identity_) functions.push_back(function.get());
     return functions;
 }
 
-std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function) {
+std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function, uint64_t blocks) {
     std::unique_lock lock(mutex_);
-    for (uint32_t tried = 0; slots_[next_slot_] != 0; ++tried) {
-        if (tried == kSlots) return std::nullopt;
-        next_slot_ = (next_slot_ + 1) % kSlots;
-    }
-    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1);
+    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1, blocks);
     if (!counters) return std::nullopt;
-    const auto slot = static_cast<uint16_t>(next_slot_);
-    slots_[slot] = launch;
-    next_slot_ = (next_slot_ + 1) % kSlots;
+    const auto slot = free_slot(counters->time_cells);
+    if (!slot) {
+        memory_->release(*counters);
+        return std::nullopt;
+    }
+    slots_[*slot] = {launch, counters->log2_blocks};
     Flight flight;
     flight.launch = launch;
-    flight.slot = slot;
+    flight.slot = *slot;
     flight.counters = *counters;
     flight.function = &function;
     flight.begin = std::chrono::steady_clock::now();
     return flight;
+}
+
+// Where it tells the number of time cells, one of those that do.
+std::optional<uint16_t> Context::free_slot(uint32_t time_cells) {
+    const uint32_t first = time_cells ? first_slot_of(time_cells) : 0;
+    const uint32_t count = time_cells ? 1u << kLog2SlotsAlike : kSlots;
+    uint32_t& next = next_slot_[time_cells];
+    for (uint32_t tried = 0; tried < count; ++tried) {
+        const uint32_t slot = first + next;
+        next = (next + 1) % count;
+        if (slots_[slot].launch == 0) return static_cast<uint16_t>(slot);
+    }
+    return std::nullopt;
 }
 
 std::optional<uint64_t> Context::take_launch_cell() {
@@ -159,7 +201,7 @@ void Context::disembark(const Flight& flight) {
 
 void Context::free_locked(const Flight& flight) {
     events_.give_back(flight.start);
-    slots_[flight.slot] = 0;
+    slots_[flight.slot] = {};
     memory_->release(flight.counters);
 }
 

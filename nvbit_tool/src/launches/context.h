@@ -56,8 +56,9 @@ struct ContextFunction {
     uint64_t given = 0;        // the value that NVBit gives its launches
     bool slow_values = false;  // it takes NVBit long to give them one: they have a cell's
     bool in_graph = false;
-    bool shares_code = false;  // it calls instrumented functions that other kernels can call too
-    uint64_t written = 0;      // number of the last write of its code
+    std::atomic<uint32_t> nodes_under_way{0};  // between the announcement of a graph's node and the exit of the graph's launch
+    bool shares_code = false;                  // it calls instrumented functions that other kernels can call too
+    uint64_t written = 0;                      // number of the last write of its code
 };
 
 class LaunchCode;
@@ -91,6 +92,12 @@ class Context {
     // A function has several handles (a CUkernel at its launch, a CUfunction in a graph): its code's address tells that it is the same.
     uint64_t identity(CUfunction handle) const;
     ContextFunction& function(CUfunction handle);
+    // All handles that were asked for.
+    std::vector<CUfunction> handles();
+    // Their code is gone. What is known of them lives on for launches under way, and is found no more. Their identities.
+    std::vector<uint64_t> forget(const std::vector<CUfunction>& handles);
+    // Whether code can lie where other code lay.
+    bool has_unloaded() const { return has_unloaded_; }
 
     // Set once, before the first launch; null where there is nothing to trace or no memory for it.
     void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
@@ -102,8 +109,8 @@ class Context {
     void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
     LaunchTimer* timer() const { return timer_.get(); }
 
-    // Counters and a slot for a launch. None if all are in use by launches that have not ended.
-    std::optional<Flight> board(uint32_t launch, ContextFunction& function);
+    // Counters and a slot for a launch of so many blocks. None if all are in use by launches that have not ended.
+    std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
     LaunchCode& code() { return *code_; }
 
     uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
@@ -133,11 +140,14 @@ class Context {
     std::optional<Flight> oldest() const;
     // All in flight, in the order of each stream.
     std::vector<Flight> flights() const;
-    uint32_t launch_in(uint16_t slot) const { return slots_[slot]; }
+    uint32_t launch_in(uint16_t slot) const { return slots_[slot].launch; }
+    // Of how many blocks its cells of moments are.
+    uint32_t log2_blocks_in(uint16_t slot) const { return slots_[slot].log2_blocks; }
     // Counts are collected and records taken: slot, counters and events are free again.
     void disembark(const Flight& flight);
 
   private:
+    std::optional<uint16_t> free_slot(uint32_t time_cells);
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
@@ -151,13 +161,19 @@ class Context {
     std::mutex functions_mutex_;
     std::unordered_map<CUfunction, ContextFunction*> functions_;
     std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
+    std::vector<std::unique_ptr<ContextFunction>> forgotten_;
+    std::atomic<bool> has_unloaded_{false};
 
     mutable std::mutex mutex_;
     // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
     std::map<std::pair<CUstream, uint32_t>, std::deque<Flight>> flights_;
-    std::vector<uint32_t> slots_ = std::vector<uint32_t>(kSlots, 0);  // launch id, 0 = free
-    // Slots go round, so that successive launches sample different accesses (see `sampled`).
-    uint32_t next_slot_ = 0;
+    struct Slot {
+        uint32_t launch = 0;  // id, 0 = free
+        uint32_t log2_blocks = 0;
+    };
+    std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
+    // Slots go round, so that what comes late for one finds no other launch in it. By the number of time cells.
+    std::map<uint32_t, uint32_t> next_slot_;
 };
 
 }  // namespace snoopie

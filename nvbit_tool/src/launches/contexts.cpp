@@ -38,6 +38,13 @@ Context* Contexts::find(CUcontext handle) const {
     return found == contexts_.end() ? nullptr : found->second.get();
 }
 
+std::vector<Context*> Contexts::all() const {
+    std::shared_lock lock(mutex_);
+    std::vector<Context*> contexts;
+    for (const auto& [handle, context] : contexts_) contexts.push_back(context.get());
+    return contexts;
+}
+
 int Contexts::gpu(CUcontext handle) const {
     const Context* context = handle ? find(handle) : nullptr;
     return context ? context->gpu() : -1;

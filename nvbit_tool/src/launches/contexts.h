@@ -36,6 +36,7 @@ class Contexts {
     // The GPU of a context, -1 if it is not known.
     int gpu(CUcontext handle) const;
 
+    std::vector<Context*> all() const;
     // Also with those that have ended.
     void each(const std::function<void(Context&)>& action) const;
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/signals.h"
+#include "launches/moments.h"
 
 namespace snoopie {
 
@@ -208,7 +209,7 @@ void Drain::watch(Member& member) {
     if (!member.context->memory()->peek(oldest->counters, &values_)) return;
     // What polls is no progress.
     uint64_t sum = 0;
-    const size_t of_site = oldest->counters.boarding.slots * kCounters;
+    const size_t of_site = oldest->counters.cells_of_site() * kCounters;
     for (size_t i = 0; (i + 1) * of_site <= values_.size(); ++i)
         if (!catalog_->polls(oldest->counters.first_site + static_cast<uint32_t>(i)))
             sum = std::accumulate(values_.begin() + static_cast<ptrdiff_t>(i * of_site),
@@ -320,13 +321,14 @@ Drain::Look Drain::look_now() {
 void Drain::add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores) {
     const SlotTable& slots = context.memory()->slots();
     const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
-    uint64_t* counters = values->data();
-    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
-        fold_untold(targets, slots.owners(), counters);
-        const bool writes = catalog_->writes(site);
-        for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters)
-            if (writes && counters[kAccesses])
-                stores->add({site, context.gpu(), targets[slot].owner, targets[slot].object, counters[kAccesses]});
+    const size_t of_site = flight.counters.cells_of_site() * kCounters;
+    uint32_t site = flight.counters.first_site;
+    for (uint64_t* values_of = values->data(); values_of < values->data() + values->size(); ++site, values_of += of_site) {
+        fold_untold(targets, slots.owners(), values_of);
+        if (!catalog_->writes(site)) continue;
+        for (size_t slot = 0; slot < targets.size(); ++slot)
+            if (const uint64_t accesses = values_of[slot * kCounters + kAccesses])
+                stores->add({site, context.gpu(), targets[slot].owner, targets[slot].object, accesses});
     }
 }
 
@@ -335,7 +337,12 @@ void Drain::add_stores(Context& context, const Flight& flight, std::vector<uint6
 void Drain::append_wait(Member& member, const RecordHead& head) {
     const auto length = static_cast<uint64_t>(head.stride);
     const Wait wait{head.site, head.block, head.base, head.time - length, head.time, polls_of(head.mask), is_given_up(head.mask)};
-    member.waits[head.slot].add(wait, whose_polled_(head.base));
+    add_wait(member, head.slot, wait);
+}
+
+void Drain::add_wait(Member& member, uint16_t slot, const Wait& wait) {
+    const auto [sums, is_new] = member.waits.try_emplace(slot, member.context->log2_blocks_in(slot));
+    sums->second.add(wait, whose_polled_(wait.address));
 }
 
 void Drain::give_up_waits(Member& member, const std::vector<Flight>& flights) {
@@ -348,7 +355,7 @@ void Drain::give_up_waits(Member& member, const std::vector<Flight>& flights) {
         const WaitSlot& one = waits[i];
         if (one.key == 0 || slots.count(wait_slot_of(one.key)) == 0) continue;
         const Wait wait{wait_site_of(one.key), one.block, one.address, one.start, std::max(one.start, one.last), one.polls, true};
-        member.waits[wait_slot_of(one.key)].add(wait, whose_polled_(one.address));
+        add_wait(member, wait_slot_of(one.key), wait);
         memory.clear_wait(i);
     }
 }
@@ -390,15 +397,18 @@ void Drain::flush_records(Context& context) {
 // Returns how many accesses were measured.
 uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
     std::vector<CountRow> rows;
+    std::vector<MoveRow> moves;
     std::vector<uint32_t> reached;
     uint64_t measured = 0;
     const SlotTable& slots = context.memory()->slots();
     // No slot that this launch counted in stands for another object by now: it has not landed yet.
     const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
-    uint64_t* counters = values->data();
-    for (uint32_t site = flight.counters.first_site; counters < values->data() + values->size(); ++site) {
-        fold_untold(targets, slots.owners(), counters);
+    const size_t of_site = flight.counters.cells_of_site() * kCounters;
+    uint32_t site = flight.counters.first_site;
+    for (uint64_t* values_of = values->data(); values_of < values->data() + values->size(); ++site, values_of += of_site) {
+        fold_untold(targets, slots.owners(), values_of);
         const bool dead = flight.dead && std::binary_search(flight.dead->begin(), flight.dead->end(), site);
+        const uint64_t* counters = values_of;
         for (size_t slot = 0; slot < targets.size(); ++slot, counters += kCounters) {
             const uint64_t accesses = counters[kAccesses];
             if (accesses == 0) continue;
@@ -416,9 +426,11 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
             }
             if (units && target.owner == kOwnerUnknown) unresolved_ += accesses;
         }
+        add_moves(flight.launch, site, counters, flight.counters.time_cells, flight.counters.log2_blocks, &moves);
     }
     accesses_ += measured;
     writer_->append(rows);
+    writer_->append(moves);
     catalog_->reached(reached);
     return measured;
 }

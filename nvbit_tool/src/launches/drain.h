@@ -100,6 +100,7 @@ class Drain {
     void take_records(Member& member, uint64_t until);
     void append(Member& member, const RawRecord& record);
     void append_wait(Member& member, const RecordHead& head);
+    void add_wait(Member& member, uint16_t slot, const Wait& wait);
     // Waits that go on although their launches have ended, or nobody waits for these any more.
     void give_up_waits(Member& member, const std::vector<Flight>& flights);
     void abandon(Member& member);

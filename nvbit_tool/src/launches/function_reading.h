@@ -36,8 +36,8 @@ struct FunctionReading {
     std::vector<Poll> polls;
     std::unordered_map<size_t, std::optional<BranchPredicate>> exit_predicates;  // by the branches that leave polls
     std::vector<Roots> roots;                                                    // of the plan's probes
-    LaunchPaths paths;                                                           // with the places where they are unknown
-    std::optional<KernelParameters> parameters;                                  // of a kernel whose addresses were followed
+    LaunchPaths paths;                           // with the places where they are unknown, and where words are read
+    std::optional<KernelParameters> parameters;  // of a kernel whose addresses were followed
     FunctionDescription description;
 };
 

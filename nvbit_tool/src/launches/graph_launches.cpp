@@ -2,6 +2,7 @@
 
 #include "base/say.h"
 #include "launches/launch_code.h"
+#include "launches/live_calls.h"
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 
@@ -27,9 +28,11 @@ void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_nod
     ContextFunction& function = decision_->function(*context, call.function);
     if (!function.selected) return;
     const std::unique_lock lock(function.launching);
-    if (!new_node && function.instrumented && !function.by_table) return;
-    const bool new_code = instrumenter_->prepare(*context, call, &function);
-    if (function.last_site != 0) context->code().keep(function, call, new_code);
+    const bool known = !new_node && function.instrumented && !function.by_table;
+    const bool new_code = !known && instrumenter_->prepare(*context, call, &function);
+    if (function.addresses)
+        function.liveness.put_in_graph(*function.addresses, parameter_bytes(*function.addresses->parameters, call.parameters, call.extra));
+    if (!known && function.last_site != 0) context->code().keep(function, call, new_code);
 }
 
 void GraphLaunches::captured(CUcontext handle, const LaunchCall& call) {
@@ -81,13 +84,8 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
         const std::unique_lock lock(function.launching);
         ++function.launches;
         boarding_->prepare(*context, function, call);
-        if (function.last_site != 0) launch.flight = boarding_->board(*context, function, {});
-        if (launch.flight && !context->code().in_place(function, call.stream)) boarding_->lose(*context, &launch.flight);
-        if (launch.flight) {
-            const std::vector<uint32_t> stacks = stacks_->of(graph, {&function, call.grid});
-            boarding_->announce(*context, *launch.flight, call, stacks.empty() ? std::nullopt : std::optional(common_(stacks)));
-        }
-        launch.lost = !launch.flight && (function.last_site != 0 || function.unmeasurable);
+        launch.lost = function.unmeasurable;
+        if (function.last_site != 0) board(*context, function, call, graph, &launch);
     } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
         ++tally_->lost;
         launch.lost = true;
@@ -98,6 +96,24 @@ Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgr
     if (function.instrumented && function.last_site != 0 && context->memory()) value = given(*context, graph, place, value, call.stream);
     nvbit_set_at_launch(handle, call.function, value, call.stream, launch_handle);
     return launch;
+}
+
+void GraphLaunches::board(Context& context, ContextFunction& function, const LaunchCall& call, CUgraphExec graph, Launch* launch) {
+    const Decision decision = decision_->decide_for_graphs(context, function);
+    const bool needs_probes = decision.code != Code::original;
+    if (needs_probes) launch->flight = boarding_->board(context, function, call, decision);
+    // The node has a value of its own.
+    const std::optional<uint64_t> value = launch->flight ? std::optional(kLaunchUncounted) : std::nullopt;
+    if (!context.code().choose(function, call, value, false, decision.live)) boarding_->lose(context, &launch->flight);
+    ++function.nodes_under_way;
+    launch->node_of = &function;
+    launch->lost = needs_probes && !launch->flight;
+    if (launch->lost) return;
+    const std::vector<uint32_t> stacks = stacks_->of(graph, {&function, call.grid});
+    const std::optional<uint32_t> stack = stacks.empty() ? std::nullopt : std::optional(common_(stacks));
+    if (launch->flight) return boarding_->announce(context, *launch->flight, call, stack);
+    boarding_->without_probes(context, function, call, stack);
+    launch->without_probes = &function;
 }
 
 // What NVBit gives a node is among its constants, of which the GPU keeps some between launches of the graph: later ones would read what was

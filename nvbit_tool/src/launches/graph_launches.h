@@ -23,7 +23,7 @@ namespace snoopie {
 // Safe to call from any thread.
 class GraphLaunches {
   public:
-    GraphLaunches(const Recording* recording, const Contexts* contexts, const LaunchDecision* decision, Instrumenter* instrumenter,
+    GraphLaunches(const Recording* recording, const Contexts* contexts, LaunchDecision* decision, Instrumenter* instrumenter,
                   Boarding* boarding, Notices* notices, LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t()> stack,
                   std::function<uint32_t(const std::vector<uint32_t>&)> common)
         : recording_(recording),
@@ -48,6 +48,8 @@ class GraphLaunches {
     void instantiated(CUgraphExec executable, CUgraph graph);
     // A node of an executable graph has other parameters: which of its kernels is whose is no longer known.
     void set_anew(CUgraphExec executable) { stacks_->destroyed(executable); }
+    // Kernels can change the parameters of a node.
+    void changes_on_device() { decision_->nodes_change_on_device(); }
     // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
     void node_disabled();
 
@@ -60,12 +62,14 @@ class GraphLaunches {
 
   private:
     bool is_updated(CUgraphExec graph);
+    // A node of a kernel that has sites, whose lock is held: what its launch takes.
+    void board(Context& context, ContextFunction& function, const LaunchCall& call, CUgraphExec graph, Launch* launch);
     // What NVBit is to give the node for this value.
     uint64_t given(Context& context, CUgraphExec graph, size_t place, uint64_t value, CUstream stream);
 
     const Recording* const recording_;
     const Contexts* const contexts_;
-    const LaunchDecision* const decision_;
+    LaunchDecision* const decision_;
     Instrumenter* const instrumenter_;
     Boarding* const boarding_;
     Notices* const notices_;

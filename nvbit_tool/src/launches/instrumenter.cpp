@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -31,7 +32,8 @@ namespace {
 
 // What all calls injected into a function have in common.
 struct Injection {
-    std::string kind;  // of probes
+    std::string kind;       // of probes
+    std::string copy_kind;  // of those of bulk and tensor copies, and of what is only counted
     uint32_t first_site = 0;
     uint64_t state = 0;
 };
@@ -70,13 +72,13 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             nvbit_add_call_arg_mref_addr64(instr, static_cast<int>(probe.reference));
             break;
         case Probe::Kind::bulk:
-            begin("snoopie_probe_bulk");
+            begin(injection.copy_kind + "bulk");
             nvbit_add_call_arg_ureg_val(instr, reference->reg);
             nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
             nvbit_add_call_arg_ureg_val(instr, probe.size_register);
             break;
         case Probe::Kind::tensor:
-            begin("snoopie_probe_tensor");
+            begin(injection.copy_kind + "tensor");
             nvbit_add_call_arg_ureg_val(instr, reference->reg);
             nvbit_add_call_arg_ureg_val(instr, reference->reg + 1);
             for (int k = 0; k < static_cast<int>(kMaxRank); ++k) {
@@ -87,7 +89,7 @@ void inject(Instr* instr, const Probe& probe, const std::vector<MemoryReference>
             }
             break;
         case Probe::Kind::executed:
-            begin("snoopie_probe_executed");
+            begin(injection.copy_kind + "executed");
             break;
     }
     nvbit_add_call_arg_const_val32(instr, site_word);
@@ -182,6 +184,7 @@ std::shared_ptr<FunctionAddresses> addresses_of(const FunctionReading& reading, 
     }
     addresses->all_known = addresses->sites.size() == entry.sites;
     addresses->words = words_of(addresses->roots, addresses->paths);
+    if (addresses->paths.may_leave_unread()) addresses->deciding = addresses->paths.words();
     return addresses;
 }
 
@@ -203,6 +206,7 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
     // Modules and code are files on their way to what reads them, NVBit's own too.
     const NoFileSizeSignal no_signal;
     std::unique_lock lock(mutex_);
+    const std::unique_ptr<Instrumenter, void (*)(Instrumenter*)> at_end(this, [](Instrumenter* self) { self->last_read_ = {}; });
     if (module_of(context.handle(), call.function).recursive.count(nvbit_get_func_name(context.handle(), call.function, true))) {
         notify_("kernel " + without_arguments(function->name) +
                 " is not measured: it calls a recursive function that is linked separately, which NVBit does not support");
@@ -210,7 +214,7 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         return false;
     }
     const std::vector<CUfunction> functions = reachable(context, call, function);
-    disassemble_new(context, functions);
+    disassemble_new(context.handle(), functions);
     bool new_code = false;
     for (const CUfunction one : functions) {
         const auto [slot, is_new] = done_.try_emplace({&context, context.identity(one)});
@@ -230,19 +234,39 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         function->last_site = std::max(function->last_site, last);
     }
     function->instrumented = true;
+    // Of a hundred launches of code that was loaded so, the GPU ran sixteen as it had it in its caches, whatever NVBit wrote.
+    if (new_code && context.has_unloaded() && !std::exchange(said_unloaded_, true))
+        notify_(
+            "the program has unloaded kernels and loaded others: of these some launches may be missing, because the GPU can go on with "
+            "instructions that it has in its caches");
     return new_code;
 }
 
+void Instrumenter::forget_handles() {
+    const std::unique_lock lock(mutex_);
+    modules_.clear();
+    modules_of_functions_.clear();
+    call_tables_.clear();
+}
+
+void Instrumenter::forget(const Context& context, const std::vector<uint64_t>& identities) {
+    const std::unique_lock lock(mutex_);
+    for (const uint64_t identity : identities) done_.erase({&context, identity});
+}
+
 // NVBit disassembles one function after another.
-void Instrumenter::disassemble_new(const Context& context, const std::vector<CUfunction>& functions) {
+void Instrumenter::disassemble_new(CUcontext context, const std::vector<CUfunction>& functions) {
     constexpr size_t kWorthwhile = 3;  // reading the module takes about as long as disassembling one function
-    if (named_disassembler().empty()) return;
+    if (named_disassembler().empty() || functions.empty()) return;
+    const ModuleReading* const module = &module_of(context, functions.front());
     std::vector<std::string> names;
-    for (const CUfunction one : functions)
-        if (done_.count({&context, context.identity(one)}) == 0) names.push_back(nvbit_get_func_name(context.handle(), one, true));
+    for (const CUfunction one : functions) {
+        std::string name = nvbit_get_func_name(context, one, true);
+        if (disassembled_.insert({module, name}).second) names.push_back(std::move(name));
+    }
     if (names.size() < kWorthwhile) return;
-    disassemble_ahead(named_disassembler(), read_module(context.handle(), functions.front()), names,
-                      "SM" + std::to_string(nvbit_get_sm_family(context.handle())));
+    if (last_read_.module != module) last_read_ = {module, read_module(context, functions.front())};
+    disassemble_ahead(named_disassembler(), last_read_.code, names, "SM" + std::to_string(nvbit_get_sm_family(context)));
 }
 
 // Those that need a look for this launch: none for one whose functions are all known.
@@ -278,8 +302,10 @@ std::vector<CUfunction> Instrumenter::reachable(const Context& context, const La
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<CUfunction> related = nvbit_get_related_functions(context.handle(), call.function);
     function->slow_values = std::chrono::steady_clock::now() - begin > kSlow;
+    // Other kernels of the module are among them, which no kernel calls: two hundred where one of them is CUTLASS's. What a kernel
+    // launches itself is not measured.
     for (const CUfunction one : related)
-        if (left_out.count(context.identity(one)) == 0) functions.push_back(one);
+        if (!nvbit_is_func_kernel(context.handle(), one) && left_out.count(context.identity(one)) == 0) functions.push_back(one);
     return functions;
 }
 
@@ -306,7 +332,7 @@ Instrumenter::Done Instrumenter::instrument_one(const Context& context, CUfuncti
     const std::vector<Instruction>& instructions = reading.instructions;
     const Catalog::Entry entry = catalog_->add(reading.description);
 
-    const Injection injection{probes_, entry.first_site, context.memory()->state()};
+    const Injection injection{probes_, copy_probes_, entry.first_site, context.memory()->state()};
     std::map<uint32_t, FunctionAddresses::Call> noted;  // by the offset of the instruction
     const auto note_call = [&](uint32_t offset, size_t site, JumpGuard guard) {
         const auto [at, is_new] = noted.try_emplace(offset, FunctionAddresses::Call{offset, {}, guard, false});
@@ -382,11 +408,13 @@ const FunctionReading& Instrumenter::reading_of(CUcontext context, CUfunction fu
 
 const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction function) {
     // A module can be 100 MB: it is read once.
+    const ModuleReading*& of_function = modules_of_functions_[{nvbit_get_sm_family(context), function}];
+    if (of_function) return *of_function;
     CUmodule handle = nullptr;
     cuFuncGetModule(&handle, function);
     const ModuleReading*& known = modules_[{context, handle}];
-    if (known && handle) return *known;
-    const std::string code = read_module(context, function);
+    if (known && handle) return *(of_function = known);
+    std::string code = read_module(context, function);
     std::unique_ptr<ModuleReading>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
     if (!module) {
         module = std::make_unique<ModuleReading>();
@@ -401,7 +429,8 @@ const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction funct
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);
         if (lines) module->lines = std::move(*lines);
     }
-    known = module.get();
+    known = of_function = module.get();
+    last_read_ = {known, std::move(code)};
     return *known;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -29,15 +30,22 @@ class Instrumenter {
         : catalog_(catalog),
           lines_(options.code_attribution),
           waits_(options.waits),
-          probes_(options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
-                  : options.sample_size > 0                 ? "snoopie_record_"
-                                                            : "snoopie_count_"),
+          probes_(options.waits                               ? "snoopie_time_"
+                  : options.blocks.shape != BlockFilter::kAll ? "snoopie_select_"
+                  : options.sample_size > 0                   ? "snoopie_record_"
+                                                              : "snoopie_count_"),
+          copy_probes_(options.waits ? "snoopie_time_" : "snoopie_probe_"),
           notify_(std::move(notify)),
           reader_(options.packing, options.probes != Probes::full, notify_) {}
 
     // Instruments the kernel, and the device functions that this launch of it can call, in this context; fills in what `function` says of
     // them. Returns whether it put in any probe: none if it has been done. The caller holds the function's lock.
     bool prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
+
+    // The program unloads code: what has its handles from then on can be other code.
+    void forget_handles();
+    // So can what lies where these functions lay.
+    void forget(const Context& context, const std::vector<uint64_t>& identities);
 
     // Tensor maps have another layout than expected: tensor copies are not measured from now on.
     void distrust_tensor_maps() { tensor_maps_ = false; }
@@ -46,7 +54,7 @@ class Instrumenter {
     // The functions of a module's table, by their place.
     using CallTable = std::vector<uint64_t>;
 
-    void disassemble_new(const Context& context, const std::vector<CUfunction>& functions);
+    void disassemble_new(CUcontext context, const std::vector<CUfunction>& functions);
     std::vector<CUfunction> reachable(const Context& context, const LaunchCall& call, ContextFunction* function);
     const CallTable* call_table(const Context& context, CUfunction kernel);
     struct Done {
@@ -60,7 +68,8 @@ class Instrumenter {
     Catalog* const catalog_;
     const bool lines_;
     const bool waits_;
-    const std::string probes_;  // what the names of the probes begin with
+    const std::string probes_;       // what the names of the probes begin with,
+    const std::string copy_probes_;  // and of those of copies and of what is only counted
     const Notify notify_;
     const FunctionReader reader_;
 
@@ -70,7 +79,16 @@ class Instrumenter {
     std::map<std::pair<const Context*, uint64_t>, Done> done_;  // by context and identity
     std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
     std::map<std::pair<CUcontext, CUmodule>, const ModuleReading*> modules_;
+    // A kernel of a library has one handle in all contexts; the code may be another on GPUs of another kind.
+    std::map<std::pair<int, CUfunction>, const ModuleReading*> modules_of_functions_;
     std::unordered_map<size_t, std::unique_ptr<ModuleReading>> modules_by_code_;  // by a hash of it
+    // The module that was read last, as long as the functions are prepared that it is read for.
+    struct {
+        const ModuleReading* module = nullptr;
+        std::string code;
+    } last_read_;
+    std::set<std::pair<const ModuleReading*, std::string>> disassembled_;  // functions that were, or are about to be
+    bool said_unloaded_ = false;
     // By the module, the function's name there, and whether tensor maps are as expected.
     std::map<std::tuple<const ModuleReading*, std::string, bool>, std::unique_ptr<FunctionReading>> readings_;
 };

@@ -13,7 +13,7 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
     const bool measured = value.has_value();
     if (!measured && !new_code && !function.enabled && function.uncounted) return true;
     bool instrumented = measured;
-    if (!measured && function.enabled) instrumented = function.in_graph || !context_->let_default_stream_wait(function);
+    if (!measured && function.enabled) instrumented = function.nodes_under_way > 0 || !context_->let_default_stream_wait(function);
     if (measured && function.enabled && function.in_place != live && !begin_anew(function, call) && !covers(function.in_place, live)) {
         set(function, call, true, kLaunchUncounted, new_code);
         return false;
@@ -34,12 +34,16 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
 
 void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool new_code) {
     function.in_graph = true;
-    if (function.enabled && function.in_place) begin_anew(function, call);
     if (!function.enabled) function.in_place = nullptr;
-    set(function, call, true, kLaunchUncounted, new_code);
+    // Each launch that is captured makes its node from what is said at its own call.
+    set(function, call, true, kLaunchUncounted, new_code, true);
 }
 
 bool LaunchCode::begin_anew(ContextFunction& function, const LaunchCall& call) {
+    // Another thread is about to launch a graph with this code: where it waits for this thread, this one goes on.
+    const auto end = std::chrono::steady_clock::now() + kPatienceForGraphs;
+    while (function.nodes_under_way > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (function.nodes_under_way > 0) return false;
     if (!context_->let_default_stream_wait(function)) return false;
     // The kernel alone: functions that it calls have all their calls in any case.
     nvbit_enable_instrumented(context_->handle(), call.function, false, false);
@@ -57,9 +61,11 @@ void LaunchCode::keep_words(ContextFunction& function, const LaunchCall& call) {
     function.words = words_->keep(nvbit_get_func_addr(context_->handle(), call.function), std::move(offsets), std::move(guards));
 }
 
-void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code) {
+void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always) {
     const bool first = new_code && !function.enabled && !function.words;
-    if (first && words_ && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
+    // Where other code lay its words may be read instead of this one's.
+    const bool keeps = first && words_ && !context_->has_unloaded();
+    if (keeps && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
     const bool cell = instrumented && function.slow_values && !function.in_graph;
     const uint64_t given = cell ? by_cell(function, call.stream, value) : value;
     std::unique_lock lock(mutex_);
@@ -68,7 +74,7 @@ void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool ins
     const bool switches = new_code || overruled || instrumented != function.enabled;
     lock.unlock();
     function.uncounted = value == kLaunchUncounted;
-    if (!switches && given == function.given && is_launch_cell(given)) return;
+    if (!always && !switches && given == function.given && (is_launch_cell(given) || given == kLaunchUncounted)) return;
     function.given = given;
     nvbit_set_at_launch(context_->handle(), call.function, given);
     // The value takes effect with this call only. For a kernel with hundreds of related functions it takes 2 ms if it goes to them, too.

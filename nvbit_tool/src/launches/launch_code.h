@@ -34,7 +34,7 @@ class LaunchCode {
     // be measured, because instrumented code would not be in place in time. `new_code`: probes were put in since the last launch. `live`:
     // the calls that its code is to have, null = all.
     bool choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code, const CallSet* live);
-    // The function is part of a graph from now on, with instrumented code.
+    // The function gets into a graph, with instrumented code: so NVBit gives the node the registers and the stack that this takes.
     void keep(ContextFunction& function, const LaunchCall& call, bool new_code);
     // Calls can be taken out of code from now on.
     void give_words(std::unique_ptr<CodeWords> words) { words_ = std::move(words); }
@@ -47,13 +47,15 @@ class LaunchCode {
   private:
     // What NVBit is to give a launch in this stream for this value: that of a cell, to which the value is written, or the value itself.
     uint64_t by_cell(const ContextFunction& function, CUstream stream, uint64_t value);
-    void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code);
+    // `always`: also where NVBit has been told the same before.
+    void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always = false);
 
     // Puts the function's own code in place, for instrumented code that has other calls.
     bool begin_anew(ContextFunction& function, const LaunchCall& call);
     void keep_words(ContextFunction& function, const LaunchCall& call);
 
     static constexpr auto kPatience = std::chrono::seconds(5);
+    static constexpr auto kPatienceForGraphs = std::chrono::milliseconds(100);
 
     Context* const context_;
     StreamCells cells_;

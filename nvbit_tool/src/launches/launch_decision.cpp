@@ -26,13 +26,31 @@ bool LaunchDecision::measured(const Context& context, ContextFunction& function)
     return reaches_foreign(context) && launch_sampled(function.launches++, launch_sample_);
 }
 
+bool LaunchDecision::is_judged(const ContextFunction& function) const {
+    return probes_ != Probes::full && function.addresses && !(function.in_graph && nodes_change_on_device_);
+}
+
 Decision LaunchDecision::decide(const Context& context, ContextFunction& function, const LaunchCall& call) const {
-    if (probes_ == Probes::full || !function.addresses || function.in_graph) return {};
+    if (!is_judged(function)) return {};
     const FunctionAddresses& addresses = *function.addresses;
     Liveness& liveness = function.liveness;
     const auto where_is = [this, gpu = context.gpu()] { return memory_->where_is(gpu); };
-    const Liveness::Answer& answer = liveness.at_launch(addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra),
-                                                        where_is, memory_->map().version());
+    const uint64_t version = memory_->map().version();
+    const Liveness::Answer* answer =
+        &liveness.at_launch(addresses, parameter_bytes(*addresses.parameters, call.parameters, call.extra), where_is, version);
+    // A graph of another thread, which runs this code, may be about to be launched.
+    if (function.in_graph) answer = &liveness.beside_graphs(*answer, addresses, where_is, version);
+    return choose(function, *answer);
+}
+
+Decision LaunchDecision::decide_for_graphs(const Context& context, ContextFunction& function) const {
+    if (!is_judged(function)) return {};
+    const auto where_is = [this, gpu = context.gpu()] { return memory_->where_is(gpu); };
+    return choose(function, function.liveness.in_graphs(*function.addresses, where_is, memory_->map().version()));
+}
+
+Decision LaunchDecision::choose(ContextFunction& function, const Liveness::Answer& answer) const {
+    Liveness& liveness = function.liveness;
     const bool check = probes_ == Probes::check || launch_sampled(liveness.looked_at(), kCheckOneIn);
     if (check) return {Code::full, nullptr, answer.dead};
     // Other kernels can call what this one does: its accesses are not told by its own parameters.

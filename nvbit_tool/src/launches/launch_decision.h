@@ -1,6 +1,7 @@
 // Which code a launch runs. Decided here, before anything is done about it; LaunchCode then puts the code in place.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -47,17 +48,25 @@ class LaunchDecision {
     // For a launch that is, once its function has been looked at: any code will do that has the calls of all accesses that may leave the
     // GPU.
     Decision decide(const Context& context, ContextFunction& function, const LaunchCall& call) const;
+    // The same for nodes of graphs: what is in the code then is enough for all that run the function.
+    Decision decide_for_graphs(const Context& context, ContextFunction& function) const;
+    // Kernels can give nodes of graphs other parameters: which ones is not known.
+    void nodes_change_on_device() { nodes_change_on_device_ = true; }
 
     // Whether there is anything to measure on the context's GPU. Kernels wait also where only others reach theirs.
     bool reaches_foreign(const Context& context) const { return waits_ || memory_->reaches_foreign(context.gpu()); }
 
   private:
+    bool is_judged(const ContextFunction& function) const;
+    Decision choose(ContextFunction& function, const Liveness::Answer& answer) const;
+
     const KernelFilter filter_;
     const uint32_t launch_sample_;
     const Probes probes_;
     const bool waits_;
     const Memory* const memory_;
     Window* const window_;
+    std::atomic<bool> nodes_change_on_device_{false};
 };
 
 }  // namespace snoopie

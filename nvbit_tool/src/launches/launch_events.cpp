@@ -21,6 +21,7 @@ void LaunchEvents::at_launch(CUcontext context, bool is_exit, const LaunchCall& 
         if (launch && launch->captured && succeeded) graphs_->captured(context, call);
         if (launch) launches_->after(std::move(*launch), succeeded);
     } else if (capturing(call.stream)) {
+        if (call.changes_on_device) graphs_->changes_on_device();
         graphs_->added(context, call, true);
         Launch launch;
         launch.captured = true;
@@ -118,6 +119,10 @@ void LaunchEvents::at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cb
             ON(cuGraphDestroy, if (!is_exit) graphs_->removed(p.hGraph))
             ON(cuGraphDestroyNode, if (!is_exit) graphs_->removed(p.hNode))
 #undef ON
+        case API_CUDA_cuGraphKernelNodeSetAttribute:
+            if (static_cast<const cuGraphKernelNodeSetAttribute_params*>(params)->attr == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+                graphs_->changes_on_device();
+            return;
         case API_CUDA_cuGraphNodeSetEnabled:
             if (succeeded && !static_cast<const cuGraphNodeSetEnabled_params*>(params)->isEnabled) graphs_->node_disabled();
             return;

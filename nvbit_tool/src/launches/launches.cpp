@@ -59,7 +59,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     Decision decision;
     if (measured) {
         decision = decision_->decide(*context, function, call);
-        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, decision);
+        if (decision.code != Code::original) launch.flight = boarding_->board(*context, function, call, decision);
     }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
@@ -100,6 +100,7 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 }
 
 void Launches::after(Launch launch, bool succeeded) {
+    if (launch.node_of) --launch.node_of->nodes_under_way;
     if (!launch.context || !recording_->on() || recording_->exiting()) return;
     if (!succeeded) --tally_->seen;
     if (!succeeded && launch.lost) --tally_->lost;

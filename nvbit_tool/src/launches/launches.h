@@ -20,6 +20,7 @@ struct Launch {
     CUstream stream = nullptr;
     std::optional<Flight> flight;               // if it is measured by probes
     ContextFunction* without_probes = nullptr;  // if it is known that it needs none
+    ContextFunction* node_of = nullptr;         // if it is a graph's
     bool lost = false;                          // if it should be measured and cannot be
     std::optional<LaunchTimer::Timing> timing;  // if it is not measured, but timed
     bool outside = false;                       // of what is recorded

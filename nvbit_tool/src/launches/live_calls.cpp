@@ -195,7 +195,10 @@ class AnyTerms {
     std::optional<std::optional<Terms>> known_[2];
 };
 
-bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any) {
+// `unread`: the words that the launch does not read, by 4 bytes.
+bool may_leave(const Roots& address, const std::string& parameters, const WhereIs& where, AnyTerms& any,
+               const std::vector<uint16_t>& unread) {
+    const auto is_unread = [&](uint32_t half) { return std::binary_search(unread.begin(), unread.end(), half); };
     if (address.any == Roots::Any::map) return map_may_leave(parameters, where);
     Terms terms;
     if (address.any != Roots::Any::none) {
@@ -204,7 +207,9 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         terms = *all;
     }
     for (const uint16_t word : address.pointers) {
-        const auto value = read<uint64_t>(parameters, word);
+        // As a null pointer: where the address is made of nothing else, the access does not run.
+        const bool is_read = !is_unread(2u * word) || !is_unread(2u * word + 1);
+        const auto value = is_read ? read<uint64_t>(parameters, word) : std::optional<uint64_t>(0);
         if (!value) return true;
         const auto number = static_cast<int64_t>(*value);
         if (number != 0 && is_small(number)) {
@@ -219,6 +224,7 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
     if (!terms.has_pointer) return true;
     for (size_t i = 0; i < address.numbers.size(); ++i) {
         const uint16_t half = address.numbers[i];
+        if (is_unread(half)) continue;
         const auto value = read<uint32_t>(parameters, half);
         if (!value) return true;
         const auto word = read<uint64_t>(parameters, half / 2u);
@@ -231,7 +237,8 @@ bool may_leave(const Roots& address, const std::string& parameters, const WhereI
         if (whole && word) terms.numbers.push_back(static_cast<int64_t>(*word));
     }
     for (const Roots::Multiple& multiple : address.multiples)
-        if (!add_multiples(address, multiple, parameters, where, &terms)) return true;
+        if (!is_unread(multiple.word) && !is_unread(multiple.factor) && !add_multiples(address, multiple, parameters, where, &terms))
+            return true;
     return lead_out(std::move(terms), where);
 }
 
@@ -267,6 +274,7 @@ std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::stri
                             const LaunchPaths& paths) {
     AnyTerms any(parameters, where);
     const std::vector<bool> reached = paths.reached(parameters);
+    const std::vector<uint16_t> unread = paths.unread(reached);
     const auto runs = [&](uint32_t place) { return place >= reached.size() || reached[place]; };
     std::vector<bool> leave;
     for (const Roots& address : addresses) {
@@ -274,7 +282,7 @@ std::vector<bool> may_leave(const std::vector<Roots>& addresses, const std::stri
         if (address.unknown_always() || std::any_of(unknown_at.begin(), unknown_at.end(), runs))
             leave.push_back(true);
         else  // where it is unknown in all launches that run it, none does now
-            leave.push_back(!address.unknown && may_leave(address, parameters, where, any));
+            leave.push_back(!address.unknown && may_leave(address, parameters, where, any, unread));
     }
     return leave;
 }

@@ -30,6 +30,13 @@ class Liveness {
     const Answer& at_launch(const FunctionAddresses& addresses, const std::optional<std::string>& parameters,
                             const std::function<WhereIs()>& where_is, uint64_t version);
 
+    // Nodes of graphs run the kernel with these parameters, none if they are not known, from now on.
+    void put_in_graph(const FunctionAddresses& addresses, const std::optional<std::string>& parameters);
+    // What all of them need, and what they need beside a launch.
+    const Answer& in_graphs(const FunctionAddresses& addresses, const std::function<WhereIs()>& where_is, uint64_t version);
+    const Answer& beside_graphs(const Answer& launch, const FunctionAddresses& addresses, const std::function<WhereIs()>& where_is,
+                                uint64_t version);
+
     // Launches so far that ran without some of their probes, or without any.
     struct Without {
         uint64_t all = 0;
@@ -55,12 +62,20 @@ class Liveness {
     uint64_t looked_at() { return looks_++; }
 
   private:
+    Answer judge(const FunctionAddresses& addresses, const std::string& parameters, const WhereIs& where);
+    Answer united(const Answer& one, const Answer& other);
+
     std::unordered_map<std::string, Answer> known_;  // by what is looked at of the parameters
     // Kept, as launches under way and the code in place still refer to them. There are few.
     std::set<std::vector<uint32_t>> dead_sets_;
     std::set<CallSet> call_sets_;
     uint64_t version_ = 0;
     Answer unknown_;
+    std::unordered_map<std::string, std::string> graph_parameters_;  // by what is looked at of them
+    bool graphs_unknown_ = false;
+    std::optional<uint64_t> graphs_version_;  // of the following; none if it is to be judged anew
+    Answer graphs_;
+    Answer beside_graphs_;
     std::atomic<bool> trusted_{true};
     std::atomic<uint64_t> without_any_{0};
     std::atomic<uint64_t> without_some_{0};

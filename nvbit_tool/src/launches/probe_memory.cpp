@@ -7,6 +7,8 @@
 #include <numeric>
 #include <thread>
 
+#include "launches/moments.h"
+
 namespace snoopie {
 
 namespace {
@@ -45,11 +47,11 @@ CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
 
 std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits,
                                                  const BlockFilter& blocks) {
-    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size));
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size, waits));
     void* pinned = nullptr;
     void* ring = nullptr;
     memory->state_bytes_ = kPacks + kPackWords * sizeof(uint32_t);
-    const uint64_t counter_bytes = kArenaCells * kCellBytes;
+    const uint64_t counter_bytes = memory->arena_.room() * kCellBytes;
     const uint64_t ring_bytes = sample_size > 0 || waits ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
     const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
@@ -181,13 +183,25 @@ std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& descr
     return pack_words_ - words;
 }
 
-std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites) {
-    const SlotTable::Boarding boarding = slots_.board(sites, arena_.room());
-    const uint64_t size = static_cast<uint64_t>(sites) * boarding.slots;
-    const std::optional<uint64_t> place = arena_.allocate(size);
-    if (place) return Counters{*place, size, first_site, boarding};
-    slots_.land(boarding.moment);
-    return std::nullopt;
+std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites, uint64_t blocks) {
+    Counters counters;
+    counters.first_site = first_site;
+    counters.boarding = slots_.board(sites, arena_.room());
+    if (waits_) {
+        // As with slots: to tell blocks apart loses no launch.
+        const uint64_t most = arena_.room() / SlotTable::kPartOfRoom / sites;
+        const uint32_t slots = counters.boarding.slots;
+        counters.time_cells = time_cells_for(blocks, most > slots ? most - slots : 0);
+        counters.log2_blocks = log2_blocks_of_cell(blocks, counters.time_cells);
+    }
+    counters.size = static_cast<uint64_t>(sites) * counters.cells_of_site();
+    const std::optional<uint64_t> place = arena_.allocate(counters.size);
+    if (!place) {
+        slots_.land(counters.boarding.moment);
+        return std::nullopt;
+    }
+    counters.place = *place;
+    return counters;
 }
 
 void ProbeMemory::release(const Counters& counters) {
@@ -196,9 +210,8 @@ void ProbeMemory::release(const Counters& counters) {
 }
 
 uint64_t ProbeMemory::launch_value(uint16_t slot, const Counters& counters) const {
-    const uint32_t slots = counters.boarding.slots;
-    const uint32_t site_zero = static_cast<uint32_t>(counters.place) - counters.first_site * slots;
-    return pack_launch(slot, gpu_, (slots - slots_.owners().count()) / kSlotStep, site_zero);
+    const uint32_t site_zero = static_cast<uint32_t>(counters.place) - counters.first_site * counters.cells_of_site();
+    return pack_launch(slot, gpu_, (counters.boarding.slots - slots_.owners().count()) / kSlotStep, site_zero);
 }
 
 std::optional<uint64_t> ProbeMemory::take_launch_cell() {

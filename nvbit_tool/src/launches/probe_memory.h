@@ -45,9 +45,14 @@ class ProbeMemory {
         uint64_t size = 0;   // cells
         uint32_t first_site = 0;
         SlotTable::Boarding boarding;
+        // Behind a site's slots, each of 2^log2_blocks blocks; none unless waits are recorded.
+        uint32_t time_cells = 0;
+        uint32_t log2_blocks = 0;
+
+        uint32_t cells_of_site() const { return boarding.slots + time_cells; }
     };
-    // Zeroed counters of a launch for the sites first … first+sites-1. Callers lock.
-    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites);
+    // Zeroed counters of a launch of so many blocks, for the sites first … first+sites-1. Callers lock.
+    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites, uint64_t blocks);
     void release(const Counters& counters);
     uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
@@ -86,16 +91,18 @@ class ProbeMemory {
     static constexpr int kPageWaitMilliseconds = 2000;
 
   private:
-    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size)
-        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(kArenaCells) {}
+    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits)
+        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(waits ? kTimedArenaCells : kArenaCells) {}
     // Null: what the creation of this one got before it failed is the driver's again.
     static std::unique_ptr<ProbeMemory> give_back(std::unique_ptr<ProbeMemory> memory);
     bool wait(CUstream stream, int milliseconds);
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
 
-    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart.
+    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart. With moments of
+    // 132 blocks it takes 640 KB.
     static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
     static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
+    static constexpr uint64_t kTimedArenaCells = 4 * kArenaCells;
     static constexpr uint32_t kPackWords = 1 << kLog2PackWords;
     static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
 

@@ -37,6 +37,10 @@ void WaitSums::add(const Wait& wait, const Polled& polled) {
     row.first = wait.start;
     row.last = wait.end;
     row.waited = row.longest = wait.end - wait.start;
+    // They come as they end, nearly: what comes late may be counted too short.
+    uint64_t& until = held_until_[wait.block >> log2_held_];
+    row.held = wait.end > until ? wait.end - std::max(wait.start, until) : 0;
+    until = std::max(until, wait.end);
     const auto [known, is_new] = rows_.try_emplace({row.site, wait.block >> log2_blocks_, row.owner, row.object}, row);
     if (!is_new) merge(row, &known->second);
     while (rows_.size() > kMostRows && log2_blocks_ < 63) widen();
@@ -50,6 +54,7 @@ void WaitSums::merge(const WaitRow& from, WaitRow* to) {
     to->first = std::min<u8>(to->first, from.first);
     to->last = std::max<u8>(to->last, from.last);
     to->waited += from.waited;
+    to->held += from.held;
     to->longest = std::max<u8>(to->longest, from.longest);
 }
 
@@ -73,6 +78,7 @@ std::vector<WaitRow> WaitSums::take(uint32_t launch) {
         rows.push_back(row);
     }
     rows_.clear();
+    held_until_.clear();
     log2_blocks_ = 0;
     return rows;
 }

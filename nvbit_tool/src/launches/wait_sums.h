@@ -44,6 +44,9 @@ class WaitSums {
     // A launch has at most so many rows: beyond that neighbouring blocks share one, two at first, then four, …
     static constexpr size_t kMostRows = 4096;
 
+    // Whether blocks are held is told for 2^log2_blocks of them together, as when they moved.
+    explicit WaitSums(uint32_t log2_blocks = 0) : log2_held_(log2_blocks) {}
+
     void add(const Wait& wait, const Polled& polled);
     // The rows of the launch, in order; nothing is left.
     std::vector<WaitRow> take(uint32_t launch);
@@ -57,6 +60,8 @@ class WaitSums {
 
     std::map<Key, WaitRow> rows_;
     uint32_t log2_blocks_ = 0;  // of a row
+    const uint32_t log2_held_;
+    std::map<uint64_t, uint64_t> held_until_;  // by group of blocks
 };
 
 }  // namespace snoopie

@@ -43,12 +43,16 @@ std::string collective_type(int type) {
     return known ? known->name : "type " + std::to_string(type);
 }
 
-uint64_t collective_bytes(const Collective& call) {
+std::optional<uint64_t> collective_bytes(const Collective& call) {
     const Type* type = find_type(call.type);
-    if (!type) return 0;
-    const bool many =
-        call.extent == Extent::times_ranks || (call.extent == Extent::times_ranks_at_root && call.peer == call.communicator.rank);
-    return call.count * type->bytes * (many ? static_cast<uint64_t>(call.communicator.ranks) : 1);
+    if (call.type == kUnknownType && !call.message) return std::nullopt;
+    const uint64_t message = call.message ? *call.message : type ? call.count * type->bytes : 0;
+    const Communicator& communicator = call.communicator;
+    if (call.extent == Extent::once ||
+        (call.extent == Extent::times_ranks_at_root && communicator.rank >= 0 && call.peer != communicator.rank))
+        return message;
+    if (communicator.ranks == 0 || (call.extent == Extent::times_ranks_at_root && communicator.rank < 0)) return std::nullopt;
+    return message * static_cast<uint64_t>(communicator.ranks);
 }
 
 CollectiveRow collective_row(uint32_t id, const Collective& call, const std::function<uint32_t(const std::string&)>& intern) {
@@ -57,13 +61,17 @@ CollectiveRow collective_row(uint32_t id, const Collective& call, const std::fun
     row.group = call.group;
     row.operation = intern(call.operation);
     row.reduction = intern(reduction_name(call.reduction));
-    row.type = intern(collective_type(call.type));
-    row.count = call.count;
-    row.bytes = collective_bytes(call);
+    const std::optional<uint64_t> bytes = collective_bytes(call);
+    const bool typed = call.type != kUnknownType;
+    row.type = typed ? intern(collective_type(call.type)) : 0;
+    row.count = typed ? static_cast<i8>(call.count) : -1;
+    row.bytes = bytes ? static_cast<i8>(*bytes) : -1;
     row.peer = call.peer;
     row.communicator = call.communicator.id;
-    row.rank = static_cast<u4>(call.communicator.rank);
-    row.ranks = static_cast<u4>(call.communicator.ranks);
+    if (call.communicator.rank >= 0) {
+        row.rank = static_cast<u4>(call.communicator.rank);
+        row.ranks = static_cast<u4>(call.communicator.ranks);
+    }
     row.gpu = static_cast<u1>(call.communicator.gpu);
     row.stream = call.stream;
     row.thread = call.thread;
@@ -136,7 +144,7 @@ CollectiveGroup::CollectiveGroup()
       }()) {}
 
 uint32_t CollectiveGroup::executing_on(int gpu) const {
-    const auto touches = [gpu](const Collective& call) { return call.communicator.gpu == gpu; };
+    const auto touches = [gpu](const Collective& call) { return call.communicator.gpu == gpu || call.communicator.gpu == kUnknownGpu; };
     return executing_ && std::any_of(outcome_.calls.begin(), outcome_.calls.end(), touches) ? id_ : 0;
 }
 

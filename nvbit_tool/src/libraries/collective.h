@@ -14,12 +14,15 @@
 
 namespace snoopie {
 
+// Of calls that are known by NCCL's ranges alone.
+constexpr int kUnknownRank = -1, kUnknownGpu = -1, kUnknownType = -1;
+
 // One rank's end of a communicator.
 struct Communicator {
     uint64_t id = 0;
     int rank = 0;
-    int ranks = 0;
-    int gpu = 0;  // ordinal
+    int ranks = 0;  // 0 = unknown
+    int gpu = 0;    // ordinal
 };
 
 // How many times the count of the call the larger of a rank's buffers holds.
@@ -32,6 +35,7 @@ struct Collective {
     int reduction = -1;          // ncclRedOp_t, -1 = does not reduce
     int peer = -1;               // root, or peer, -1 = has none
     Extent extent = Extent::once;
+    std::optional<uint64_t> message{};  // bytes of a message, in the place of count and type
 
     Communicator communicator{};
     uint32_t group = 0;
@@ -44,8 +48,8 @@ struct Collective {
 // The element type's name.
 std::string collective_type(int type);
 
-// Size of the larger of the rank's buffers; 0 for a type that this version does not know.
-uint64_t collective_bytes(const Collective& call);
+// Size of the larger of the rank's buffers; 0 for a type that this version does not know, none if too little is known of the call.
+std::optional<uint64_t> collective_bytes(const Collective& call);
 
 CollectiveRow collective_row(uint32_t id, const Collective& call, const std::function<uint32_t(const std::string&)>& intern);
 

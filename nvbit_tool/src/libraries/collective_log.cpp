@@ -8,8 +8,16 @@ void CollectiveLog::add(const std::vector<Collective>& calls) {
         const std::pair<uint64_t, int> key{call.communicator.id, call.communicator.rank};
         if (last_.size() >= kMostCommunicators && last_.count(key) == 0) continue;
         HangCollective& last = last_[key];
-        last = {call.operation,         collective_type(call.type), call.count, call.communicator.id, last.sequence + 1,
-                call.communicator.rank, call.communicator.ranks,    call.peer};
+        // Of a call of which no more is known, the elements are bytes.
+        const bool typed = call.type != kUnknownType;
+        last = {call.operation,
+                typed ? collective_type(call.type) : "bytes",
+                typed ? call.count : call.message.value_or(0),
+                call.communicator.id,
+                last.sequence + 1,
+                call.communicator.rank,
+                call.communicator.ranks,
+                call.peer};
         groups_[call.group].push_back(last);
     }
     while (groups_.size() > kMostGroups) groups_.erase(groups_.begin());

@@ -15,14 +15,15 @@ namespace snoopie {
 
 class CollectiveWriter final : public CollectiveSink {
   public:
-    CollectiveWriter(TraceWriter* writer, const Window* window) : writer_(writer), window_(window), pid_(getpid()) {}
+    // Without a window all of them.
+    explicit CollectiveWriter(TraceWriter* writer, const Window* window = nullptr) : writer_(writer), window_(window), pid_(getpid()) {}
 
     void collectives(const std::vector<Collective>& calls) noexcept override {
         if (getpid() != pid_) return;  // a forked child
         attempt([&] {
             const std::unique_lock lock(mutex_);
             log_.add(calls);
-            if (!window_->open()) return;
+            if (window_ && !window_->open()) return;
             for (const Collective& call : calls)
                 writer_->append(collective_row(++last_, call, [this](const std::string& text) { return writer_->intern(text); }));
         });

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/thread_id.h"
+#include "libraries/nccl_ranges.h"
 #include "libraries/preloaded.h"
 
 namespace snoopie {
@@ -35,8 +36,8 @@ Communicators& communicators() {
 
 // Only while the thread has a call or a group under way, so that nothing is left to destroy when it ends.
 thread_local CollectiveGroup* group = nullptr;
-// The thread is in NCCL, whose own calls of its public functions come here as well.
-thread_local bool inside = false;
+// Whether the thread is in NCCL, whose own calls of its public functions come here as well.
+bool inside() { return in_passed_call(); }
 
 bool succeeded(int result) { return result == kSuccess || result == kInProgress; }
 
@@ -45,7 +46,7 @@ bool succeeded(int result) { return result == kSuccess || result == kInProgress;
 template <class Real, class... Arguments>
 int pass(Real real, Arguments... arguments) {
     if (!real) return kSystemError;
-    const Inside in_nccl(&inside);
+    const Inside in_nccl(&in_passed_call());
     return real(arguments...);
 }
 
@@ -85,7 +86,7 @@ std::optional<Communicator> describe(Handle handle, const void* nccl) {
 template <class Real, class... Arguments>
 int create(Real real, Handle* made, uint64_t id, Arguments... arguments) {
     const int result = pass(real, arguments...);
-    if (inside || !succeeded(result) || !made) return result;
+    if (inside() || !succeeded(result) || !made) return result;
     attempt([&] {
         if (group && group->open()) {
             group->create({made, id});
@@ -101,7 +102,7 @@ uint64_t id_of(const UniqueId* ids, int count) { return fnv1a({ids->bytes, sizeo
 template <class Real>
 int destroy(Real real, Handle handle) {
     // Before NCCL frees it, and another thread gets the same.
-    if (real && !inside) attempt([&] { communicators().destroyed(handle); });
+    if (real && !inside()) attempt([&] { communicators().destroyed(handle); });
     return pass(real, handle);
 }
 
@@ -110,7 +111,7 @@ int destroy(Real real, Handle handle) {
 template <class Real, class... Arguments>
 int carry_out(Real real, Collective call, Handle handle, Stream stream, Arguments... arguments) {
     bool begun = false;
-    if (real && !inside) {
+    if (real && !inside()) {
         attempt([&] {
             const auto communicator = describe(handle, reinterpret_cast<const void*>(real));
             if (!communicator) return;
@@ -136,7 +137,7 @@ int carry_out(Real real, Collective call, Handle handle, Stream stream, Argument
 // The end of a group, which carries out its calls or only says how long they would take.
 template <class Real, class... Arguments>
 int end_group(Real real, bool carries_out, Arguments... arguments) {
-    const bool known = real && !inside && group && group->open();
+    const bool known = real && !inside() && group && group->open();
     const bool last = known && group->outermost();
     if (last && carries_out) group->execute();
     const int result = pass(real, arguments...);
@@ -147,9 +148,12 @@ int end_group(Real real, bool carries_out, Arguments... arguments) {
 
 }  // namespace
 
-void send_collectives_to(CollectiveSink* sink) { receiver = sink; }
+void send_collectives_to(CollectiveSink* sink) {
+    receiver = sink;
+    NcclRanges::of_process().send_to(sink);
+}
 
-uint32_t current_collective_group(int gpu) { return group ? group->executing_on(gpu) : 0; }
+uint32_t current_collective_group(int gpu) { return group ? group->executing_on(gpu) : NcclRanges::of_process().current_group(gpu); }
 
 }  // namespace snoopie
 
@@ -174,7 +178,7 @@ int ncclCommInitRankScalable(Handle* made, int ranks, int rank, int count, Uniqu
 
 int ncclCommInitAll(Handle* made, int count, const int* gpus) {
     const int result = pass(REAL(ncclCommInitAll), made, count, gpus);
-    if (inside || !succeeded(result)) return result;
+    if (inside() || !succeeded(result)) return result;
     attempt([&] {
         const uint64_t id = Communicators::private_id();
         for (int i = 0; i < count; ++i) communicators().created(made[i], id);
@@ -184,7 +188,7 @@ int ncclCommInitAll(Handle* made, int count, const int* gpus) {
 
 int ncclCommSplit(Handle parent, int color, int key, Handle* made, void* config) {
     uint64_t id = 0;
-    if (!inside) attempt([&] { id = communicators().split(parent, color); });
+    if (!inside()) attempt([&] { id = communicators().split(parent, color); });
     return create(REAL(ncclCommSplit), made, id, parent, color, key, made, config);
 }
 
@@ -194,7 +198,7 @@ int ncclCommAbort(Handle handle) { return destroy(REAL(ncclCommAbort), handle); 
 
 int ncclGroupStart() {
     const int result = pass(REAL(ncclGroupStart));
-    if (!inside && succeeded(result)) attempt([] { this_group().started(); });
+    if (!inside() && succeeded(result)) attempt([] { this_group().started(); });
     return result;
 }
 

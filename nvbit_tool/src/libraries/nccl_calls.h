@@ -1,7 +1,8 @@
 // The program's NCCL calls: this library, being preloaded, stands before NCCL, passes every call on, and tells of those that succeed.
 //
 // A program that looks up NCCL's functions in a library that it has opened itself (dlopen and dlsym) passes by; so does one that has NCCL
-// linked into it. Communicators that do not block launch their kernels on a thread of NCCL's own: these launches belong to no group here.
+// linked into it: of its calls NCCL tells by NVTX (nccl_ranges.h). Communicators that do not block launch their kernels on a thread of
+// NCCL's own: these launches belong to no group here.
 #pragma once
 
 #include <cstdint>

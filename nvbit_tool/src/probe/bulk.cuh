@@ -32,7 +32,8 @@ __device__ __forceinline__ RecordHead head_of_record(const Place& place, uint32_
     return head;
 }
 
-__device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& warp, uint64_t lanes, uint64_t units, uint64_t base,
+template <class P>
+__device__ __forceinline__ void one_bulk(const P& place, const DeviceWarp& warp, uint64_t lanes, uint64_t units, uint64_t base,
                                          uint64_t bytes) {
     count(place, lanes, static_cast<int64_t>(units - full_units(place.site_word)));
     if (!place.state->ring || !in_sample(place.state->sample_size)) return;
@@ -46,6 +47,7 @@ __device__ __forceinline__ void one_bulk(const Place& place, const DeviceWarp& w
 }
 
 // A bulk copy of contiguous bytes: its size in units of 16 bytes is the low half of a register.
+template <class P>
 __device__ __forceinline__ void bulk_copy(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word, uint64_t state,
                                           uint64_t launch) {
     auto* memory = reinterpret_cast<ProbeState*>(state);
@@ -68,13 +70,14 @@ __device__ __forceinline__ void bulk_copy(int executes, uint32_t low, uint32_t h
                 stop = border;
         }
         if (page_byte)
-            one_bulk({memory, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
+            one_bulk(P{memory, launch, site_word, static_cast<uint8_t>(page_byte - 1)}, warp, (stop - address) / kBulkUnit,
                      ((stop - 1) >> log2_unit) - (address >> log2_unit) + 1, address, stop - address);
         address = stop;
     }
 }
 
 // A tensor copy: the address of its tensor map and the coordinates of its box.
+template <class P>
 __device__ __forceinline__ void tensor_copy(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2, int c3, int c4,
                                             uint32_t site_word, uint64_t state, uint64_t launch) {
     auto* memory = reinterpret_cast<ProbeState*>(state);
@@ -84,7 +87,7 @@ __device__ __forceinline__ void tensor_copy(int executes, uint32_t low, uint32_t
     const auto* map_words = reinterpret_cast<const volatile uint64_t*>(static_cast<uint64_t>(high) << 32 | low);
     for (int i = 0; i < kTensorWords; ++i) words[i] = map_words[i];
     const TensorMap map = decode_tensor_map(words);
-    const Place unknown{memory, launch, site_word, static_cast<uint8_t>(memory->unknown)};
+    const P unknown{memory, launch, site_word, static_cast<uint8_t>(memory->unknown)};
     if (map.rank == 0) {
         count_executed(unknown, 1);
         return;
@@ -94,19 +97,20 @@ __device__ __forceinline__ void tensor_copy(int executes, uint32_t low, uint32_t
     const uint32_t first = page_byte_of(state, box.first);
     const uint32_t last = page_byte_of(state, box.last);
     if (box.bytes == 0 || (first | last) == 0) return;
-    Place place = unknown;
+    P place = unknown;
     const uint32_t owner = first == last ? first : owner_byte(state, first);
     if (first == last || owner == owner_byte(state, last)) place.owner = static_cast<uint8_t>(owner - 1);
     one_bulk(place, warp, box.bytes, box.units, box.first, box.bytes);
 }
 
 // An instruction whose addresses cannot be had: how often it runs.
+template <class P>
 __device__ __forceinline__ void executed(int executes, uint32_t site_word, uint64_t state, uint64_t launch) {
     auto* memory = reinterpret_cast<ProbeState*>(state);
     const DeviceWarp warp = this_warp();
     const uint32_t lanes = __ballot_sync(__activemask(), executes != 0);
     if (lanes == 0 || warp.lane_ != lowest_lane(lanes) || !measured(state, &launch)) return;
-    count_executed({memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes));
+    count_executed(P{memory, launch, site_word, static_cast<uint8_t>(memory->unknown)}, count_bits(lanes));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "probe/clocks.cuh"
 #include "probe/global_memory.cuh"
 #include "probe/grid.cuh"
 #include "probe/lanes.cuh"
@@ -45,19 +46,33 @@ struct Place {
     uint64_t launch;
     uint32_t site_word;
     uint8_t owner;  // a slot of the owner's
+
+    static constexpr bool kTimed = false;
 };
 
-__device__ __forceinline__ uint64_t counters_of(const Place& place) {
+// With WAITS=on: also when.
+struct TimedPlace : Place {
+    static constexpr bool kTimed = true;
+};
+
+__device__ __forceinline__ uint64_t address_of_cell(const ProbeState* state, uint32_t cell) {
+    return reinterpret_cast<uint64_t>(state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
+}
+
+template <class P>
+__device__ __forceinline__ uint64_t counters_of(const P& place) {
     const uint32_t slots = launch_slots(place.launch, place.state->owners);
     uint32_t slot = place.owner;
     if (slot >= slots) slot = owner_byte(reinterpret_cast<uint64_t>(place.state), slot + 1) - 1;
-    const uint32_t cell = cell_of(place.launch, site_id(place.site_word), slots, slot);
-    return reinterpret_cast<uint64_t>(place.state->counters) + static_cast<uint64_t>(cell) * (kCounters * sizeof(uint64_t));
+    uint32_t cells = slots;
+    if constexpr (P::kTimed) cells += time_cells(launch_slot(place.launch));
+    return address_of_cell(place.state, cell_of(place.launch, site_id(place.site_word), cells, slot));
 }
 
-// An access of `lanes` lanes, by one of them, that touches `extra` wire units more than full_units. Nearly all accesses are of full warps
-// side by side, and add to one counter.
-__device__ __forceinline__ void count(const Place& place, uint64_t lanes, int64_t extra) {
+// An instruction of `lanes` lanes, by one of them, that touches `extra` wire units more than full_units. Nearly all are of full warps side
+// by side, and add to one counter.
+template <class P>
+__device__ __forceinline__ void add_counts(const P& place, uint64_t lanes, int64_t extra) {
     const uint64_t counters = counters_of(place);
     add(counters + kAccesses * sizeof(uint64_t), 1);
     const uint64_t missing = 32 - lanes;
@@ -65,13 +80,33 @@ __device__ __forceinline__ void count(const Place& place, uint64_t lanes, int64_
     if (extra) add(counters + kExtraUnits * sizeof(uint64_t), static_cast<uint64_t>(extra));
 }
 
+__device__ __forceinline__ void note_time(const Place& place) {
+    const uint32_t slots = launch_slots(place.launch, place.state->owners);
+    const uint32_t cells = time_cells(launch_slot(place.launch));
+    const uint32_t own = time_cell_of(linear_block(), blocks_of_grid(), cells);
+    const uint64_t moments = address_of_cell(place.state, cell_of(place.launch, site_id(place.site_word), slots + cells, slots + own));
+    const uint64_t now = time_now();
+    raise_to(moments + kFirstTime * sizeof(uint64_t), ~now);
+    raise_to(moments + kLastTime * sizeof(uint64_t), now);
+    add(moments + kTimedAccesses * sizeof(uint64_t), 1);
+}
+
+// An access to foreign memory.
+template <class P>
+__device__ __forceinline__ void count(const P& place, uint64_t lanes, int64_t extra) {
+    add_counts(place, lanes, extra);
+    if constexpr (P::kTimed) note_time(place);
+}
+
 // One of which no unit is known.
-__device__ __forceinline__ void count_executed(const Place& place, uint64_t lanes) {
-    count(place, lanes, -static_cast<int64_t>(full_units(place.site_word)));
+template <class P>
+__device__ __forceinline__ void count_executed(const P& place, uint64_t lanes) {
+    add_counts(place, lanes, -static_cast<int64_t>(full_units(place.site_word)));
 }
 
 // By the lane that stands for its group.
-__device__ __forceinline__ void count(const Place& place, const Group<DeviceWarp>& group) {
+template <class P>
+__device__ __forceinline__ void count(const P& place, const Group<DeviceWarp>& group) {
     count(place, count_bits(group.lanes), static_cast<int32_t>(group.extra_units));
 }
 

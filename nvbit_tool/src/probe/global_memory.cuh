@@ -20,7 +20,7 @@ __device__ __forceinline__ uint64_t add_and_get(unsigned long long* address, uin
     return before;
 }
 
-__device__ __forceinline__ void raise_to(unsigned long long* address, uint64_t value) {
+__device__ __forceinline__ void raise_to(uint64_t address, uint64_t value) {
     asm volatile("red.global.max.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
 }
 

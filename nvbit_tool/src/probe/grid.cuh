@@ -19,6 +19,10 @@ __device__ __forceinline__ uint64_t linear_block() {
     return SNOOPIE_SPECIAL("ctaid.x") + SNOOPIE_SPECIAL("nctaid.x") * rows;
 }
 
+__device__ __forceinline__ uint64_t blocks_of_grid() {
+    return static_cast<uint64_t>(SNOOPIE_SPECIAL("nctaid.x")) * SNOOPIE_SPECIAL("nctaid.y") * SNOOPIE_SPECIAL("nctaid.z");
+}
+
 __device__ __forceinline__ uint8_t warp_of_block() {
     const uint32_t rows = SNOOPIE_SPECIAL("tid.y") + SNOOPIE_SPECIAL("ntid.y") * SNOOPIE_SPECIAL("tid.z");
     return static_cast<uint8_t>((SNOOPIE_SPECIAL("tid.x") + SNOOPIE_SPECIAL("ntid.x") * rows) / 32);

@@ -17,18 +17,20 @@ __device__ __forceinline__ bool counted(const F& frame) {
     return counted(frame.state_address(), frame.launch());
 }
 
-struct Counting {
+template <class P>
+struct CountingOf {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
         if (!counted(frame)) return;
         frame.words[F::kSiteWord] = site_word;
         const Group<DeviceWarp> group = group_here(InFrame<F>{&frame}, site_word, address, &page_byte);
         if ((group.lanes & lanes_below()) == 0)
-            count({frame.state(), frame.launch(), site_word, static_cast<uint8_t>(page_byte - 1)}, group);
+            count(P{frame.state(), frame.launch(), site_word, static_cast<uint8_t>(page_byte - 1)}, group);
     }
 };
 
-struct Recording {
+template <class P>
+struct RecordingOf {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
         frame.keep_access(site_word, address, page_byte);
@@ -46,7 +48,7 @@ struct Recording {
         frame.words[F::kStrided] = group.dense;
         if (!group.dense) frame.words[F::kPageByte] = owner_or_object;
         if ((frame.words[F::kGroup] & lanes_below()) == 0)
-            count({frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)}, group);
+            count(P{frame.state(), frame.launch(), frame.words[F::kSiteWord], static_cast<uint8_t>(frame.words[F::kPageByte] - 1)}, group);
     }
 
     template <class F>
@@ -57,17 +59,24 @@ struct Recording {
 };
 
 // As the others, in the selected blocks only.
-struct Selecting {
+template <class P>
+struct SelectingOf {
     template <class F>
     __device__ __forceinline__ static void access(F& frame, uint32_t site_word, uint64_t address, uint32_t page_byte) {
         const BlockFilter* blocks = frame.state()->blocks;
         if (blocks && !in_selected_block(blocks)) return;
         if (frame.state()->ring)
-            Recording::access(frame, site_word, address, page_byte);
+            RecordingOf<P>::access(frame, site_word, address, page_byte);
         else
-            Counting::access(frame, site_word, address, page_byte);
+            CountingOf<P>::access(frame, site_word, address, page_byte);
     }
 };
+
+using Counting = CountingOf<Place>;
+using Recording = RecordingOf<Place>;
+using Selecting = SelectingOf<Place>;
+// As these, and notes when.
+using Timing = SelectingOf<TimedPlace>;
 
 }  // namespace
 }  // namespace snoopie

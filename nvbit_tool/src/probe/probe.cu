@@ -8,7 +8,8 @@
 
 using namespace snoopie;
 
-// Probes come in three kinds: snoopie_count_… count, snoopie_record_… also record, snoopie_select_… do as much in the selected blocks only.
+// Probes come in four kinds: snoopie_count_… count, snoopie_record_… also record, snoopie_select_… do as much in the selected blocks only,
+// and snoopie_time_… do that with WAITS=on and note when.
 //
 //   registers   the address as the two registers of a pair and an immediate: cheaper than NVBit's own address argument
 //   address     as NVBit computes it, for every other form of operand
@@ -42,6 +43,7 @@ using namespace snoopie;
 SNOOPIE_PROBES(Counting, count)
 SNOOPIE_PROBES(Recording, record)
 SNOOPIE_PROBES(Selecting, select)
+SNOOPIE_PROBES(Timing, time)
 
 // Registers 4 to 15 take the first twelve words of parameters, the stack the rest: only of packs of four, and only what is wanted rarely.
 #define SNOOPIE_PACKS(Kind, kind)                                                                                                    \
@@ -70,21 +72,23 @@ SNOOPIE_PROBES(Selecting, select)
 SNOOPIE_PACKS(Counting, count)
 SNOOPIE_PACKS(Recording, record)
 SNOOPIE_PACKS(Selecting, select)
+SNOOPIE_PACKS(Timing, time)
 
 // The first two count and record, the third counts; all of them in the selected blocks only.
-extern "C" __device__ __noinline__ void snoopie_probe_bulk(int executes, uint32_t low, uint32_t high, uint32_t size, uint32_t site_word,
-                                                           uint64_t state, uint64_t launch) {
-    bulk_copy(executes, low, high, size, site_word, state, launch);
-}
-
-extern "C" __device__ __noinline__ void snoopie_probe_tensor(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2, int c3,
-                                                             int c4, uint32_t site_word, uint64_t state, uint64_t launch) {
-    tensor_copy(executes, low, high, c0, c1, c2, c3, c4, site_word, state, launch);
-}
-
-extern "C" __device__ __noinline__ void snoopie_probe_executed(int executes, uint32_t site_word, uint64_t state, uint64_t launch) {
-    executed(executes, site_word, state, launch);
-}
+#define SNOOPIE_COPIES(P, kind)                                                                                                            \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_bulk(int executes, uint32_t low, uint32_t high, uint32_t size,                \
+                                                                  uint32_t site_word, uint64_t state, uint64_t launch) {                   \
+        bulk_copy<P>(executes, low, high, size, site_word, state, launch);                                                                 \
+    }                                                                                                                                      \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_tensor(int executes, uint32_t low, uint32_t high, int c0, int c1, int c2,     \
+                                                                    int c3, int c4, uint32_t site_word, uint64_t state, uint64_t launch) { \
+        tensor_copy<P>(executes, low, high, c0, c1, c2, c3, c4, site_word, state, launch);                                                 \
+    }                                                                                                                                      \
+    extern "C" __device__ __noinline__ void snoopie_##kind##_executed(int executes, uint32_t site_word, uint64_t state, uint64_t launch) { \
+        executed<P>(executes, site_word, state, launch);                                                                                   \
+    }
+SNOOPIE_COPIES(Place, probe)
+SNOOPIE_COPIES(TimedPlace, time)
 
 // At the loads and at the ends of polling loops, with WAITS=on.
 extern "C" __device__ __noinline__ void snoopie_wait_address(int executes, uint64_t address, uint32_t site, uint64_t state,

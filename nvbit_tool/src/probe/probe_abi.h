@@ -205,6 +205,34 @@ enum Counter : uint32_t { kAccesses, kMissingLanes, kExtraUnits, kCounters };
 SNOOPIE_BOTH uint64_t lanes_of(const uint64_t* counters) { return 32 * counters[kAccesses] - counters[kMissingLanes]; }
 SNOOPIE_BOTH uint64_t units_of(const uint64_t* counters, uint32_t full) { return full * counters[kAccesses] + counters[kExtraUnits]; }
 
+// With WAITS=on, cells of moments lie behind the slots of a site: when thread blocks accessed foreign memory there, and how often. Each
+// cell is of as many neighbouring blocks as there have to be, a power of two. The first time is kept as its complement: so 0 is none, and
+// of both times the larger counts.
+enum Moment : uint32_t { kFirstTime, kLastTime, kTimedAccesses };
+static_assert(uint32_t{kTimedAccesses} < uint32_t{kCounters}, "a cell has room for them");
+// How many cells a launch has for each site its slot tells: a power of two.
+constexpr uint32_t kLog2SlotsAlike = 12;
+constexpr uint32_t kMostLog2TimeCells = 8;
+SNOOPIE_BOTH uint32_t time_cells(uint16_t launch_slot) { return 1u << (launch_slot >> kLog2SlotsAlike); }
+static_assert(kMostLog2TimeCells < 1u << (16 - kLog2SlotsAlike), "there are slots for each number");
+// The first of those that say so.
+inline uint32_t first_slot_of(uint32_t cells) {
+    uint32_t log2 = 0;
+    while (1u << log2 < cells) ++log2;
+    return log2 << kLog2SlotsAlike;
+}
+// Of how many blocks each is.
+SNOOPIE_BOTH uint32_t log2_blocks_of_cell(uint64_t blocks, uint32_t cells) {
+    uint32_t log2 = 0;
+    SNOOPIE_ROLL
+    while ((blocks - 1) >> log2 >= cells) ++log2;
+    return log2;
+}
+// Never beyond them, whatever grid the host was told of.
+SNOOPIE_BOTH uint32_t time_cell_of(uint64_t block, uint64_t blocks, uint32_t cells) {
+    return static_cast<uint32_t>(block >> log2_blocks_of_cell(blocks, cells)) & (cells - 1);
+}
+
 // --- The launch value: what NVBit hands to every probe of a launch ---
 // From the right: 32 bits are the cell where site 0 of the launch's block would be, modulo 2^32; 4 how many slots its sites have beyond
 // those of the owners, in steps; 6 are the GPU; 6 a pattern; 16 are the launch's slot. A value that has gone to another GPU's launch would
@@ -234,8 +262,9 @@ SNOOPIE_BOTH uint64_t pack_launch_cell(uint8_t gpu, uint32_t cell) {
 SNOOPIE_BOTH uint32_t launch_slots(uint64_t launch, uint32_t owners) {
     return owners + (static_cast<uint32_t>(launch >> 32) & kMostSlotSteps) * kSlotStep;
 }
-SNOOPIE_BOTH uint32_t cell_of(uint64_t launch, uint32_t site, uint32_t slots, uint32_t slot) {
-    return static_cast<uint32_t>(launch) + site * slots + slot;
+// `cells`: of each site.
+SNOOPIE_BOTH uint32_t cell_of(uint64_t launch, uint32_t site, uint32_t cells, uint32_t cell) {
+    return static_cast<uint32_t>(launch) + site * cells + cell;
 }
 
 // --- The site word: id, whether its wire units are the larger ones, and log2 of the width ---

@@ -35,7 +35,7 @@ __device__ __forceinline__ uint64_t reserve(ProbeState* state, uint32_t units) {
         // A look at the host's memory takes long, and thousands of warps would queue up for theirs: one looks for all.
         volatile unsigned int* looking = &state->looking;
         if (*looking != 0 || exchange(&state->looking, 1) != 0) return kNoPlace;
-        raise_to(&state->head_seen, *state->ring_head);
+        raise_to(reinterpret_cast<uint64_t>(&state->head_seen), *state->ring_head);
         const bool full = in_use(state) >= limit;
         *const_cast<volatile uint32_t*>(&state->full) = full;
         *looking = 0;

@@ -19,6 +19,8 @@ class Activities {
     Activities(TraceWriter* writer, size_t gpus) : writer_(writer), gpus_(gpus) {}
 
     void add(const cupti::Record& record);
+    // A call that launches, before the record of what it launched.
+    void called(uint32_t correlation, LaunchTime when) { calls_.called(correlation, when); }
     // A buffer was read to its end. Kernels whose calls have not come in two of them are written without.
     void end_of_buffer();
     // The same, for all that still wait.

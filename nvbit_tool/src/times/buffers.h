@@ -1,4 +1,6 @@
-// Memory that CUPTI writes records into: a bounded number of buffers, that go round between CUPTI and the thread that reads them.
+// Memory that CUPTI writes records into: a bounded number of buffers, that go round between CUPTI and the thread that reads them. It is on
+// the program's threads that CUPTI takes and fills them, so what can be done on the other is: new memory is touched there, and what was
+// read is made zero again, which CUPTI would do otherwise.
 #pragma once
 
 #include <chrono>
@@ -6,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -25,23 +28,34 @@ class ActivityBuffers {
         size_t valid;
     };
 
-    // Null if all are in use: CUPTI then drops records, and counts them.
+    // All of it is zero. Null if all are in use: CUPTI then drops records, and counts them.
     uint8_t* take() {
-        std::unique_lock lock(mutex_);
-        if (!free_.empty()) {
-            uint8_t* const buffer = free_.back();
-            free_.pop_back();
-            return buffer;
+        {
+            std::unique_lock lock(mutex_);
+            if (!free_.empty()) {
+                uint8_t* const buffer = free_.back();
+                free_.pop_back();
+                return buffer;
+            }
+            if (made_ == kMost) return nullptr;
+            ++made_;
         }
-        if (made_ == kMost) return nullptr;
-        void* const buffer = std::aligned_alloc(kAlignment, kBytes);
-        if (buffer) ++made_;
-        return static_cast<uint8_t*>(buffer);
+        return make();
     }
 
-    void put_back(uint8_t* buffer) {
+    // So many lie ready from here on, unless some are in use.
+    void prepare(size_t number) {
+        std::vector<uint8_t*> taken(number);
+        for (uint8_t*& buffer : taken) buffer = take();
+        // To make them zero once more touches each page.
+        for (uint8_t* const buffer : taken)
+            if (buffer) put_back({buffer, kBytes});
+    }
+
+    void put_back(Full read) {
+        std::memset(read.buffer, 0, read.valid);
         std::unique_lock lock(mutex_);
-        free_.push_back(buffer);
+        free_.push_back(read.buffer);
     }
 
     void completed(uint8_t* buffer, size_t valid) {
@@ -72,6 +86,16 @@ class ActivityBuffers {
     }
 
   private:
+    // The kernel gives memory of this size as zeros.
+    uint8_t* make() {
+        void* const buffer = std::calloc(1, kBytes);
+        static_assert(alignof(std::max_align_t) % kAlignment == 0);
+        if (buffer) return static_cast<uint8_t*>(buffer);
+        std::unique_lock lock(mutex_);
+        --made_;
+        return nullptr;
+    }
+
     mutable std::mutex mutex_;
     std::condition_variable wake_;
     std::vector<uint8_t*> free_;

@@ -119,8 +119,11 @@ std::optional<Library> load(const std::string& program, int major, std::string* 
         *why = found.path + " is no CUPTI that can be used: install another, or pip install nvidia-cuda-cupti";
         return std::nullopt;
     }
+    look_up(library, "cuptiSubscribe", &found.subscribe);
+    look_up(library, "cuptiEnableCallback", &found.enable_callback);
     look_up(library, "cuptiSetThreadIdType", &found.set_thread_id_type);
     look_up(library, "cuptiActivityEnableDriverApi", &found.enable_driver_call);
+    look_up(library, "cuptiActivitySetAttribute", &found.set_attribute);
     return found;
 }
 

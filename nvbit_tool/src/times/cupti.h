@@ -113,13 +113,30 @@ enum class MemoryKind : uint8_t { unknown, pageable, pinned, device, array, mana
 // correlation: to record both would cost twice as much.
 constexpr uint32_t kDriverLaunches[] = {115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653};
 
+// What a callback is told of a call of the driver.
+struct CallData {
+    int32_t site;  // 0 = it begins
+    const char* function;
+    const void* parameters;
+    void* result;
+    const char* symbol;
+    void* context;
+    uint32_t context_number;
+    uint64_t* own;
+    uint32_t correlation;
+};
+using Callback = void (*)(void* own, int domain, uint32_t callback, const CallData* call);
+using Subscriber = void*;
+constexpr int kDriverCalls = 1, kBegins = 0;
+
 using Context = void*;
 using BufferRequested = void (*)(uint8_t** buffer, size_t* size, size_t* most_records);
 using BufferCompleted = void (*)(Context context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid);
 constexpr uint32_t kFlushForced = 1;
+constexpr int kZeroedBuffers = 5;  // CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, a byte
 constexpr int kSystemThreadIds = 1;
 
-// A libcupti that was loaded. What older ones lack is null, from set_thread_id_type on.
+// A libcupti that was loaded. What older ones lack is null, from subscribe on.
 struct Library {
     std::string path;
     Result (*register_callbacks)(BufferRequested, BufferCompleted) = nullptr;
@@ -128,8 +145,11 @@ struct Library {
     Result (*dropped_records)(Context, uint32_t stream, size_t* dropped) = nullptr;
     Result (*flush_all)(uint32_t flag) = nullptr;
     Result (*result_text)(Result, const char** text) = nullptr;
+    Result (*subscribe)(Subscriber*, Callback, void* own) = nullptr;
+    Result (*enable_callback)(uint32_t enable, Subscriber, int domain, uint32_t callback) = nullptr;
     Result (*set_thread_id_type)(int) = nullptr;
     Result (*enable_driver_call)(uint32_t callback, uint8_t) = nullptr;
+    Result (*set_attribute)(int attribute, size_t* size, void* value) = nullptr;
 
     std::string text(Result result) const;
 };

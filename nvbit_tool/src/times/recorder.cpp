@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/signals.h"
+#include "libraries/nccl_ranges.h"
 #include "settings/output_path.h"
 #include "times/activities.h"
 #include "trace/console_lines.h"
@@ -19,6 +20,8 @@ namespace {
 
 // CUPTI hands buffers over when they are full, or when it is asked: a process that is killed loses no more than this.
 constexpr std::chrono::milliseconds kFlushPeriod{1000};
+// Of records: CUPTI fills some while others are read.
+constexpr size_t kBuffersAtFirst = 4;
 
 // What the trace lacks, as snoopie/trace/lacks.py has it.
 const std::vector<std::string> kLacks = {"allocations",
@@ -37,6 +40,10 @@ void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
 }
 
 void take_back(cupti::Context, uint32_t, uint8_t* buffer, size_t, size_t valid) { recorder->completed(buffer, valid); }
+
+void hear(void*, int, uint32_t, const cupti::CallData* call) {
+    if (call->site == cupti::kBegins) recorder->launching(call->correlation);
+}
 
 std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
@@ -79,26 +86,43 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
     *why = made->enable();
     if (why->empty()) {
         Ranges::of_process().send_to(&made->ranges_);
+        NcclRanges::of_process().send_to(&made->ranges_);
         made->thread_ = std::thread([self = made.get()] { self->run(); });
         return made;
     }
-    // CUPTI may have kept the callbacks.
+    // CUPTI may have kept the callbacks. What they note nobody takes.
+    made->recording_.end_launches();
     static_cast<void>(made.release());
     return nullptr;
 }
 
 std::string Recorder::enable() {
-    if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
+    // First: CUPTI takes no subscriber while it already records.
+    const bool heard = hear_launches();
+    uint8_t zeroed = 1;
+    size_t size = sizeof zeroed;
+    if (cupti_.set_attribute) cupti_.set_attribute(cupti::kZeroedBuffers, &size, &zeroed);
     cupti::Result result = cupti_.register_callbacks(give_buffer, take_back);
     for (const cupti::Kind kind : {cupti::Kind::concurrent_kernel, cupti::Kind::memcpy, cupti::Kind::memcpy_peer, cupti::Kind::memset})
         if (result == 0) result = cupti_.enable(kind);
     if (result != 0)
         return "CUPTI (" + cupti_.path + ") refuses: " + cupti_.text(result) +
                "; end other profilers of this process, or give it a CUPTI that fits the driver: pip install nvidia-cuda-cupti";
-    // Only who launched what is of interest: all calls would cost more. A CUPTI that cannot choose records none.
-    if (cupti_.enable_driver_call)
+    // Only who launched what is of interest: all calls would cost more. Records of calls do, too, but need no subscriber, of which there
+    // can be one. A CUPTI that cannot choose records none.
+    if (!heard && cupti_.enable_driver_call) {
+        if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
         for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_driver_call(call, 1);
+    }
     return "";
+}
+
+bool Recorder::hear_launches() {
+    cupti::Subscriber subscriber = nullptr;
+    if (!cupti_.subscribe || !cupti_.enable_callback || cupti_.subscribe(&subscriber, hear, nullptr) != 0) return false;
+    // Each CUPTI knows those of its own time.
+    for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_callback(1, subscriber, cupti::kDriverCalls, call);
+    return true;
 }
 
 uint8_t* Recorder::buffer() {
@@ -113,6 +137,7 @@ uint8_t* Recorder::buffer() {
 
 void Recorder::run() {
     block_all_signals();
+    buffers_.prepare(kBuffersAtFirst);
     // The driver is still being initialized: who the GPUs are is asked when the first work has been done.
     while (!buffers_.ended()) {
         if (const auto full = buffers_.next(kFlushPeriod)) return record(*full);
@@ -128,25 +153,28 @@ void Recorder::record(ActivityBuffers::Full first) {
     const int fd = create_output(&file, &why);
     if (fd < 0) {
         Ranges::of_process().send_to(nullptr);
+        ranges_.stop();
         return say(why + "; nothing is recorded");
     }
     const Machine machine = this_machine();
     TraceWriter writer(fd, header(process, machine, file.path), TraceWriter::Settings{});
     Notices notices(&writer);
     RangeWriter range_writer(&writer, [this] { return recording_.on(); });
-    ranges_.go_to(&range_writer);
+    CollectiveWriter collective_writer(&writer);
+    ranges_.go_to(&range_writer, &collective_writer);
     Activities activities(&writer, machine.visible);
     say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + file.path);
     uint64_t dropped = 0;
     auto flushed = std::chrono::steady_clock::now();
     for (std::optional<ActivityBuffers::Full> full = first; full || !buffers_.ended(); full = buffers_.next(kFlushPeriod)) {
+        for (const LaunchLog::Note& note : launches_.take()) activities.called(note.correlation, note.called);
         if (full) {
             cupti::Record* record = nullptr;
             while (cupti_.next_record(full->buffer, full->valid, &record) == 0) activities.add(*record);
             activities.end_of_buffer();
             size_t more = 0;
             if (cupti_.dropped_records(nullptr, 0, &more) == 0) dropped += more;
-            buffers_.put_back(full->buffer);
+            buffers_.put_back(*full);
             writer.wait_for_room();
         }
         if (const auto now = std::chrono::steady_clock::now(); now - flushed >= kFlushPeriod && !recording_.ending()) {
@@ -156,8 +184,12 @@ void Recorder::record(ActivityBuffers::Full first) {
     }
     activities.finish();
     end_ranges(&Ranges::of_process(), &notices);
+    ranges_.stop();
     if (const uint64_t lost = ranges_.lost())
-        notices.note(std::to_string(lost) + " ranges and marks left out that ended before the first kernel or copy");
+        notices.note(std::to_string(lost) +
+                     " ranges, marks and groups of NCCL's calls left out that ended before the first kernel or copy");
+    if (const uint64_t lost = launches_.lost())
+        notices.note(plural(lost, "launch", "es") + " came faster than could be taken: which thread made them is not known");
     note_lost(activities, dropped, &notices);
     Totals totals;
     totals.launches_seen = totals.launches_native = activities.launches();

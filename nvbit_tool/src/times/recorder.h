@@ -12,6 +12,7 @@
 #include "times/buffers.h"
 #include "times/cupti.h"
 #include "times/kept_ranges.h"
+#include "times/launch_log.h"
 #include "times/machine.h"
 
 namespace snoopie {
@@ -24,6 +25,9 @@ class Recorder {
     // Of CUPTI, on any thread:
     uint8_t* buffer();
     void completed(uint8_t* buffer, size_t valid) { buffers_.completed(buffer, valid); }
+    void launching(uint32_t correlation) {
+        if (!recording_.forked() && !recording_.ending()) launches_.note(correlation);
+    }
 
     // The program exits: takes what CUPTI still has, and closes the trace.
     void finish();
@@ -32,6 +36,7 @@ class Recorder {
     Recorder(const Options& options, cupti::Library library) : options_(options), cupti_(std::move(library)) {}
 
     std::string enable();
+    bool hear_launches();
     void run();
     void record(ActivityBuffers::Full first);
 
@@ -39,6 +44,7 @@ class Recorder {
     const cupti::Library cupti_;
     Recording recording_;
     ActivityBuffers buffers_;
+    LaunchLog launches_;
     KeptRanges ranges_{&recording_};
     std::atomic<bool> used_{false};  // CUPTI has a buffer
     std::thread thread_;

@@ -189,15 +189,15 @@ constexpr int kFormatVersion = 4;
     C(group, u4, "", role::group, "calls between ncclGroupStart and ncclGroupEnd share one; launches name it")  \
     C(operation, u4, "", role::row_or_none("strings"), "AllReduce, Send, …: the call's name without nccl")      \
     C(reduction, u4, "", role::row_or_none("strings"), "sum, prod, max, min, avg, custom; 0 = does not reduce") \
-    C(type, u4, "", role::row_or_none("strings"), "element type")                                               \
-    C(count, i8, "", {}, "elements, as the call was given them; -1 = unknown, in imported traces")              \
-    C(bytes, i8, "bytes", {}, "size of the larger of this rank's buffers; -1 = unknown, in imported traces")    \
+    C(type, u4, "", role::row_or_none("strings"), "element type, 0 = unknown")                                  \
+    C(count, i8, "", {}, "elements, as the call was given them; -1 = unknown")                                  \
+    C(bytes, i8, "bytes", {}, "size of the larger of this rank's buffers; -1 = unknown")                        \
     C(peer, i4, "", {}, "root, or peer of a send or receive; -1 = has none")                                    \
     C(communicator, u8, "", role::handle, "equal in all its processes if it was created from a unique id")      \
     C(rank, u4, "", {}, "this rank in the communicator")                                                        \
     C(ranks, u4, "", {}, "number of ranks; 0 = unknown, and so is the rank")                                    \
     C(gpu, u1, "", role::gpu_or_unknown, "GPU of this rank")                                                    \
-    C(stream, u8, "", role::handle, "CUDA stream handle")                                                       \
+    C(stream, u8, "", role::handle, "CUDA stream handle, 0 = unknown")                                          \
     C(thread, u4, "", {}, "host thread that called")                                                            \
     C(start, u8, "ns", {}, "host time when the call began")                                                     \
     C(end, u8, "ns", {}, "host time when the call returned")
@@ -337,7 +337,19 @@ constexpr int kFormatVersion = 4;
     C(first, u8, "ns", {}, "device time (globaltimer) when the first wait began")                                                       \
     C(last, u8, "ns", {}, "device time when the last one ended")                                                                        \
     C(waited, u8, "ns", {}, "time that warps waited, added up; instrumented")                                                           \
-    C(longest, u8, "ns", {}, "the longest wait")
+    C(longest, u8, "ns", {}, "the longest wait")                                                                                        \
+    C(held, u8, "ns", role::optional({}),                                                                                               \
+      "time in which a warp of the block waited that no other row counts: a block's rows add up to how long it had waiting warps")
+
+// With WAITS=on. A warp's access is noted when it is issued: what a store or a bulk copy moves can arrive later.
+#define SNOOPIE_MOVES(C)                                                                                                              \
+    C(launch, u4, "", role::row("launches"), "the launch")                                                                            \
+    C(site, u4, "", role::row("sites"), "the instruction")                                                                            \
+    C(block, u8, "", {}, "linear block index, x fastest; of several the first")                                                       \
+    C(blocks, u8, "blocks", {}, "thread blocks from there on that the row is of: several where a launch has too many for a row each") \
+    C(accesses, u8, "", {}, "accesses to memory of other GPUs or the host")                                                           \
+    C(first, u8, "ns", {}, "device time (globaltimer) of the first")                                                                  \
+    C(last, u8, "ns", {}, "device time of the last")
 
 // Whether every trace has the table.
 constexpr bool kRequired = true, kOptional = false;
@@ -376,7 +388,9 @@ constexpr bool kRequired = true, kOptional = false;
     T(marks, MarkRow, SNOOPIE_MARKS, kOptional, "moments that the program marked")                                                      \
     T(unmeasured_launches, UnmeasuredRow, SNOOPIE_UNMEASURED, kOptional, "launches that were not measured, with TIMES=all")             \
     T(ranges, RangeRow, SNOOPIE_RANGES, kOptional, "times that the program named: NVTX ranges and regions")                             \
-    T(waits, WaitRow, SNOOPIE_WAITS, kOptional, "what kernels waited for, with WAITS=on: per launch, instruction, thread block and object")
+    T(waits, WaitRow, SNOOPIE_WAITS, kOptional,                                                                                         \
+      "what kernels waited for, with WAITS=on: per launch, instruction, thread block and object")                                       \
+    T(moves, MoveRow, SNOOPIE_MOVES, kOptional, "when thread blocks accessed other memory, with WAITS=on: per launch and instruction")
 
 enum class Table : uint32_t {
     header = 0,

@@ -52,7 +52,7 @@ inline CUdeviceptr allocate(size_t bytes) {
 inline void launch_with(void** arguments, CUfunction function, CUstream stream, const std::vector<CUdeviceptr>& to, uint64_t warps,
                         CUresult result = CUDA_SUCCESS) {
     ++launches;
-    cuLaunchKernel_params params{function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr};
+    cuLaunchKernel_params params{function, static_cast<unsigned>(warps), 1, 1, 32, 1, 1, 0, stream, arguments, nullptr};
     CALL(cuLaunchKernel, (params), {
         CUcontext current = nullptr;
         cuCtxGetCurrent(&current);

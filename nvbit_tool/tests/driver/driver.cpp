@@ -416,6 +416,7 @@ DRIVER(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
 DRIVER(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray), *descriptor = {};
        descriptor->Format = CU_AD_FORMAT_FLOAT; descriptor->NumChannels = 1)
 DRIVER(cuFuncGetModule, (CUmodule * module, CUfunction function), *module = module_of(function))
+DRIVER(cuLibraryGetModule, (CUmodule * module, CUlibrary), *module = module_of(kTwoStores))
 DRIVER(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t* bytes, CUmodule module, const char*),
        const std::lock_guard lock(lock_of_all());
        const auto found = globals().find(module); if (found == globals().end()) return CUDA_ERROR_NOT_FOUND;

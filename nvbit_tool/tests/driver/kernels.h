@@ -23,8 +23,11 @@ inline CUmodule module_of(CUfunction kernel) {
 inline CUfunction in_graph(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) | 4); }
 inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{4}); }
 
-// What a GPU does: so many warps of the kernel run each of its stores, and what was injected counts them. `to`: where each of them stores.
-// `node`: of a graph, which has another launch value.
+// The kernels of the module are gone, and what was injected into them. Others get their handles and their places.
+void unload(CUmodule module);
+
+// What a GPU does: so many blocks of one warp of the kernel run each of its stores, and what was injected counts them. `to`: where each of
+// them stores. `node`: of a graph, which has another launch value.
 void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node = 0);
 // Its graph is gone.
 void forget_node(CUcontext context, CUfunction function, uint64_t node);

@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -43,6 +44,7 @@ struct Place {
     const Text* text;
     Instr instr;
     bool injected = false;
+    bool timed = false;  // by a probe that notes when
     bool in_place = false;
     uint32_t site_word = 0;
 };
@@ -99,6 +101,12 @@ void restore_words(CUcontext context, const WordBatch& batch) {
 
 }  // namespace
 
+void unload(CUmodule module) {
+    const std::lock_guard lock(mutex);
+    for (auto one = codes().begin(); one != codes().end();)
+        one = module_of(one->first.second) == module ? codes().erase(one) : std::next(one);
+}
+
 void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdeviceptr>& to, uint64_t warps, uint64_t node) {
     const std::lock_guard lock(mutex);
     const KernelCode& code = code_of(context, function);
@@ -123,8 +131,18 @@ void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdevi
         if (page == 0) continue;
         const uint32_t slots = launch_slots(launch, state->owners);
         const uint32_t slot = page - 1u < slots ? page - 1u : bytes[kOwnerBytes + page] - 1u;
-        const uint32_t cell = cell_of(launch, site_id(place->site_word), slots, slot);
-        state->counters[uint64_t{cell} * kCounters + kAccesses] += warps;
+        const uint32_t moments = place->timed ? time_cells(launch_slot(launch)) : 0;
+        const auto counters = [&](uint32_t cell) {
+            return state->counters + uint64_t{cell_of(launch, site_id(place->site_word), slots + moments, cell)} * kCounters;
+        };
+        counters(slot)[kAccesses] += warps;
+        static uint64_t clock = 1'000'000;
+        for (uint64_t block = 0; place->timed && block < warps; ++block) {
+            uint64_t* const own = counters(slots + time_cell_of(block, warps, moments));
+            own[kFirstTime] = std::max(own[kFirstTime], ~++clock);
+            own[kLastTime] = std::max<uint64_t>(own[kLastTime], clock);
+            ++own[kTimedAccesses];
+        }
     }
 }
 
@@ -208,9 +226,11 @@ void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
     config->blockDimY = config->blockDimZ = 1;
 }
 
-void nvbit_insert_call(const Instr* instr, const char*, ipoint_t) {
+void nvbit_insert_call(const Instr* instr, const char* probe, ipoint_t) {
     const std::lock_guard lock(mutex);
-    place_of(instr).second->injected = true;
+    Place& place = *place_of(instr).second;
+    place.injected = true;
+    place.timed = std::strncmp(probe, "snoopie_time_", 13) == 0;
 }
 void nvbit_add_call_arg_guard_pred_val(const Instr*, bool) {}
 void nvbit_add_call_arg_pred_val_at(const Instr*, int, bool) {}

@@ -84,6 +84,14 @@ void launches_that_differ(CUdeviceptr here, CUdeviceptr there, CUstream stream) 
     launch_two_stores(stream, here, there, 600);
 }
 
+// A kernel that is loaded into the place of another one, of a module and of a library.
+void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
+    CALL(cuModuleUnload, ({module_of(kTwoStores)}), unload(p.hmod); return CUDA_SUCCESS);
+    launch_two_stores(stream, there, there, 700);
+    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), unload(module_of(kTwoStores)); return CUDA_SUCCESS);
+    launch_two_stores(stream, there, there, 800);
+}
+
 // A kernel that can call two functions, and calls the second.
 void launch_by_table(CUdeviceptr there, CUstream stream) {
     const CUdeviceptr table = allocate(kInTable * sizeof(uint64_t));
@@ -169,6 +177,7 @@ int main() {
     unknown_memory(there, stream);
     copy_of_an_array(there, stream);
     launches_that_differ(here, there, stream);
+    launches_of_reloaded_code(there, stream);
     launch_by_table(there, stream);
     node_of_a_library();
     CUdeviceptr pooled = 0;

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "disassemble/cache.h"
+#include "disassembly/cache.h"
 #include "stacks/source_text.h"
 #include "target.h"
 #include "trace/json.h"

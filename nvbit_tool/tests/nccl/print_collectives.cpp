@@ -14,7 +14,7 @@ class Printer : public snoopie::CollectiveSink {
         flockfile(stdout);
         for (const snoopie::Collective& call : calls) {
             std::printf("call group=%u operation=%s type=%d count=%" PRIu64 " bytes=%" PRIu64 " reduction=%d peer=%d", call.group,
-                        call.operation, call.type, call.count, snoopie::collective_bytes(call), call.reduction, call.peer);
+                        call.operation, call.type, call.count, snoopie::collective_bytes(call).value_or(0), call.reduction, call.peer);
             std::printf(" communicator=%" PRIu64 " rank=%d ranks=%d gpu=%d stream=%" PRIu64 " thread=%u start=%" PRIu64 " end=%" PRIu64
                         "\n",
                         call.communicator.id, call.communicator.rank, call.communicator.ranks, call.communicator.gpu, call.stream,

@@ -8,6 +8,7 @@
 #include "base/recording.h"
 #include "base/thread_id.h"
 #include "driver/injection.h"
+#include "libraries/collective_writer.h"
 #include "phases/range_writer.h"
 #include "phases/wanted.h"
 #include "phases/window.h"
@@ -28,11 +29,13 @@ struct Recorder {
                  TraceWriter::Settings{}),
           catalog(&writer, nullptr),
           ranges(&writer, [this] { return recording.on(); }),
-          window(options, process.start_ns, &wanted(), &Ranges::of_process()) {
+          window(options, process.start_ns, &wanted(), &Ranges::of_process()),
+          collectives(&writer, &window) {
         FunctionDescription put{"put(float*)", "_Z3putPf", true, true, {}};
         put.sites.push_back({0x10, "STG.E [R2], R5", "STG.E", Operation::store, 1, true, {{"/src/put.cu", 3, ""}}});
         kernel = catalog.add(put);
         Ranges::of_process().send_to(&ranges);
+        send_collectives_to(&collectives);
     }
 
     Recording recording;
@@ -40,6 +43,7 @@ struct Recorder {
     Catalog catalog;
     RangeWriter ranges;
     Window window;
+    CollectiveWriter collectives;
     Catalog::Entry kernel;
     Totals totals;
 };
@@ -74,7 +78,8 @@ void fake_launch(unsigned bytes) {
     ++recorder->totals.launches_seen;
     if (!recorder->window.takes_launch()) return;
     const auto launch = static_cast<u4>(++recorder->totals.launches_measured);
-    recorder->writer.append(LaunchRow{launch, recorder->kernel.function, 0, 0, thread_id(), now_ns(), 1, 1, 1, 32, 1, 1, 0, 0, 0, 0});
+    recorder->writer.append(
+        LaunchRow{launch, recorder->kernel.function, 0, 0, thread_id(), now_ns(), 1, 1, 1, 32, 1, 1, 0, current_collective_group(1), 0, 0});
     recorder->writer.append(CountRow{launch, recorder->kernel.first_site, 1, 1, bytes, (bytes + 15) / 16, 0});
     ++recorder->totals.accesses;
 }

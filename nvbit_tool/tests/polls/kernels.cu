@@ -92,6 +92,24 @@ KERNEL spin_abort(volatile unsigned long long* step, volatile unsigned* abort, u
     }
     *out = static_cast<int>(seen);
 }
+// The same, where all GPUs may have to have got there: it loads the least step of all of them at once.
+KERNEL spin_multimem(unsigned long long* step, volatile unsigned* abort, unsigned long long wanted, bool all, int* out) {
+    int spins = 0;
+    unsigned long long seen = 0;
+    while (seen < wanted) {
+#if __CUDA_ARCH__ >= 900
+        if (all)
+            asm volatile("multimem.ld_reduce.acquire.sys.global.min.u64 %0, [%1];" : "=l"(seen) : "l"(step) : "memory");
+        else
+#endif
+            seen = *static_cast<volatile unsigned long long*>(step);
+        if (++spins == 10000) {
+            spins = 0;
+            if (*abort) break;
+        }
+    }
+    *out = static_cast<int>(seen);
+}
 // As NCCL's LL protocol: data with their flags.
 KERNEL spin_ll(const uint4* line, unsigned flag, uint2* out) {
     unsigned d1, f1, d2, f2;

@@ -296,3 +296,25 @@ KERNEL by_loaded_mode(Modes modes, const int* mode) { (*mode == 3 ? modes.list[b
 
 // store unknown: what decides differs by block
 KERNEL by_mode_of_block(Modes modes) { (modes.mode + blockIdx.z == 3 ? modes.list[blockIdx.y] : modes.data)[thread()] = 1; }
+
+// What a tensor has fewer of is not filled in: whatever was there stays.
+struct Strides {
+    float* data;
+    int dimensions;
+    int sizes[4];
+    int strides[4];
+};
+
+// store [0] (2 to 10, and of those what a launch reads): as many strides as there are dimensions
+KERNEL by_dimensions(Strides tensor) {
+    int left = thread();
+    int at = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        if (k == tensor.dimensions) break;
+        const int rest = left / tensor.sizes[k];
+        at += (left - rest * tensor.sizes[k]) * tensor.strides[k];
+        left = rest;
+    }
+    tensor.data[at] = 1;
+}

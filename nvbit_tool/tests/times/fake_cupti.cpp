@@ -1,7 +1,9 @@
 // A libcupti that delivers the records of a script, one a line, through its client's buffers. It drops what finds no room, and after the
-// driver's end it delivers nothing: as CUPTI does.
+// driver's end it delivers nothing: as CUPTI does. Buffers that it is told are zero have to be. It has no subscriber yet with
+// FAKE_SUBSCRIBER=none, else another one.
 //
-//   call CORRELATION THREAD START END
+//   call CORRELATION THREAD START END                      a record of a call, if those are wanted
+//   launch CORRELATION                                     a call that launches, of which a subscriber hears
 //   kernel NAME DEVICE STREAM CORRELATION START END GX GY GZ BX BY BZ SHARED
 //   many N NAME DEVICE STREAM START STEP                   N kernels of one block
 //   copy DIRECTION FROM TO BYTES DEVICE STREAM CORRELATION START END
@@ -9,8 +11,12 @@
 //   memset BYTES DEVICE
 //   drop N                                                 as if its own memory had been full
 //   full                                                   hands the buffer over
+//   read                                                   the same, and waits until all that were handed over have been read
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fstream>
@@ -18,6 +24,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "times/cupti.h"
 
@@ -35,6 +42,12 @@ uint8_t* buffer = nullptr;
 size_t size = 0;
 size_t used = 0;
 size_t dropped = 0;
+bool zeroed = false;
+bool driver_calls = false;
+Callback subscriber = nullptr;
+std::set<uint32_t> heard;
+size_t handed_over = 0;
+std::atomic<size_t> read_to_end{0};
 std::deque<std::string> names;
 
 size_t size_of(Kind kind) {
@@ -60,19 +73,22 @@ bool driver_ended() {
 
 void hand_over() {
     if (!buffer || driver_ended()) return;
+    ++handed_over;
     complete(nullptr, 0, buffer, size, used);
     buffer = nullptr;
 }
 
 template <class Row>
 void deliver(Row row) {
-    if (row.kind != Kind::driver && enabled.count(row.kind) == 0) return;
+    if (row.kind == Kind::driver ? !driver_calls : enabled.count(row.kind) == 0) return;
     const size_t bytes = size_of(row.kind);
     if (buffer && used + bytes > size) hand_over();
     if (!buffer) {
         size_t most = 0;
         used = 0;
         request(&buffer, &size, &most);
+        const auto is_set = [](uint8_t byte) { return byte != 0; };
+        if (buffer && zeroed && std::any_of(buffer, buffer + size, is_set)) std::abort();
     }
     if (!buffer) {
         ++dropped;
@@ -94,6 +110,12 @@ void play(std::istringstream line) {
         line >> call.correlation >> call.thread >> call.start >> call.end;
         call.kind = Kind::driver;
         deliver(call);
+    } else if (what == "launch") {
+        CallData call{};
+        line >> call.correlation;
+        for (const uint32_t callback : heard)
+            if (subscriber && callback == kDriverLaunches[3])
+                for (call.site = kBegins; call.site <= kBegins + 1; ++call.site) subscriber(nullptr, kDriverCalls, callback, &call);
     } else if (what == "kernel") {
         Kernel kernel{};
         kernel.kind = Kind::concurrent_kernel;
@@ -140,7 +162,7 @@ void play(std::istringstream line) {
         size_t more = 0;
         line >> more;
         dropped += more;
-    } else if (what == "full") {
+    } else if (what == "full" || what == "read") {
         hand_over();
     }
 }
@@ -152,8 +174,11 @@ extern "C" {
 int fake_play(const char* path) {
     std::ifstream script(path);
     for (std::string line; std::getline(script, line);) {
-        std::unique_lock lock(mutex);
-        play(std::istringstream(line));
+        {
+            std::unique_lock lock(mutex);
+            play(std::istringstream(line));
+        }
+        while (line == "read" && read_to_end < handed_over) std::this_thread::yield();
     }
     return 0;
 }
@@ -174,7 +199,7 @@ Result cuptiActivityEnable(Kind kind) {
 
 Result cuptiActivityGetNextRecord(uint8_t* from, size_t valid, Record** record) {
     uint8_t* const next = *record ? reinterpret_cast<uint8_t*>(*record) + size_of((*record)->kind) : from;
-    if (next >= from + valid) return 12;
+    if (next >= from + valid) return ++read_to_end, 12;
     *record = reinterpret_cast<Record*>(next);
     return 0;
 }
@@ -198,6 +223,30 @@ Result cuptiGetResultString(Result, const char** text) {
 }
 
 Result cuptiSetThreadIdType(int type) { return type == kSystemThreadIds ? 0 : 1; }
-Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) { return 0; }
+Result cuptiActivityEnableDriverApi(uint32_t, uint8_t) {
+    driver_calls = true;
+    return 0;
+}
+
+Result cuptiSubscribe(Subscriber* made, Callback callback, void*) {
+    const char* const other = std::getenv("FAKE_SUBSCRIBER");
+    if (!other || std::strcmp(other, "none") != 0 || !enabled.empty()) return 39;
+    subscriber = callback;
+    *made = &subscriber;
+    return 0;
+}
+
+Result cuptiEnableCallback(uint32_t enable, Subscriber own, int domain, uint32_t callback) {
+    // One that is newer than this CUPTI.
+    if (own != &subscriber || domain != kDriverCalls || !enable || callback > 600) return 1;
+    heard.insert(callback);
+    return 0;
+}
+
+Result cuptiActivitySetAttribute(int attribute, size_t* bytes, void* value) {
+    if (attribute != kZeroedBuffers || *bytes != sizeof(uint8_t)) return 1;
+    zeroed = *static_cast<uint8_t*>(value) != 0;
+    return 0;
+}
 
 }  // extern "C"

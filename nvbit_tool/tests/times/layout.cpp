@@ -45,6 +45,10 @@ SAME(Call, CUpti_ActivityAPI, start, start);
 SAME(Call, CUpti_ActivityAPI, thread, threadId);
 SAME(Call, CUpti_ActivityAPI, correlation, correlationId);
 
+SAME(CallData, CUpti_CallbackData, site, callbackSite);
+SAME(CallData, CUpti_CallbackData, correlation, correlationId);
+static_assert(mine::kBegins == CUPTI_API_ENTER && mine::kDriverCalls == CUPTI_CB_DOMAIN_DRIVER_API);
+
 constexpr bool same(mine::Kind one, CUpti_ActivityKind other) { return static_cast<int>(one) == static_cast<int>(other); }
 static_assert(same(mine::Kind::concurrent_kernel, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 static_assert(same(mine::Kind::memcpy, CUPTI_ACTIVITY_KIND_MEMCPY) && same(mine::Kind::memcpy_peer, CUPTI_ACTIVITY_KIND_MEMCPY2));
@@ -52,4 +56,5 @@ static_assert(same(mine::Kind::memset, CUPTI_ACTIVITY_KIND_MEMSET));
 static_assert(same(mine::Kind::driver, CUPTI_ACTIVITY_KIND_DRIVER));
 static_assert(static_cast<int>(mine::Direction::ptop) == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 static_assert(static_cast<int>(mine::MemoryKind::managed_static) == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC);
+static_assert(mine::kZeroedBuffers == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 static_assert(mine::kFlushForced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED && mine::kSystemThreadIds == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);

@@ -19,20 +19,21 @@ from snoopie.errors import UsageError
 from snoopie.joined.gpus import HOST
 from snoopie.trace.tables import Ints
 
-# In the order of the lanes of a place. Kernels, waits and copies have times on the GPU, all others those of the host's
-# calls. A wait is all waits of a launch.
-KERNEL, LAUNCH, WAIT, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
-    *("kernel", "launch", "wait", "copy", "copy call", "collective", "range", "call"),
+# In the order of the lanes of a place. Kernels, moves, waits and copies have times on the GPU, all others those of the
+# host's calls. A move is all accesses of a launch to other memory, a wait all its waits.
+KERNEL, LAUNCH, MOVE, WAIT, COPY, COPY_CALL, COLLECTIVE, RANGE, CALL = WHAT = (
+    *("kernel", "launch", "move", "wait", "copy", "copy call", "collective", "range", "call"),
 )
 # Of threads of the host, and what GPUs do.
 OF_THREADS = (RANGE, CALL)
 OF_GPUS = (KERNEL, LAUNCH, COPY, COPY_CALL)
 MOST_BLOCKS = 100_000
-# As `by_launch.by_launch` has them, by their launches.
-WAITS = "waits by launch"
+# As `by_launch` has them, by their launches.
+MOVES, WAITS = "moves by launch", "waits by launch"
 # The tables that their ids are of.
 _TABLE_OF = {
     **dict.fromkeys((KERNEL, LAUNCH), "launches"),
+    MOVE: MOVES,
     WAIT: WAITS,
     **dict.fromkeys((COPY, COPY_CALL), "copies"),
     COLLECTIVE: "collectives",
@@ -74,6 +75,7 @@ class Activity:
 
 def activity(
     when: pd.DataFrame,
+    moves: pd.DataFrame,
     waits: pd.DataFrame,
     copies: pd.DataFrame,
     on_gpu: NDArray[np.bool_],
@@ -81,12 +83,13 @@ def activity(
     ranges: pd.DataFrame,
     calls: pd.DataFrame,
 ) -> Activity:
-    """All that has a time: ``when`` is the `timeline.timeline` of launches, ``waits`` their `by_launch.times`,
-    ``on_gpu`` says of which copies the times are those on the GPU."""
+    """All that has a time: ``when`` is the `timeline.timeline` of launches, ``moves`` and ``waits`` their
+    `by_launch.times`, ``on_gpu`` says of which copies the times are those on the GPU."""
     spanned = when["spanned"].to_numpy()
     parts = [
         _part(KERNEL, when[spanned], "gpu", "stream"),
         _part(LAUNCH, when[~spanned], "gpu", "stream"),
+        _part(MOVE, moves, "gpu", "stream"),
         _part(WAIT, waits, "gpu", "stream"),
         _part(COPY, copies[on_gpu], "issuer", "stream"),
         _part(COPY_CALL, copies[~on_gpu], "issuer", "stream"),
@@ -264,7 +267,7 @@ def sums(ran: Activity, called: Names, first: int, last: int, tables: Tables, mo
 
 def _sizes(what: str, tables: Tables, moved: pd.Series[int]) -> pd.Series[int]:
     """id → bytes, -1 where none are known."""
-    if what in (KERNEL, LAUNCH):
+    if what in (KERNEL, LAUNCH, MOVE):
         return moved
     table = tables(_TABLE_OF[what])
     known: pd.Series[int] = table["bytes"] if "bytes" in table else pd.Series(-1, table.index)
@@ -297,8 +300,8 @@ def described(
     """what id name place (label) process stream thread start end duration (ns) bytes (-1 where none are known): a few
     ``events``.
 
-    ``tables`` gives those of the trace that ids are of, and WAITS, by their names; ``moved`` has the bytes of launches
-    that were measured.
+    ``tables`` gives those of the trace that ids are of, MOVES and WAITS, by their names; ``moved`` has the bytes of
+    launches that were measured.
     """
     what = lanes["what"].reindex(rows["lane"]).to_numpy()
     parts = []
@@ -316,6 +319,8 @@ def described(
 def _described(kind: str, own: pd.DataFrame, table: pd.DataFrame, moved: pd.Series[int], label: Label) -> pd.DataFrame:
     if kind in (KERNEL, LAUNCH):
         name, place, size = table["kernel"], table["gpu"], moved.reindex(table.index, fill_value=-1)
+    elif kind == MOVE:
+        name, place, size = table["name"], table["gpu"], moved.reindex(table.index, fill_value=-1)
     elif kind == WAIT:
         name, place, size = table["name"], table["gpu"], pd.Series(-1, table.index)
     elif kind in (COPY, COPY_CALL):

@@ -1,14 +1,18 @@
-"""Waits added up: by line, instruction, kernel, launch, thread block, owner, or those who are waited for."""
+"""Moving and waiting, added up: by line, instruction, kernel, launch, thread block, owner, or who is waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
+from snoopie.analysis.waits import moving
+from snoopie.analysis.waits.names import line_of, listed, shared, together
 from snoopie.analysis.waits.stores import KNOWN_BY, TARGET
 from snoopie.errors import UsageError
+from snoopie.joined.limits import check_sums
 from snoopie.joined.tables import Tables
 
 By = Literal["line", "site", "kernel", "launch", "block", "owner", "awaited"]
@@ -22,44 +26,60 @@ KEYS: dict[By, list[str]] = {
     "owner": ["owner"],
     "awaited": ["awaited"],
 }
-SUMS = ("waits", "given_up", "polls", "waited")
-# Columns that have names of one kind, without commas; and how many of them a cell shows.
-_LISTS = ("awaited", "stored_by")
-_MOST = 8
+SUMS = ("waits", "given_up", "polls", "waited", "held")
+# What is known of accesses by these keys alone: whose memory each was of is not.
+MOVED = ("accesses", "moving")
+OF_MOVES: tuple[By, ...] = ("line", "site", "kernel", "launch", "block")
+# Columns that have names of one kind, without commas.
+_LISTS = ("owner", "awaited", "stored_by")
 
 
-def by_wait(
-    tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Callable[[int], str], by: By
-) -> pd.DataFrame:
-    """The keys of ``by``, kernel, issuer owner awaited (labels), stored_by, known_by, SUMS, longest, blocks; longest
-    time first. UsageError for another ``by``."""
+def by_wait(tables: Tables, waits: pd.DataFrame, moves: pd.DataFrame, all_waits: pd.DataFrame, by: By) -> pd.DataFrame:
+    """The keys of ``by``, kernel, issuer owner awaited (labels), stored_by, known_by, SUMS, longest, blocks, of
+    OF_MOVES also MOVED; longest time first. UsageError for another ``by``.
+
+    ``waits`` as `named` has them, ``moves`` as `moving.named`, ``all_waits``: also those that are not asked for.
+    """
     if by not in KEYS:
         raise UsageError(f"waits are not summed by {by}", f"choose one of {', '.join(KEYS)}")
-    every = named(tables, waits, stores, label)
     keys = KEYS[by]
-    names = [name for name in ("kernel", "issuer", "owner", "awaited", "stored_by", "known_by") if name not in keys]
+    numbers = [*SUMS, *MOVED] if by in OF_MOVES else [*SUMS]
+    every = waits.assign(**dict.fromkeys(MOVED, np.int64(0)))
+    if by in OF_MOVES and len(moves):
+        every = pd.concat([every, *_moved(tables, moves, all_waits, keys)], ignore_index=True)
     groups = every.groupby(keys, observed=True, sort=False)
-    table = groups[list(SUMS)].sum()
+    table = groups[numbers].sum()
     table["longest"] = groups["longest"].max()
     if "blocks" not in keys:
-        table["blocks"] = groups["blocks"].sum()
+        table["blocks"] = groups["waiting"].sum()
+    names = [name for name in ("kernel", "issuer", "owner", "awaited", "stored_by", "known_by") if name not in keys]
     for name in names:
-        table[name] = groups[name].agg(_listed if name in _LISTS else _together)
-    # The least that is known of any.
-    table["known_by"] = groups["known_by"].agg(_least_known)
+        several = _least_known if name == "known_by" else listed if name in _LISTS else together
+        table[name] = shared(every, keys, name, several).reindex(table.index, fill_value="").astype("str")
     table = table.reset_index()
     if by == "site":
         own = tables.sites.loc[table["site"].to_numpy()].reset_index(drop=True)
         table = table.assign(**{name: own[name] for name in ("file", "line", "sass")})
     first = [*keys, *(name for name in ("file", "line", "sass") if name in table and name not in keys), *names]
-    rest = [*SUMS, "longest", *([] if "blocks" in keys else ["blocks"])]
-    order = ["waited", *keys]
-    return table[[*first, *rest]].sort_values(order, ascending=[name != "waited" for name in order], ignore_index=True)
+    rest = [*SUMS, "longest", *([] if "blocks" in keys else ["blocks"]), *numbers[len(SUMS) :]]
+    most = ["waited", *numbers[len(SUMS) + 1 :]]
+    order = [*most, *keys]
+    return table[[*first, *rest]].sort_values(order, ascending=[name not in most for name in order], ignore_index=True)
+
+
+def _moved(tables: Tables, moves: pd.DataFrame, waits: pd.DataFrame, keys: list[str]) -> list[pd.DataFrame]:
+    """As rows of waits that are none: how long each block moved, and whose memory it accessed."""
+    names = list(dict.fromkeys([*keys, "kernel", "issuer"]))
+    none = dict.fromkeys([*SUMS, "longest", "waiting"], np.int64(0)) | dict.fromkeys(("awaited", "stored_by"), "")
+    moved = moving.of_blocks(moves, waits, names).assign(owner="", known_by="", **none)
+    check_sums("moves", tables.sources, [[moved["moving"].to_numpy()]])
+    owners = moves.drop_duplicates([*names, "owner"]).assign(known_by="", **none, **dict.fromkeys(MOVED, np.int64(0)))
+    return [moved, owners]
 
 
 def named(tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
     """Waits with the names of kernels, lines and places, and of who stores to what they poll: GPUs (``awaited``) and
-    lines (``stored_by``)."""
+    lines (``stored_by``). ``waiting``: how many blocks."""
     launches = tables.launch_places.of(waits["launch"].to_numpy())
     sites = tables.site_places.of(waits["site"].to_numpy())
     places = {int(place): label(int(place)) for name in ("issuer", "owner") for place in waits[name].unique()}
@@ -67,6 +87,7 @@ def named(tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Call
         kernel=tables.launches["kernel"].to_numpy(dtype=object)[launches],
         file=tables.sites["file"].to_numpy(dtype=object)[sites],
         line=tables.sites["line"].to_numpy()[sites],
+        waiting=waits["blocks"].to_numpy(),
     )
     who = _who(tables, stores, label)
     every = every.merge(who, on=TARGET, how="left")
@@ -75,11 +96,6 @@ def named(tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Call
     for name in ("issuer", "owner"):
         every[name] = [places[place] for place in every[name].tolist()]
     return every
-
-
-def line_of(file: str, line: int, function: str) -> str:
-    """A source line for people; its function where the line is not known."""
-    return f"{file.rsplit('/', 1)[-1]}:{line}" if line else function
 
 
 def _who(tables: Tables, stores: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
@@ -94,21 +110,10 @@ def _who(tables: Tables, stores: pd.DataFrame, label: Callable[[int], str]) -> p
         stored_by=pd.Series(places, dtype="str"),
     )
     groups = said.groupby(TARGET, sort=False)
-    table = pd.DataFrame({name: groups[name].agg(_together) for name in _LISTS})
+    table = pd.DataFrame({name: groups[name].agg(together) for name in ("awaited", "stored_by")})
     return table.assign(known_by=groups["known_by"].first()).reset_index()
 
 
-def _together(names: pd.Series[str]) -> str:
-    """The different names."""
-    every = sorted({str(name) for name in names} - {""})
-    return ", ".join(every[:_MOST]) + (", …" if len(every) > _MOST else "")
-
-
-def _listed(lists: pd.Series[str]) -> str:
-    """The different names of what `_together` made."""
-    return _together(pd.Series([name for one in set(lists) for name in str(one).split(", ")], dtype="str"))
-
-
-def _least_known(levels: Sequence[str]) -> str:
+def _least_known(levels: Iterable[str]) -> str:
     known = [KNOWN_BY.index(level) for level in levels if level]
     return KNOWN_BY[max(known)] if known else ""

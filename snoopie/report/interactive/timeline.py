@@ -22,7 +22,7 @@ from snoopie.words.names import short_name
 
 # Driver calls have pages of their own.
 _SHOWN = (
-    *(activity.KERNEL, activity.LAUNCH, activity.WAIT, activity.COPY, activity.COPY_CALL),
+    *(activity.KERNEL, activity.LAUNCH, activity.MOVE, activity.WAIT, activity.COPY, activity.COPY_CALL),
     *(activity.COLLECTIVE, activity.RANGE),
 )
 # The longest idle gaps are folded, until at most half of what is drawn is idle; so many at most, and only where that
@@ -38,6 +38,7 @@ _MOVES = (activity.KERNEL, activity.LAUNCH, activity.COPY, activity.COPY_CALL)
 _CALLED = {
     activity.KERNEL: "kernels",
     activity.LAUNCH: "launch calls",
+    activity.MOVE: "accesses",
     activity.WAIT: "waits",
     activity.COPY: "copies",
     activity.COPY_CALL: "copy calls",
@@ -124,7 +125,7 @@ def _quotas(events: list[int], most: int) -> list[int]:
 
 def _happenings(events: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
     """start end of what GPUs did. Of calls and ranges, in which a thread may only have waited, begin and end alone."""
-    did = events["what"].isin([activity.KERNEL, activity.WAIT, activity.COPY])
+    did = events["what"].isin([activity.KERNEL, activity.MOVE, activity.WAIT, activity.COPY])
     moments = pd.concat([events["start"][~did], events["end"][~did]], ignore_index=True)
     points = pd.DataFrame({"start": moments, "end": moments})
     return pd.concat([events.loc[did, ["start", "end"]], points, blocks[["start", "end"]]], ignore_index=True)
@@ -148,10 +149,10 @@ def _busy(events: pd.DataFrame) -> list[_Period]:
 
 
 def _with_unknown(trace: Trace, events: pd.DataFrame) -> pd.DataFrame:
-    """Bytes are -1 where another tool did not record the size of a copy."""
+    """Bytes are -1 where another tool did not record the size of a copy, and of accesses: their launch has them."""
     imported = events["process"].map(trace.processes["imported_from"] != "").astype("bool")
     unknown = imported & events["what"].isin([activity.COPY, activity.COPY_CALL]) & (events["bytes"] == 0)
-    return events.assign(bytes=events["bytes"].mask(unknown, -1))
+    return events.assign(bytes=events["bytes"].mask(unknown | (events["what"] == activity.MOVE), -1))
 
 
 def _events(events: pd.DataFrame, cells: Cells, first: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What kernels waited for."""
+"""How long kernels moved and waited, and for what."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from snoopie.report.parts import Folders, Part, Section, Text, table
 
 
 def waits(trace: Trace, _: Folders) -> Section:
-    title = "Waits"
+    title = "Moving or waiting"
     waited = trace.by_wait()
     if waited.empty:
         recorded = any(settings.get("waits") == "on" for settings in trace.settings)
-        return Section("waits", title, absent="no kernel waited" if recorded else "waits are recorded with WAITS=on")
-    shown = ["file", "line", "kernel", "issuer", "owner", "awaited", "stored_by", "waits", "waited", "longest"]
+        none = "no kernel waited, or accessed other memory" if recorded else "waits are recorded with WAITS=on"
+        return Section("waits", title, absent=none)
+    shown = ["file", "line", "kernel", "issuer", "owner", "awaited", "stored_by", "waits", "waited", "held", "moving"]
     parts: list[Part] = [
         table(
             waited,
             shown,
-            "Lines that polled memory until it changed, and who stores there; the time of all warps is added up",
+            "Lines that polled memory until it changed, and who stores there, and lines that accessed other memory; "
+            "the time of all warps, or thread blocks, is added up",
             "snoopie waits lists them all",
         ),
         Text("These times are instrumented: exact in order, approximate in length."),

@@ -1,4 +1,4 @@
-// findings MODE: a program of which `snoopie findings` says one thing, which MODE names, or nothing at all.
+// findings MODE: a program of which `snoopie findings` says one thing, which MODE names, nothing at all, or each of them.
 //
 // Each GPU's threads touch one word of 4 bytes each, N = 2^19 of them (2 MiB) unless said, in arrays that start at a sector. GPUs 0 and 1
 // on each other's memory, each the same, unless said:
@@ -13,6 +13,8 @@
 //   exchange   host-exchange     GPU 0 stores N words in the host's memory, GPU 1 loads them
 //   misplaced  misplaced-copies  N words are copied to GPU 0, and GPU 1 loads them; GPU 0 loads N words that GPU 1 made
 //   unequal    unequal-ranks     GPU 0 stores N and loads N words, GPU 1 an eighth of that
+//   each       all above         atomics and stores by GPU 0; loads, again, and the one of misplaced by GPU 1; staged, exchange: data go
+//                                from GPU 0 to GPU 1 alone
 //   hot        hot-owner         every GPU stores N and loads N words in the memory of GPU 0, which does so at GPU 1; at least 3 GPUs
 #include <cstdint>
 #include <cstring>
@@ -165,8 +167,17 @@ bool misplaced(const Gpu& holder, const Gpu& reader) {
     for (uint32_t i = 0; i < kWords; ++i) data[i] = i;
     holder.inbox.write(data);
     launch(reader.number, get, kWords, holder.inbox, reader.got);
-    launch(holder.number, get, kWords, reader.made, holder.got);
-    return holds(reader.got, 0) && holds(holder.got, first_word(reader.number));
+    return holds(reader.got, 0);
+}
+
+bool got(const Gpu& issuer, const Gpu& owner) {
+    launch(issuer.number, get, kWords, owner.made, issuer.got);
+    return holds(issuer.got, first_word(owner.number));
+}
+
+bool each(const Gpu& from, const Gpu& to) {
+    return atomics(from, to) && scattered_stores(from, to) && scattered_loads(to, from) && repeated_loads(to, from) && staged(from, to) &&
+           exchanged(from, to) && misplaced(from, to);
 }
 
 int main(int argc, char** argv) {
@@ -196,7 +207,9 @@ int main(int argc, char** argv) {
     } else if (mode == "exchange") {
         right = exchanged(zero, one);
     } else if (mode == "misplaced") {
-        right = misplaced(zero, one);
+        right = misplaced(zero, one) && got(zero, one);
+    } else if (mode == "each") {
+        right = each(zero, one);
     } else if (mode == "unequal") {
         right = put_and_get(zero, one) && put_and_get(one, zero, kWords / 8);
     } else if (mode == "hot") {

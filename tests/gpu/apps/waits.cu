@@ -1,9 +1,11 @@
-// waits ring MS | block MS | never | host MS: kernels of GPU 0 and GPU 1 that wait for each other; GPU 0 begins.
+// waits ring MS | block MS | never | host MS | move MS: kernels of GPU 0 and GPU 1 that wait for each other; GPU 0 begins.
 //
 //   ring MS    a token goes round three times; before the third, GPU 0 spins for MS milliseconds: GPU 1 waits for it as long
 //   block MS   eight blocks of GPU 1 wait for eight of GPU 0, of which block 5 spins for MS milliseconds before it stores
 //   never      the ring, where GPU 0 keeps the token of the third round: GPU 1 waits until the program is ended
 //   host MS    GPU 0 alone: its kernel tells the host that it runs, and waits for the host's answer, which comes MS milliseconds later
+//   move MS    GPU 0 alone: eight blocks of a warp each store three times to the host's memory. After the first time block 5 spins for MS
+//              milliseconds, and block 2 waits for the host's answer, which comes MS milliseconds after its first store
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +16,9 @@
 constexpr int kRounds = 3;
 constexpr int kBlocks = 8;
 constexpr int kSlow = 5;
+constexpr int kWaits = 2;
+constexpr int kTimes = 3;
+constexpr int kLanes = 32;
 // A mailbox has pages of its own, so that the trace tells it from other memory.
 constexpr size_t kMailbox = 2 << 20;
 
@@ -63,6 +68,38 @@ __global__ void ask(volatile uint32_t* question, const volatile uint32_t* answer
     }
 }
 
+__global__ void move(volatile uint32_t* there, const volatile uint32_t* answer, bool runs, uint64_t milliseconds) {
+    if (!runs) return;
+#pragma unroll 1
+    for (int i = 1; i <= kTimes; ++i) {
+        if (i == 2 && blockIdx.x == kSlow) spin(milliseconds);
+        if (i == 2 && blockIdx.x == kWaits) {
+            while (*answer == 0) {  // waits: between
+            }
+        }
+        there[blockIdx.x * kLanes + threadIdx.x] = i;  // remote: move
+    }
+}
+
+int move_and_wait(uint64_t milliseconds) {
+    reachable_gpus("waits", 1);
+    auto* const there = static_cast<volatile uint32_t*>(memory_at(kHost, kMailbox));
+    auto* const answer = static_cast<volatile uint32_t*>(memory_at(kHost, kMailbox));
+    for (int i = 0; i < kBlocks * kLanes; ++i) there[i] = 0;
+    *answer = 0;
+    for (const bool runs : {false, true}) {
+        move<<<kBlocks, kLanes>>>(there, answer, runs, milliseconds);
+        CHECK(cudaGetLastError());
+        while (runs && there[kWaits * kLanes] == 0) std::this_thread::yield();
+        if (runs) std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+        if (runs) *answer = 1;
+        CHECK(cudaDeviceSynchronize());
+    }
+    bool right = true;
+    for (int i = 0; i < kBlocks * kLanes; ++i) right = right && there[i] == kTimes;
+    return verdict(right);
+}
+
 int wait_for_host(uint64_t milliseconds) {
     reachable_gpus("waits", 1);
     auto* const question = static_cast<volatile uint32_t*>(memory_at(kHost, kMailbox));
@@ -80,13 +117,15 @@ int wait_for_host(uint64_t milliseconds) {
 }
 
 int main(int argc, char** argv) {
-    const char* usage = "waits ring MS | block MS | never | host MS    (MS from 0 to 10000)";
+    const char* usage = "waits ring MS | block MS | never | host MS | move MS    (MS from 0 to 10000)";
     const bool never = argc == 2 && std::strcmp(argv[1], "never") == 0;
     const bool block = argc == 3 && std::strcmp(argv[1], "block") == 0;
     const bool host = argc == 3 && std::strcmp(argv[1], "host") == 0;
-    if (!never && !block && !host && (argc != 3 || std::strcmp(argv[1], "ring") != 0)) argument(nullptr, 0, 0, usage);
+    const bool moves = argc == 3 && std::strcmp(argv[1], "move") == 0;
+    if (!never && !block && !host && !moves && (argc != 3 || std::strcmp(argv[1], "ring") != 0)) argument(nullptr, 0, 0, usage);
     const uint64_t milliseconds = never ? 0 : argument(argv[2], 0, 10000, usage);
     if (host) return wait_for_host(milliseconds);
+    if (moves) return move_and_wait(milliseconds);
     open_gpus("waits");
     const Array mailboxes[] = {Array(0, kMailbox), Array(1, kMailbox)};
     // What is done at a first launch must not have to wait for a kernel that waits for this one: first they all do nothing.

@@ -24,7 +24,7 @@ from cost_report import Results, Sample  # noqa: E402
 # A program whose launch takes 10 µs, 100 under the control, 40 where all kernels are selected. It notes how it was run.
 PROGRAM = """
 import json, os, shutil, sys, time
-names = ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CUDA_VISIBLE_DEVICES", "SNOOPIE_CACHE")
+names = ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "WAITS", "CUDA_VISIBLE_DEVICES", "SNOOPIE_CACHE")
 settings = {name: os.environ.get(name) for name in names}
 tool = os.environ.get("LD_PRELOAD", "")
 with open(LOG, "a") as log:
@@ -103,20 +103,21 @@ def test_each_column_runs_the_program_as_it_says(machine: Machine) -> None:
         (
             " ".join(str(word) for word in one["arguments"]),  # type: ignore[attr-defined]
             tools[str(one["tool"])],
-            *(one[name] for name in ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "CUDA_VISIBLE_DEVICES")),
+            *(one[name] for name in ("KERNEL_NAME", "SAMPLE_SIZE", "LAUNCH_SAMPLE", "WAITS", "CUDA_VISIBLE_DEVICES")),
         )
         for one in machine.log
     ]
     assert ran == [
-        ("3 1 --mapping", "", None, None, None, "4,7"),
-        ("3 1 --mapping", "collector", "none_such", None, None, "4,7"),
-        ("3 1 --mapping", "control", None, None, None, "4,7"),
-        ("3 1 --mapping", "collector", "all", "0", None, "4,7"),
-        ("3 1 --mapping", "collector", "all", "1", None, "4,7"),
-        ("3 1 --mapping", "collector", "all", "100", None, "4,7"),
-        ("3 100 --mapping", "collector", "all", "1", "100", "4,7"),
-        ("3 1", "", None, None, None, "4"),
-        ("3 1", "collector", "all", "1", None, "4"),
+        ("3 1 --mapping", "", None, None, None, None, "4,7"),
+        ("3 1 --mapping", "collector", "none_such", None, None, None, "4,7"),
+        ("3 1 --mapping", "control", None, None, None, None, "4,7"),
+        ("3 1 --mapping", "collector", "all", "0", None, None, "4,7"),
+        ("3 1 --mapping", "collector", "all", "0", None, "on", "4,7"),
+        ("3 1 --mapping", "collector", "all", "1", None, None, "4,7"),
+        ("3 1 --mapping", "collector", "all", "100", None, None, "4,7"),
+        ("3 100 --mapping", "collector", "all", "1", "100", None, "4,7"),
+        ("3 1", "", None, None, None, None, "4"),
+        ("3 1", "collector", "all", "1", None, None, "4"),
     ]
 
 
@@ -396,7 +397,7 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert "- all_reduce_4 needs 4 GPUs, 2 are visible" in written
     figures = json.loads(raw.read_text())
     cells = [(s["program"], s["column"]) for s in figures["samples"]]
-    assert len(set(cells)) == len(cells) == 4 * 9 + 6 * 7 + 3 * 5 + 5 + 3
+    assert len(set(cells)) == len(cells) == 4 * 10 + 6 * 8 + 3 * 5 + 3 + 5 + 3
     assert all(len(s["kernel"]) == 7 for s in figures["samples"])
 
 

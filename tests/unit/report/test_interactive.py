@@ -286,6 +286,19 @@ def test_waits_have_a_lane_below_the_kernels(tmp_path: Path) -> None:
     assert trace.about_waits()[0] in shown["about"]
 
 
+def test_accesses_have_a_lane_and_no_bytes_of_their_own(tmp_path: Path) -> None:
+    trace = snoopie.load(waiting.write_moving(tmp_path))
+    shown = timeline(trace, cells(trace, Limits()), Limits())
+    assert [(lane["what"], lane["moves"]) for lane in shown["lanes"][9:]] == [
+        ("kernels", True), ("accesses", False), ("waits", False)
+    ]  # fmt: skip
+    events = shown["events"]
+    own = [row for row, lane in enumerate(events["lane"]) if lane == 10]
+    assert [events["names"][events["name"][row]][0] for row in own] == ["GPU 0 at ring.cu:40"] * waiting.ROUNDS
+    assert {events["bytes"][row] for row in own} == {-1}
+    assert {events["length"][row] for row in own} == {695 * waiting.US}
+
+
 def test_where_and_for_whom_was_waited_may_not_be_known(tmp_path: Path) -> None:
     """A wait at the line that stores, and one for the host, to which nobody does."""
     builder = waiting.round_builder()
@@ -309,7 +322,7 @@ def test_of_waits_without_times_there_is_no_lane(tmp_path: Path) -> None:
     shown = timeline(trace, cells(trace, Limits()), Limits())
     assert [lane["what"] for lane in shown["lanes"]] == ["launch calls", "launch calls"]
     assert shown["waits"] == {"event": []}
-    assert "Kernels waited, but not when is known: their launches have no GPU timestamps." in shown["about"]
+    assert "Kernels moved or waited, but not when is known: their launches have no GPU timestamps." in shown["about"]
 
 
 def test_a_trace_without_times_says_so(tmp_path: Path) -> None:

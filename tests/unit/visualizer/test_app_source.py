@@ -322,20 +322,24 @@ def test_samples(monkeypatch: pytest.MonkeyPatch, sample: str, detail: str) -> N
     assert not view(monkeypatch, "source", ROOT / "sample_traces" / sample, source_detail=detail).exception
 
 
-def test_lines_at_which_kernels_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lines_at_which_kernels_waited_or_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = waiting.write_waiting(tmp_path)
     app = view(monkeypatch, "source", path, source_line=7)
     shown = sent(app, "listing")
-    assert shown["amounts"] == ["Bytes", "Accesses", "Wire eff.", "Waited"]
+    assert shown["amounts"] == ["Bytes", "Accesses", "Wire eff.", "Moving", "Held"]
     # It polls its own GPU's memory, so no byte crossed.
-    assert shown["traffic"]["7"] == [[0, "", ""]] * 3 + [[1, "5.5 µs", "5,500 ns waited"]]
+    assert shown["traffic"]["7"] == [[0, "", ""]] * 4 + [[1, "5.5 µs", "5,500 ns held"]]
     assert shown["traffic"]["9"][0][1] == "256 B"
-    assert shown["traffic"]["9"][3] == [0, "", ""]
+    assert shown["traffic"]["9"][3:] == [[0.35, "350 ns", "350 ns moving"], [0, "", ""]]
     # The arrow keys stop at it.
     assert 7 in shown["hot"]
     assert "This line reached no memory outside its GPU: it waited." in captions(app)
     app = view(monkeypatch, "source", path, source_line=30)
     assert "1 wait did not end by the value." in captions(app)
+    # Of a line that moved, how long is said beside what it moved.
+    app = view(monkeypatch, "source", path, source_line=23, source_detail="waits")
+    assert not app.exception
+    assert "accessed other memory from a first to a last time" in captions(app)
 
 
 def test_files_in_which_kernels_only_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -392,6 +392,19 @@ def test_waits(monkeypatch: Patch, tmp_path: Path) -> None:
     assert (facts["Waits"], facts["All warps waited"], facts["The longest wait"]) == ("1", "698 µs", "698 µs")
 
 
+def test_accesses(monkeypatch: Patch, tmp_path: Path) -> None:
+    app = view(monkeypatch, "timeline", waiting.write_moving(tmp_path), event="move:4")
+    assert not app.exception
+    assert rows(app)[9:] == [f"GPU 3: {what} · stream 7" for what in ("kernels", "accesses", "waits")]
+    drawn = picture(app)
+    own = [place for place, lane in enumerate(drawn["bars"]["lane"]) if lane == 10]
+    assert {drawn["names"][drawn["bars"]["name"][place]] for place in own} == {"GPU 0 at ring.cu:40"}
+    assert {drawn["bars"]["length"][place] for place in own} == {695 * US}
+    assert "A launch that accessed other memory has a bar from its first access to its last." in captions(app)
+    facts = metrics(app)
+    assert (facts["Accesses"], facts["First to last"], facts["Blocks moving"]) == ("3", "695 µs", "695 µs")
+
+
 def test_waits_of_unknown_times_are_said(monkeypatch: Patch, tmp_path: Path) -> None:
     app = view(monkeypatch, "timeline", waiting.write_waiting(tmp_path))
-    assert "Kernels waited, but not when is known: their launches have no GPU timestamps." in captions(app)
+    assert "Kernels moved or waited, but not when is known: their launches have no GPU timestamps." in captions(app)

@@ -180,10 +180,11 @@ const WAITS = new Map((WHEN.waits?.event ?? []).map((row, place) => [
 // The number of the kernel that a launch or a wait is of.
 const kernelOf = (row) => WAITS.get(row)?.kernel ?? WHEN.events.names[WHEN.events.name[row]][2];
 
-// How long it took and what it moved; of a wait how long in all.
+// How long it took and what it moved; of a wait how long in all. Of accesses to other memory it is not known how they lie in between.
 function aboutLength(row) {
   const took = duration(WHEN.events.length[row]);
   const wait = WAITS.get(row);
+  if (WHEN.lanes[WHEN.events.lane[row]].what.startsWith("accesses")) return [`from the first to the last ${took}`];
   if (!wait) return [`ran ${took}`, `bytes: ${moved(row)}`];
   const sums = wait.waits === 1 ? `one wait of ${duration(wait.waited)}` : `${duration(wait.waited)} in ${exact(wait.waits)} waits, all warps added up; the longest ${duration(wait.longest)}`;
   return [sums, `from the first to the last ${took}`];

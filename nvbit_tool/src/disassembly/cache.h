@@ -38,4 +38,7 @@ class Cache {
     const uint64_t most_bytes_;
 };
 
+// As SNOOPIE_CACHE_SIZE and the above say. None: nothing is to be remembered.
+std::optional<Cache> open_cache();
+
 }  // namespace snoopie

@@ -1,19 +1,14 @@
-#include "disassemble/nvdisasm.h"
+#include "disassembly/nvdisasm.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
 #include "base/files.h"
-#include "disassemble/sha256.h"
+#include "disassembly/sha256.h"
 #include "settings/disassembly.h"
 
 namespace snoopie {
@@ -37,13 +32,6 @@ bool keeps_from_caching(const std::string& argument) {
         if (text.substr(0, option.size()) == option && (text.size() == option.size() || text[option.size()] == '=')) return true;
     }
     return false;
-}
-
-std::vector<char*> pointers(const std::string& program, const Arguments& arguments) {
-    std::vector<char*> argv{const_cast<char*>(program.c_str())};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    return argv;
 }
 
 }  // namespace
@@ -96,34 +84,6 @@ bool mentions_input(const Output& output, const Arguments& arguments) {
         if (!names_a_folder(argument) || access(argument.c_str(), R_OK) != 0) return false;
         return output.out.find(argument) != std::string::npos || output.err.find(argument) != std::string::npos;
     });
-}
-
-int run_nvdisasm(const std::string& program, const Arguments& arguments, Output* output) {
-    const Descriptor out(memfd_create("stdout", MFD_CLOEXEC));
-    const Descriptor err(memfd_create("stderr", MFD_CLOEXEC));
-    if (!out || !err) return -1;
-    const pid_t child = fork();
-    if (child < 0) return -1;
-    if (child == 0) {
-        dup2(out.get(), STDOUT_FILENO);
-        dup2(err.get(), STDERR_FILENO);
-        _exit(become_nvdisasm(program, arguments));
-    }
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) return -1;
-    std::optional<std::string> out_bytes = read_whole(out.get());
-    std::optional<std::string> err_bytes = read_whole(err.get());
-    if (!out_bytes || !err_bytes) return -1;
-    *output = {std::move(*out_bytes), std::move(*err_bytes)};
-    return status;
-}
-
-int become_nvdisasm(const std::string& program, const Arguments& arguments) {
-    execv(program.c_str(), pointers(program, arguments).data());
-    const int reason = errno;
-    std::fprintf(stderr, "snoopie: cannot run %s: %s\n", program.c_str(), std::strerror(reason));
-    return reason == ENOENT ? 127 : 126;
 }
 
 }  // namespace snoopie

@@ -1,4 +1,4 @@
-#include "disassemble/cache.h"
+#include "disassembly/cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/byte_size.h"
 #include "base/files.h"
 #include "settings/disassembly.h"
 
@@ -106,6 +107,15 @@ std::string cache_directory() {
         base += "/snoopie";
     }
     return base + "/disassembly";
+}
+
+std::optional<Cache> open_cache() {
+    const char* text = std::getenv(kCacheSizeVariable);
+    // One that is not understood is the collector's to complain of, once.
+    const uint64_t bound = parse_byte_size(text && *text ? text : kDefaultCacheSize).value_or(0);
+    const std::string directory = cache_directory();
+    if (bound == 0 || directory.empty()) return std::nullopt;
+    return std::optional<Cache>(std::in_place, directory, bound);
 }
 
 std::optional<Output> Cache::find(const std::string& key) const {

@@ -1,4 +1,4 @@
-// NVIDIA's disassembler: which one, what its output depends on, and running it.
+// NVIDIA's disassembler: which one, and what its output depends on.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "disassemble/cache.h"
+#include "disassembly/cache.h"
 
 namespace snoopie {
 
@@ -33,11 +33,5 @@ std::string disassembly_key(const std::string& program, const Arguments& argumen
 
 // An output that says where its input lay is right for that place only.
 bool mentions_input(const Output& output, const Arguments& arguments);
-
-// Runs the program with this one's stdin. Its wait status, and what it wrote.
-int run_nvdisasm(const std::string& program, const Arguments& arguments, Output* output);
-
-// Becomes the program; returns only if that fails, with the exit status that a shell would give.
-int become_nvdisasm(const std::string& program, const Arguments& arguments);
 
 }  // namespace snoopie

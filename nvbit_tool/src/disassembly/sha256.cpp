@@ -1,4 +1,4 @@
-#include "disassemble/sha256.h"
+#include "disassembly/sha256.h"
 
 #include <algorithm>
 #include <cstdio>

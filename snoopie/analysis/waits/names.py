@@ -1,0 +1,36 @@
+"""Names in tables of waits and moves: of lines, and of what several rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pandas as pd
+
+# So many names a cell shows.
+_MOST = 8
+
+
+def line_of(file: str, line: int, function: str) -> str:
+    """A source line for people; its function where the line is not known."""
+    return f"{file.rsplit('/', 1)[-1]}:{line}" if line else function
+
+
+def together(names: Iterable[str]) -> str:
+    """The different names."""
+    every = sorted({str(name) for name in names} - {""})
+    return ", ".join(every[:_MOST]) + (", …" if len(every) > _MOST else "")
+
+
+def listed(lists: Iterable[str]) -> str:
+    """The different names of what `together` made."""
+    return together(name for one in set(lists) for name in str(one).split(", "))
+
+
+def shared(every: pd.DataFrame, keys: list[str], name: str, several: Callable[[Iterable[str]], str]) -> pd.Series[str]:
+    """The keys | the name that rows have, or what is made of several; those without one are missing."""
+    distinct = every.loc[every[name] != "", [*keys, name]].drop_duplicates()
+    many = distinct.duplicated(keys, keep=False)
+    one = distinct[~many].set_index(keys)[name]
+    made: pd.Series[str] = distinct[many].groupby(keys, observed=True, sort=False)[name].agg(several)
+    every_one: pd.Series[str] = pd.concat([one, made])
+    return every_one
