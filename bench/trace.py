@@ -35,18 +35,18 @@ sys.path.insert(0, str(ROOT))
 import snoopie  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- by bench/trace.py -->", "<!-- end of bench/trace.py -->"
 SIZES = (1_000_000, 10_000_000, 100_000_000)
 MIB = 1 << 20
 # A table of every lane access takes 56 bytes for each.
 LARGEST_TABLE = 10_000_000
 
 APP = (
-    "The app in Chromium, on the same cores: the largest trace beside the smallest, each in fresh servers and "
-    "browsers. Times start when the mouse button is pressed, and are taken in the browser. The first click comes 5 s "
-    "after the trace was opened, each later one 0.5 s after the last answer was drawn. Answered: the server is done, "
-    "and the page shows its new heading or figures. Drawn: the result is visible in Plotly or in the component's "
-    "frame, which loads its own script at each visit."
+    "The app in Chromium, on the same cores, served by `snoopie view`: the largest trace beside the smallest, each in "
+    "fresh servers and browsers. Times start when the mouse button is pressed, and are taken in the browser. The first "
+    "click comes 5 s after the trace was opened, each later one 0.5 s after the last answer was drawn. Answered: the "
+    "server is done, and the page shows its new heading or figures. Drawn: the result is visible in a picture or a "
+    "table. CPU time: what server and browser have spent on all cores until then; other work on the machine changes it "
+    "less."
 )
 
 Work = Callable[[snoopie.Trace], object]
@@ -223,10 +223,13 @@ def served(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "visualizer" / "app.py"), f"--server.port={port}"]
-    command += ["--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none"]
-    command += ["--browser.gatherUsageStats=false", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # As `snoopie view` starts it, with its modules compiled, as they are where they were used before.
+    command = [sys.executable, str(ROOT / "visualizer" / "server" / "serve.py"), f"--port={port}", "--no-token"]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    variables |= {"STREAMLIT_SERVER_HEADLESS": "true"}
+    process = subprocess.Popen(
+        [*command, "--", str(path)], env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(600):
@@ -243,26 +246,28 @@ def served(path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """Seconds from a click until the server has answered, and until the browser has drawn it."""
+    """Seconds from a click until the server has answered, and until the browser has drawn it; and of all cores, those
+    that server and browser have spent by then."""
 
     answered: float
     drawn: float
+    spent: float
 
 
-# What a page has when it is drawn, in JavaScript: Plotly's heatmap, a component's frame, the timeline, the listing of
+# What a page has when it is drawn, in JavaScript: Plotly's heatmap, rows of a table, the timeline, the listing of
 # source lines, numbers and the graph of traffic.
-HEATMAP, FRAME = "seen('.js-plotly-plot .heatmaplayer')", "seen('iframe')"
+HEATMAP, TABLE = "seen('.js-plotly-plot .heatmaplayer')", "seen('.table .canvas .row')"
 LISTING = "seen('.listing .row.chosen')"
-FIGURES = "seen('[data-testid=stMetric]') && seen('.js-plotly-plot .scatterlayer')"
+FIGURES = "seen('[data-testid=stMetric]') && seen('.graph .place')"
 LANES = "seen('.timeline .stage[data-settled=true]')"
 PAGES = {
     "Communication": HEATMAP,
     "Timeline": LANES,
     "Source": LISTING,
-    "Kernels": FRAME,
-    "Launches": FRAME,
-    "Objects": FRAME,
-    "Sites": FRAME,
+    "Kernels": TABLE,
+    "Launches": TABLE,
+    "Objects": TABLE,
+    "Sites": TABLE,
     "Overview": FIGURES,
 }
 # Without these the browser asks its maker's servers meanwhile.
@@ -300,6 +305,28 @@ def watch(since: str, changed: str, drawn: str) -> str:
     return WATCH.replace("FROM", since).replace("CHANGED", changed).replace("DRAWN", drawn)
 
 
+def spent() -> float:
+    """Seconds of all cores that the processes of this one have spent, but for the app's worker, which gives way."""
+    processes = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+            words = (status.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        processes[int(status.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12]), words
+
+    def is_ours(number: int) -> bool:
+        while number != os.getpid():
+            if number not in processes or b"visualizer.session.worker" in processes[number][2]:
+                return False
+            number = processes[number][0]
+        return True
+
+    ticks = sum(own for number, (_, own, _) in processes.items() if number != os.getpid() and is_ours(number))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
     """The answer to each step in a real browser, and the server's largest memory in bytes."""
     from playwright.sync_api import sync_playwright
@@ -310,23 +337,25 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(60_000)
 
-        def finish(name: str) -> None:
+        def finish(name: str, before: float) -> None:
             answered, drawn = page.evaluate("() => window.watched")
-            answers[name] = Answer(answered / 1000, drawn / 1000)
+            answers[name] = Answer(answered / 1000, drawn / 1000, spent() - before)
             page.wait_for_timeout(500)
 
         def step(name: str, act: Callable[[], object], changed: str, drawn: str) -> None:
             page.evaluate(f"() => {{ {watch('undefined', changed, drawn)} }}")
+            before = spent()
             act()
-            finish(name)
+            finish(name, before)
 
         def visit(view: str, name: str) -> None:
             link = page.get_by_role("link", name=view, exact=True)
             step(name, link.click, HEADING.format(view), PAGES[view])
 
         page.add_init_script(f"if (window === top) {{ {watch('0', HEADING.format('Overview'), FIGURES)} }}")
+        before = spent()
         page.goto(address)
-        finish("open the trace")
+        finish("open the trace", before)
         page.wait_for_timeout(5000)  # a user looks, and the app does what only later pages need
         for time_of in ("first visit", "again"):
             for view in PAGES:
@@ -336,13 +365,13 @@ def use_app(path: Path, chromium: str) -> tuple[dict[str, Answer], int]:
         other = f"{points}.some(text => text?.endsWith(' wire bytes'))"
         step("Communication, another value", page.get_by_text("Wire bytes", exact=True).first.click, other, other)
         visit("Overview", "Overview, a third time")
-        before = page.locator("[data-testid=stMetricValue]").first.inner_text()
+        metric = page.locator("[data-testid=stMetricValue]").first.inner_text()
         # A list closes when what it stands in is scrolled.
         chooser = page.get_by_role("combobox", name="Operations")
         chooser.scroll_into_view_if_needed()
         page.wait_for_timeout(500)
         chooser.click()
-        shown = json.dumps(before)
+        shown = json.dumps(metric)
         changed = f"(document.querySelector('[data-testid=stMetricValue]')?.innerText ?? {shown}) !== {shown}"
         step("Overview, a filter", page.get_by_role("option", name="load", exact=True).click, changed, FIGURES)
         browser.close()
@@ -353,13 +382,14 @@ def app_table(paths: Sequence[Path], sizes: Sequence[int], repeats: int, chromiu
     """Markdown, line by line: the largest trace beside the smallest."""
     chosen = {sizes[-1]: paths[-1], sizes[0]: paths[0]}
     runs = {size: [use_app(path, chromium) for _ in range(repeats)] for size, path in chosen.items()}
-    yield "| milliseconds | " + " | ".join(f"{size / 1e6:,.0f} M: answered | drawn" for size in chosen) + " |"
-    yield "|---|" + "---:|" * 2 * len(chosen)
+    heads = [f"{size / 1e6:,.0f} M: answered | drawn | CPU time" for size in chosen]
+    yield "| milliseconds | " + " | ".join(heads) + " |"
+    yield "|---|" + "---:|" * 3 * len(chosen)
     for name in runs[sizes[-1]][0][0]:
         cells = [
             Figure(tuple(seconds(answers[name]) for answers, _ in some), 0).text
             for some in runs.values()
-            for seconds in (lambda answer: answer.answered, lambda answer: answer.drawn)
+            for seconds in (lambda answer: answer.answered, lambda answer: answer.drawn, lambda answer: answer.spent)
         ]
         yield f"| {name} | {' | '.join(cells)} |"
     yield ""
@@ -391,20 +421,21 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def put_into_document(lines: Sequence[str]) -> None:
+def put_into_document(lines: Sequence[str], name: str) -> None:
     """Between the markers of docs/performance.md."""
+    begin, end = f"<!-- by {name} -->", f"<!-- end of {name} -->"
     text = DOCUMENT.read_text()
-    before, found, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+    before, found, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
     if not (found and ended):
-        sys.exit(f"{DOCUMENT} lacks the lines {BEGIN} and {END}")
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}")
+        sys.exit(f"{DOCUMENT} lacks the lines {begin} and {end}")
+    DOCUMENT.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{after}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3, help="processes a figure (default: 3)")
-    parser.add_argument("--app", action="store_true", help="measure the app as well")
+    parser.add_argument("--app", action="store_true", help="measure the app instead")
     parser.add_argument("--chromium", default="/usr/bin/chromium", help="browser (default: /usr/bin/chromium)")
     parser.add_argument("--folder", type=Path, help="for the traces, about 40 MB (default: a temporary one)")
     parser.add_argument("--no-document", action="store_true", help="print only")
@@ -416,26 +447,29 @@ def main() -> None:
         return
     subprocess.run(["make", "-s", "-C", str(ROOT / "nvbit_tool"), "write_trace"], check=True)
     load_before = os.getloadavg()[0]
-    fresh = f"The system provides fresh memory at {fresh_memory():.1f} GB/s here, which limits large tables."
-    lines = [machine(), fresh, ""]
-    print("\n".join(lines))
+    lines: list[str] = []
 
-    def told(some: Iterator[str]) -> None:
-        for line in some:
-            print(line, flush=True)
-            lines.append(line)
+    def told(*some: str) -> None:
+        print(*some, sep="\n", flush=True)
+        lines.extend(some)
 
+    told(machine())
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
-        told(tables(SIZES, arguments.repeats, folder))
         if arguments.app:
-            told(iter(["", APP, ""]))
-            paths = [folder / f"{size}.zst" for size in SIZES]
-            told(app_table(paths, SIZES, arguments.repeats, arguments.chromium))
+            told("", APP, "")
+            sizes = (SIZES[0], SIZES[-1])
+            paths = [write(folder, size, 1)[0] for size in sizes]
+            rows = app_table(paths, sizes, arguments.repeats, arguments.chromium)
+        else:
+            told(f"The system provides fresh memory at {fresh_memory():.1f} GB/s here, which limits large tables.", "")
+            rows = tables(SIZES, arguments.repeats, folder)
+        for row in rows:
+            told(row)
     load = " and ".join(f"{value:.1f}" for value in (load_before, os.getloadavg()[0]))
-    told(iter(["", f"Load average at the beginning and at the end, including other processes: {load}."]))
+    told("", f"Load average at the beginning and at the end, including other processes: {load}.")
     if not arguments.no_document:
-        put_into_document(lines)
+        put_into_document(lines, "bench/trace.py" + (" --app" if arguments.app else ""))
 
 
 if __name__ == "__main__":

@@ -499,5 +499,10 @@ def say(name: str, value: object) -> str:
 
 def change(name: str, value: float) -> str:
     """A change of a value of a column, with its sign: "+1.5 KiB"."""
-    write = units.percent if kind(name) is Kind.EFFICIENCY else kind(name).say
-    return units.signed(value, write)
+    return units.signed(value, _points if kind(name) is Kind.EFFICIENCY else kind(name).say)
+
+
+def _points(change: float) -> str:
+    """Of a share: exact enough not to be nothing, -0.0003 → "-0.03 %"."""
+    text = units.percent(change)
+    return f"{100 * change:.2g} %" if text == units.percent(0) and abs(change) > 1e-6 else text

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from playwright.sync_api import Error, FrameLocator, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Error, Locator, Page, TimeoutError, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, drawn, settled
 from visualizer.pages import VIEWS as PAGES
@@ -38,17 +38,32 @@ def cells(page: Page) -> list[str]:
     return sorted(filter(None, labels.all_text_contents()))
 
 
-def over_a_point(page: Page, chart: int, point: int = 0) -> Locator:
-    """Moves the mouse to a point of a chart that can be chosen; the points of the chart."""
-    points = page.locator(".js-plotly-plot").nth(chart).locator(".scatterlayer .point")
+# What can be chosen in the graph of who reached whom (heads of arrows, then places), and in a heatmap.
+GRAPH, MATRIX = ".graph .point > :first-child", ".js-plotly-plot .scatterlayer .point"
+
+
+def over_a_point(page: Page, picture: str, point: int = 0) -> Locator:
+    """Moves the mouse to what can be chosen in a picture, GRAPH or MATRIX; all that can be."""
+    points = page.locator(picture).filter(visible=True)
     points.first.wait_for()
     left, top, width, height = at_rest(points.nth(point))
     page.mouse.move(left + width / 2, top + height / 2)
     return points
 
 
-def rows(table: FrameLocator) -> Locator:
-    return table.locator(".ag-center-cols-container .ag-row")
+def table_at(page: Page, place: int = 0) -> Locator:
+    """One of the tables that are seen, from 0."""
+    return page.locator(".table").filter(visible=True).nth(place)
+
+
+def rows(table: Locator) -> Locator:
+    """Those in sight, and some more."""
+    return table.locator(".canvas .row")
+
+
+def events(page: Page) -> Locator:
+    """The rows of the page's list of single events, which is a frame of AG Grid."""
+    return page.frame_locator("iframe").locator(".ag-center-cols-container .ag-row")
 
 
 def set_to(page: Page, option: str) -> None:

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.conftest import settled
 from tests.browser.steps import go_to
 from tests.support import axe
+from tests.support.contrast import ENOUGH, contrast
 from visualizer.pages import VIEWS
 
 # What Streamlit itself makes of the list of pages, and its link that skips it.
 NOT_OURS = ["[data-testid=stSidebarNav]", "[data-testid=stSkipToContent]"]
+
+
+# What is written beside pictures, and its colour, which axe does not see: it looks at no SVG.
+_WORDS = """
+() => [...document.querySelectorAll(".js-plotly-plot text")]
+  .filter((text) => text.textContent && text.checkVisibility({visibilityProperty: true}))
+  .filter((text) => text.closest(".xtick, .ytick, .xtitle, .ytitle, .legendtext, .cbaxis, .cbtitle, .annotation-text"))
+  .map((text) => [text.textContent, getComputedStyle(text).fill, getComputedStyle(text).fillOpacity])
+"""
+_GROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+
+
+def _pale(page: Page) -> list[str]:
+    """Words beside pictures that cannot be read by everybody."""
+
+    def colour(css: str) -> str:
+        return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", css)[:3])
+
+    ground = colour(page.evaluate(_GROUND))
+    return [
+        f"{text!r} in {fill} on {ground}"
+        for text, fill, opacity in page.evaluate(_WORDS)
+        if opacity != "1" or contrast(colour(fill), ground) < ENOUGH
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -27,7 +54,8 @@ def test_no_violation(scheme: Any, sample_app: Callable[[str], str], context: Br
     found = {}
     for view in VIEWS:
         go_to(page, view.title)
-        if violations := axe.violations(page, NOT_OURS):
+        settled(page)
+        if violations := [*axe.violations(page, NOT_OURS), *_pale(page)]:
             found[view.name] = violations
     page.close()
     assert found == {}

@@ -12,9 +12,12 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import at_rest, drawn, picture, running_app, settled
 from tests.browser.steps import (
+    GRAPH,
+    MATRIX,
     SAMPLES,
     VIEWS,
     choose,
+    events,
     go_to,
     in_address,
     metric,
@@ -23,6 +26,7 @@ from tests.browser.steps import (
     rows,
     set_to,
     stayed_text,
+    table_at,
 )
 from tests.support import ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
@@ -60,7 +64,7 @@ def test_filters_hold_everywhere_and_stand_in_the_address(app: str, open_page: O
     assert metric(page, "Bytes") == "8 KiB"
     in_address(page, "operations=load")
     go_to(page, "Kernels")
-    table = page.frame_locator("iframe").first
+    table = table_at(page)
     expect(rows(table)).to_have_count(1)
     expect(table.get_by_text("ring_get")).to_be_visible()
     in_address(page, "operations=load")
@@ -76,16 +80,16 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
     page = open_page(mixed_app)
     go_to(page, "Copies")
     assert [metric(page, name) for name in ("Copies", "Bytes copied", "Host time")] == ["8", "2.3 MiB", "16 µs"]
-    by_pair, by_call, single = (page.frame_locator("iframe").nth(place) for place in range(3))
+    by_pair, by_call, single = table_at(page), table_at(page, 1), events(page)
     expect(rows(by_pair)).to_have_count(6)
     expect(rows(by_pair).nth(2)).to_contain_text("128 KiB")
     expect(by_call.get_by_text("cuMemcpyPeerAsync").first).to_be_visible()
-    expect(rows(single)).to_have_count(8)
-    expect(rows(single).first).to_contain_text("1 MiB")
-    expect(rows(single).first).to_contain_text("2 µs")
+    expect(single).to_have_count(8)
+    expect(single.first).to_contain_text("1 MiB")
+    expect(single.first).to_contain_text("2 µs")
     picture(page, "mixed-copies")
     set_to(page, "Earliest")
-    last = rows(page.frame_locator("iframe").nth(2)).last
+    last = events(page).last
     expect(last).to_contain_text("0.399 ms")
     expect(last).to_contain_text("cuMemcpyDtoH_v2")
 
@@ -94,20 +98,20 @@ def test_collectives_and_their_calls(mixed_app: str, open_page: OpenPage) -> Non
     page = open_page(mixed_app)
     go_to(page, "Collectives")
     # Before it, each collective over all ranks.
-    table = page.frame_locator("iframe").nth(1)
+    table = table_at(page, 1)
     expect(rows(table)).to_have_count(2)
     expect(rows(table).first).to_contain_text("AllReduce")
     expect(rows(table).first).to_contain_text("64 KiB")
     table.get_by_text("Recv + Send").click()
     page.get_by_role("heading", name="Recv + Send float32").wait_for()
     settled(page)
-    calls = page.frame_locator("iframe").nth(2)
+    calls = table_at(page, 2)
     expect(rows(calls)).to_have_count(4)
     expect(calls.get_by_text("0 of 2").first).to_be_visible()
     picture(page, "mixed-collectives")
     table.get_by_text("AllReduce").click()
     page.get_by_role("heading", name="AllReduce sum float32").wait_for()
-    expect(rows(page.frame_locator("iframe").nth(2))).to_have_count(2)
+    expect(rows(table_at(page, 2))).to_have_count(2)
 
 
 def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: OpenPage) -> None:
@@ -115,14 +119,14 @@ def test_from_what_was_not_measured_to_its_sites(mixed_app: str, open_page: Open
     go_to(page, "Overview")
     assert [metric(page, name) for name in ("Processes", "Ranks", "Copies")] == ["2", "0–1", "8"]
     expect(page.get_by_text("memory whose owner the collector does not know")).to_be_visible()
-    in_words = page.frame_locator("iframe").first
+    in_words = table_at(page)
     expect(rows(in_words).first).to_contain_text("texture reads")
     expect(rows(in_words).first).to_contain_text("24")
     picture(page, "mixed-overview")
     page.get_by_role("link", name="Each instruction, with its source line").click()
     page.get_by_role("heading", name="Sites", exact=True, level=2).wait_for()
     settled(page)
-    unmeasured = page.frame_locator("iframe").nth(1)
+    unmeasured = table_at(page, 1)
     expect(rows(unmeasured)).to_have_count(2)
     expect(page.get_by_text("2 more did not run in any launch with probes.")).to_be_visible()
     expect(rows(unmeasured).first).to_contain_text("TEX.SCR.B.LL")
@@ -215,10 +219,10 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
             drawn(page)
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
-                over_a_point(page, 0, over_a_point(page, 0).count() - 3)
+                over_a_point(page, GRAPH, over_a_point(page, GRAPH).count() - 3)
+                expect(page.locator(".graph .tip")).to_contain_text(EVIL)
+                over_a_point(page, MATRIX)
                 expect(page.locator(".js-plotly-plot .hoverlayer").first).to_contain_text(EVIL)
-                over_a_point(page, 1)
-                expect(page.locator(".js-plotly-plot .hoverlayer").last).to_contain_text(EVIL)
                 set_to(page, "Links")
                 expect(over_the_first_place(page)).to_contain_text(EVIL)
                 for clicks in (1, 2):
@@ -226,9 +230,9 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
                     page.mouse.up(click_count=clicks)
                 settled(page)
             if view == "Collectives":
-                rows(page.frame_locator("iframe").nth(1)).first.click()
+                rows(table_at(page, 1)).first.click()
                 settled(page)
-                expect(rows(page.frame_locator("iframe").nth(2))).to_have_count(1)
+                expect(rows(table_at(page, 2))).to_have_count(1)
             assert len(page.context.pages) == 1
             stayed_text(page)
             # Not a letter that steers, neither on the page nor in the tables.

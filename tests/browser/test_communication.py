@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, picture, running_app, settled
-from tests.browser.steps import cells, go_to, in_address, metric, over_a_point, over_the_first_place, rows, set_to
+from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, settled
+from tests.browser.steps import (
+    GRAPH,
+    MATRIX,
+    cells,
+    go_to,
+    in_address,
+    metric,
+    over_a_point,
+    over_the_first_place,
+    rows,
+    set_to,
+    table_at,
+)
 from tests.support import many
 
 OpenPage = Callable[[str], Page]
-GRAPH, MATRIX = 0, 1
 
 
-def click_a_point(page: Page, chart: int, point: int) -> None:
-    over_a_point(page, chart, point)
+def click_a_point(page: Page, picture: str, point: int) -> None:
+    over_a_point(page, picture, point)
     page.mouse.down()
     page.mouse.up()
     settled(page)
@@ -31,6 +43,40 @@ def by_keyboard(page: Page, choice: str) -> None:
     settled(page)
 
 
+def test_the_graph_has_the_room_that_a_page_has(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    """Also where it had less before."""
+    page = open_page(sample_app("halo-4gpu"))
+    graph = page.locator(".graph")
+    places = graph.locator(".place")
+    expect(places).to_have_count(4)
+    for width in (640, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+    left, *_, right = sorted(at_rest(place)[0] for place in places.all())
+    assert right - left > 0.55 * at_rest(graph)[2]
+
+
+def test_the_graph_by_keyboard(app: str, open_page: OpenPage) -> None:
+    """Places come first, then arrows; each says what it is, and is chosen by Enter."""
+    page = open_page(app)
+    go_to(page, "Communication")
+    graph = page.locator(".graph").filter(visible=True)
+    places = graph.get_by_role("listbox", name="arrows between 4 places")
+    active = graph.get_by_role("option").and_(graph.locator(".active"))
+    places.focus()
+    places.press("ArrowRight")
+    expect(active).to_have_accessible_name(re.compile("^GPU 0"))
+    places.press("End")
+    expect(active).to_have_accessible_name(re.compile("^GPU . → GPU ., .* bytes$"))
+    arrow = str(active.get_attribute("aria-label"))
+    expect(graph.locator(".tip")).to_have_text(arrow.replace(", ", "", 1))
+    places.press("Escape")
+    expect(graph.locator(".tip")).to_be_hidden()
+    places.press("Enter")
+    issuer, owner = arrow.partition(",")[0].split(" → ")
+    expect(page.get_by_text(f"All views show what {issuer} issued on the memory of {owner}")).to_be_visible()
+
+
 def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     go_to(page, "Communication")
@@ -39,7 +85,7 @@ def test_matrix_in_both_readings(app: str, open_page: OpenPage) -> None:
     assert cells(page) == sorted(["10 KiB"] * 3 + ["4.1 KiB"] * 2 + ["14.1 KiB"])
     set_to(page, "Where data flowed")
     expect(page.get_by_text("Data left the row")).to_be_visible()
-    heatmap = page.locator(".js-plotly-plot").nth(MATRIX)
+    heatmap = page.locator(".js-plotly-plot").first
     expect(heatmap.get_by_text("12.1 KiB").first).to_be_visible()
     assert cells(page).count("4.1 KiB") == 1
     set_to(page, "Wire efficiency")
@@ -56,7 +102,7 @@ def test_a_cell_filters_all_views(app: str, open_page: OpenPage) -> None:
     expect(page.get_by_text("All views show what GPU 2 issued on the memory of GPU 0")).to_be_visible()
     in_address(page, "issuers=GPU+2")
     in_address(page, "owners=GPU+0")
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(1)
+    expect(rows(table_at(page))).to_have_count(1)
     picture(page, "communication-pair")
     address = page.url
     go_to(page, "Overview")
@@ -80,12 +126,12 @@ def test_a_gpu_and_an_arrow_of_the_graph(app: str, open_page: OpenPage) -> None:
     assert points.count() == 6 + 4
     click_a_point(page, GRAPH, points.count() - 1)
     expect(page.get_by_text("All views show what GPU 3 issued.")).to_be_visible()
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(1)
+    expect(rows(table_at(page))).to_have_count(1)
     click_a_point(page, GRAPH, 0)
     expect(page.get_by_text("All views show what GPU 3 issued on the memory of GPU 0")).to_be_visible()
     page.get_by_role("button", name="Show everything").click()
     settled(page)
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(6)
+    expect(rows(table_at(page))).to_have_count(6)
 
 
 def test_the_keyboard_chooses_too(app: str, open_page: OpenPage) -> None:
@@ -113,7 +159,7 @@ def test_sides_and_libraries(mixed_app: str, open_page: OpenPage) -> None:
     expect(page.get_by_text("Copies have bytes only")).to_be_visible()
     expect(page.get_by_role("radio", name="Lanes", exact=True)).to_be_disabled()
     set_to(page, "Where data flowed")
-    expect(page.locator(".js-plotly-plot").nth(MATRIX).get_by_text("1 MiB").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first.get_by_text("1 MiB").first).to_be_visible()
     # From the host: 1 MiB copied and 1 KiB loaded; to it, 4 KiB copied. Between the GPUs 42 and twice 64 KiB.
     assert cells(page) == sorted(["1 MiB"] * 2 + ["4 KiB"] * 2 + ["170 KiB"] * 2 + ["512 B"] * 2 + ["256 B"])
     picture(page, "mixed-communication")
@@ -144,14 +190,14 @@ def test_sixteen_gpus_of_two_hosts(tmp_path_factory: pytest.TempPathFactory, ope
         page = open_page(address)
         go_to(page, "Communication")
         over_a_point(page, MATRIX)
-        graph = page.locator(".js-plotly-plot").nth(GRAPH)
+        graph = page.locator(".graph")
         for host in ("node1", "node2"):
             expect(graph.get_by_text(host)).to_be_visible()
         expect(page.get_by_text(f"64 of {16 * 7 + 16} arrows")).to_be_visible()
         page.set_viewport_size({"width": 1400, "height": 1900})
         picture(page, "communication-16")
         expect(page.get_by_text("Over the links")).to_be_visible()
-        rates = page.frame_locator("iframe").nth(2)
+        rates = table_at(page, 2)
         expect(rows(rates).first).to_contain_text("GB/s", timeout=PATIENCE)
         page.set_viewport_size({"width": 1000, "height": 1400})
         picture(page, "communication-16-narrow")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import picture, running_app, settled
-from tests.browser.steps import go_to, in_address, metric, rows, set_to
+from tests.browser.steps import go_to, in_address, metric, rows, set_to, table_at
 from tests.support import compared, ring
 
 OpenPage = Callable[[str], Page]
@@ -61,17 +61,17 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
     assert in_cells(page, 2) == sorted(["+2 KiB"] * 4 + ["+1 KiB"] + ["="] * 2)
     picture(page, "compare")
 
-    table = page.frame_locator("iframe").first
+    table = table_at(page)
     expect(rows(table)).to_have_count(5)
     expect(rows(table).first).to_contain_text("ring_bump")
     expect(rows(table).first).to_contain_text("-12.2 KiB")
     expect(rows(table).first).to_contain_text("only in A")
     set_to(page, "Lines")
-    first = rows(page.frame_locator("iframe").first).first
+    first = rows(table_at(page)).first
     expect(first).to_contain_text("include/shift.h")
     expect(first).to_contain_text("2 ×")
     in_address(page, "by=Lines")
-    page.locator("iframe").first.scroll_into_view_if_needed()
+    table_at(page).scroll_into_view_if_needed()
     picture(page, "compare_lines")
 
     # It outlives a reload; but the address alone opens no file that nobody asked for here.

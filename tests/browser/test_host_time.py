@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, picture, running_app
-from tests.browser.steps import go_to, in_address, rows, set_to
+from tests.browser.steps import events, go_to, in_address, set_to, table_at
 from tests.support import busy
 
 OpenPage = Callable[[str], Page]
@@ -28,9 +28,9 @@ def test_memory_at_its_peak(app: str, open_page: OpenPage) -> None:
     picture(page, "memory")
     set_to(page, "GPU 0")
     in_address(page, "device=GPU")
-    peak = page.frame_locator("iframe").nth(1)
+    peak = table_at(page, 1)
     peak.get_by_text("busy.cu:20").first.click()
-    stack = page.frame_locator("iframe").nth(2)
+    stack = table_at(page, 2)
     stack.get_by_text("Model::Model(int)").first.wait_for()
     picture(page, "memory_stack")
 
@@ -38,13 +38,13 @@ def test_memory_at_its_peak(app: str, open_page: OpenPage) -> None:
 def test_a_call_and_its_place_in_time(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     go_to(page, "Calls")
-    page.frame_locator("iframe").first.get_by_text("CUDA_ERROR_ILLEGAL_ADDRESS").wait_for(timeout=2 * PATIENCE)
-    page.frame_locator("iframe").nth(1).get_by_text("cuMemAlloc_v2").click()
+    table_at(page).get_by_text("CUDA_ERROR_ILLEGAL_ADDRESS").wait_for(timeout=2 * PATIENCE)
+    table_at(page, 1).get_by_text("cuMemAlloc_v2").click()
     page.wait_for_function("location.search.includes('call=cuMemAlloc_v2')")
-    single = page.frame_locator("iframe").nth(2)
-    expect(rows(single)).to_have_count(2, timeout=PATIENCE)
+    single = events(page)
+    expect(single).to_have_count(2, timeout=PATIENCE)
     picture(page, "calls")
-    rows(single).first.click()
+    single.first.click()
     page.get_by_role("link", name="This call in the timeline").click()
     page.get_by_role("heading", name="Timeline", level=2).wait_for()
     page.get_by_text("Driver call 101").first.wait_for()

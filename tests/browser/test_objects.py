@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, picture, settled
-from tests.browser.steps import choose, go_to, in_address, rows, set_to
+from tests.browser.steps import choose, go_to, in_address, rows, set_to, table_at
 
 OpenPage = Callable[[str], Page]
 
@@ -41,7 +41,7 @@ def type_number(page: Page, label: str, value: int) -> None:
 def test_from_an_object_to_single_elements(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     go_to(page, "Objects")
-    rows(page.frame_locator("iframe").first).nth(2).click()
+    rows(table_at(page)).nth(2).click()
     settled(page)
     page.get_by_role("heading", name="Object 3", exact=True).wait_for()
     in_address(page, "object=3")
@@ -94,12 +94,12 @@ def test_an_object_in_rows(app: str, open_page: OpenPage) -> None:
 def test_a_kernel_and_its_launches(app: str, open_page: OpenPage) -> None:
     page = open_page(app)
     go_to(page, "Kernels")
-    rows(page.frame_locator("iframe").first).nth(1).click()
+    rows(table_at(page)).nth(1).click()
     settled(page)
     page.get_by_role("heading", name="ring_bump", exact=True).wait_for()
     in_address(page, "kernel=ring_bump")
     set_to(page, "Objects")
-    page.frame_locator("iframe").nth(1).get_by_text("GPU 0").first.wait_for()
+    table_at(page, 1).get_by_text("GPU 0").first.wait_for()
     picture(page, "kernels-objects")
     kernel = page.url
     page.get_by_role("link", name="Object 1").click()
@@ -113,6 +113,6 @@ def test_a_kernel_and_its_launches(app: str, open_page: OpenPage) -> None:
     page.get_by_role("heading", name="Launch 5: ring_bump", exact=True).wait_for()
     in_address(page, "launch=5")
     picture(page, "launches")
-    rows(page.frame_locator("iframe").first).nth(0).click()
+    rows(table_at(page)).nth(0).click()
     settled(page)
     page.get_by_role("heading", name="Launch 1: ring_put", exact=False).wait_for()

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from snoopie.words.text import visible
 from tests.browser.conftest import picture, running_app, settled
-from tests.browser.steps import cells, go_to, in_address, rows, set_to, stayed_text
+from tests.browser.steps import cells, go_to, in_address, rows, set_to, stayed_text, table_at
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
 
@@ -30,7 +30,7 @@ def file(page: Page, name: str) -> Locator:
 
 def table(page: Page) -> Locator:
     """The rows of what is said of the line."""
-    found = rows(page.frame_locator("iframe").first)
+    found = rows(table_at(page))
     found.first.wait_for()
     return found
 

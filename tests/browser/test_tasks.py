@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import running_app, settled
-from tests.browser.steps import rows
+from tests.browser.steps import rows, table_at
 from tests.support.program import SECTORS, App
 
 OpenPage = Callable[[str], Page]
@@ -100,7 +100,7 @@ def test_is_the_exchange_overlapped(halo: str, open_page: OpenPage) -> None:
 def test_which_pair_is_the_bottleneck_and_what_could_it_come_down_to(halo: str, open_page: OpenPage) -> None:
     with task(open_page, halo, "Which pair is the bottleneck, and how close is it to its link?") as asked:
         asked.go_to("Communication")
-        first = rows(asked.page.frame_locator("iframe").nth(2)).first
+        first = rows(table_at(asked.page, 2)).first
         asked.answers(*(first.get_by_text(part) for part in ("GPU 0", "GPU 1", "320 KiB", "728.2 ns", "616.6 µs")))
         assert asked.clicks == 1
 
@@ -123,7 +123,7 @@ def test_which_array_is_exchanged_and_which_part_of_it(halo: str, open_page: Ope
 def test_what_does_nccl_do(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
     with task(open_page, sample_app("allreduce-4gpu"), "What does NCCL do, and who is late?") as asked:
         asked.go_to("Collectives")
-        last = rows(asked.page.frame_locator("iframe").first).nth(2)
+        last = rows(table_at(asked.page)).nth(2)
         # Its kernel is named RING_LL: what ran is Simple. What moved is what a ring of four moves, and a few flags.
         parts = ("AllReduce", "835.6 µs", "710.6 µs", "2.3 MiB", "Ring", "Simple", "830 MB/s")
         asked.answers(
@@ -136,7 +136,7 @@ def test_what_does_nccl_do(sample_app: Callable[[str], str], open_page: OpenPage
 def test_did_the_change_help(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
     with task(open_page, sample_app("jacobi-2gpu.zst"), "Did my change help?") as asked:
         asked.go_to("Compare")
-        times = rows(asked.page.frame_locator("iframe").nth(1)).first
+        times = rows(table_at(asked.page, 1)).first
         asked.answers(
             asked.page.get_by_test_id("stMetric").first.get_by_text("1.9 MiB", exact=True),
             asked.page.get_by_test_id("stMetric").first.get_by_text("+1.6 MiB"),

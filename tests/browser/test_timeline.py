@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, picture, running_app, settled
-from tests.browser.steps import go_to, in_address, metric, rows, set_to
+from tests.browser.steps import go_to, in_address, metric, rows, set_to, table_at
 from tests.support import busy, waiting
 from tests.support.busy import MS, US
 from visualizer.components import timeline
@@ -189,7 +189,7 @@ def test_a_bar_says_what_it_is(app: str, open_page: OpenPage) -> None:
     settled(page)
     picture(page, "timeline_kernel")
     # The same by the table, which works by keyboard.
-    table = page.frame_locator("iframe").first
+    table = table_at(page)
     table.get_by_text("Copy", exact=True).first.click()
     page.get_by_text("Copy 6").first.wait_for()
     # Everything else now shows this time alone.
@@ -197,7 +197,7 @@ def test_a_bar_says_what_it_is(app: str, open_page: OpenPage) -> None:
     settled(page)
     go_to(page, "Kernels")
     in_address(page, "between=")
-    expect(rows(page.frame_locator("iframe").first)).to_have_count(2, timeout=PATIENCE)
+    expect(rows(table_at(page))).to_have_count(2, timeout=PATIENCE)
 
 
 def test_what_is_selected_is_added_up(app: str, open_page: OpenPage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import signal
@@ -118,6 +119,33 @@ def test_pages_know_where_they_will_be(app: Viewed, path: str) -> None:
     assert (small.status, small.headers["content-encoding"]) == (200, "gzip")
 
 
+def test_the_server_is_ready_before_a_browser_is(tmp_path: Path) -> None:
+    """It imports what the first page needs once it has said where it is."""
+    with viewing(ring.write_ring(tmp_path)) as app:
+        serving = Path(f"/proc/{app.process.pid}/maps")
+        end = time.monotonic() + PATIENCE
+        while "/pandas/_libs/" not in serving.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def script(which: str, page: Answer) -> str:
+    """Where a page has what it begins with: its entry, or the small scripts together."""
+    (name,) = re.findall(rf'data-{which}="([^"]+)"', page.body)
+    return f"/static/js/{name}"
+
+
+def test_small_scripts_come_together(app: Viewed) -> None:
+    """As they are in Streamlit's own files, but for what they call one another."""
+    place = script("small", app.ask("/", headers=app.cookie))
+    assert app.ask(place).status == 403
+    scripts = json.loads(app.ask(place, headers=app.cookie).body)
+    assert len(scripts) > 100
+    for name in list(scripts)[::40]:
+        own = app.ask(f"/static/js/{name}", headers=app.cookie).body
+        assert own == scripts[name].replace("\0", "./")
+
+
 def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
     """Each table is a frame, and would load its script of more than a megabyte again."""
     tables = "/component/st_aggrid.AgGrid.agGrid"
@@ -125,8 +153,8 @@ def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
         shown(session)  # the app names its components
     page, frame = (app.ask(path, headers=app.cookie) for path in ("/", f"{tables}/index.html"))
     assert (frame.status, frame.headers["cache-control"]) == (200, "no-cache")
-    (own,), (of_tables,) = (re.findall(r'src="\./(static/js/[^"]+)"', one.body) for one in (page, frame))
-    for path in (f"/{own}", f"{tables}/{of_tables}"):
+    (of_tables,) = re.findall(r'src="\./(static/js/[^"]+)"', frame.body)
+    for path in (*map(script, ("entry", "small"), (page, page)), f"{tables}/{of_tables}"):
         answer = app.ask(path, headers=app.cookie | {"Accept-Encoding": "gzip"})
         assert (answer.status, answer.headers["content-encoding"]) == (200, "gzip")
         assert {"immutable", "max-age=31536000"} <= set(answer.headers["cache-control"].split(", "))
@@ -139,10 +167,10 @@ def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
 
 def test_scripts_come_as_small_as_the_browser_takes_them(app: Viewed) -> None:
     """And say the same."""
-    (script,) = re.findall(r'src="\./(static/js/[^"]+)"', app.ask("/", headers=app.cookie).body)
+    entry = script("entry", app.ask("/", headers=app.cookie))
 
     def asked(takes: str) -> Answer:
-        return app.ask(f"/{script}", headers=app.cookie | {"Accept-Encoding": takes})
+        return app.ask(entry, headers=app.cookie | {"Accept-Encoding": takes})
 
     plain, gzipped, packed = map(asked, ("identity", "gzip", "gzip, deflate, br, zstd"))
     assert "content-encoding" not in plain.headers and len(plain.sent) > 300_000

@@ -56,6 +56,28 @@ def sent(app: AppTest, component: str) -> dict[str, Any]:
     return content
 
 
+def _table(app: AppTest, key: str) -> dict[str, Any]:
+    (element,) = [one for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}")]
+    content: dict[str, Any] = json.loads(element.proto.json)
+    return content
+
+
+def table(app: AppTest, key: str) -> dict[str, list[str]]:
+    """What stands in a table, by its headings."""
+    return {column["heading"]: column["texts"] for column in _table(app, key)["columns"]}
+
+
+def chosen_row(app: AppTest, key: str) -> list[str]:
+    """What stands in the row of a table that is marked."""
+    content = _table(app, key)
+    return [column["texts"][content["chosen"]] for column in content["columns"]]
+
+
+def table_rows(app: AppTest, key: str) -> list[list[str]]:
+    """The same by rows, without headings."""
+    return [list(row) for row in zip(*table(app, key).values(), strict=True)]
+
+
 def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from visualizer.parts import tables
 from visualizer.pictures import lane_bars, picture
 from visualizer.session import state
 
@@ -19,8 +17,8 @@ _HIDDEN = "position: absolute; height: 0; overflow: hidden; visibility: hidden"
 
 
 def preload() -> None:
-    """Once a session, and a little later than the first page: a page with pictures, choosers and tables would wait for
-    their scripts otherwise, and for the browser to compile them."""
+    """Once a session, and a little later than the first page: a page with pictures and choosers would wait for their
+    scripts otherwise, and for the browser to compile them."""
     if _DONE not in st.session_state:
         _preload()
 
@@ -42,7 +40,6 @@ def _preload() -> None:
         st.segmented_control("Choice", ["a", "b"], key="preload_choice")
         st.selectbox("List", ["a", "b"], key="preload_list")
         st.number_input("Number", key="preload_number")
-        tables.grid(pd.DataFrame({"name": ["a"], "bytes": [1]}), ["name", "bytes"], "preload_table")
 
 
 def _picture() -> go.Figure:

@@ -20,12 +20,16 @@ def is_dark() -> bool:
     return st.context.theme.type == "dark"
 
 
+def faint() -> str:
+    """The colour of text of less weight. Streamlit's own grey is too pale to be read by everybody."""
+    return _FAINT[is_dark()]
+
+
 def use() -> None:
     """The look of all pages: their style, of which the server sends most before (see `visualizer.server.early`)."""
     st.html(_PAGE)
     st.html(
-        # Streamlit's own grey is too pale to be read by everybody.
-        f"<style>[data-testid=stCaptionContainer] {{ opacity: 1; color: {_FAINT[is_dark()]}; }} "
+        f"<style>[data-testid=stCaptionContainer] {{ opacity: 1; color: {faint()}; }} "
         "[data-testid=stCaptionContainer] :not(a) { color: inherit; }</style>"
     )
 

@@ -12,7 +12,6 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
-from st_aggrid import JsCode
 
 from snoopie.analysis.comparison import side_by_side
 from snoopie.figures import colours
@@ -140,27 +139,10 @@ def grid(table: pd.DataFrame, keys: list[str], value: str, key: str) -> None:
     if len(table) > ROWS:
         st.caption(f"{ROWS:,} of {len(table):,} rows, those with the largest changes.")
     words = side_by_side.in_words(shown, [value] * len(shown))
-    # A ratio that is none is sent as none: what is infinite has no place in JSON.
-    shown = shown.assign(ratio=shown["ratio"].astype("float64"))
-    largest = max(float(shown["change"].abs().max()) if len(shown) else 0.0, 1.0)
     tables.grid(
         shown,
         [*keys, *_COMPARED],
         key,
         said={name: words[name].tolist() for name in _COMPARED},
-        looks={"change": {"minWidth": 124, "comparator": _BY_SIZE, "cellStyle": _bar(largest)}},
-    )
-
-
-_BY_SIZE = JsCode("function(a, b) { return Math.abs(a) - Math.abs(b); }")
-
-
-def _bar(largest: float) -> JsCode:
-    """A bar from the middle, to the left for less and to the right for more, as long as its share of the largest."""
-    return JsCode(
-        f"function(p) {{ const part = 50 * Math.min(Math.abs(Number(p.value) || 0) / {largest}, 1); "
-        f"const more = p.value > 0, colour = more ? '{colours.MORE}55' : '{colours.LESS}55'; "
-        "const from = more ? 50 : 50 - part, to = more ? 50 + part : 50; "
-        "return {background: `linear-gradient(to right, transparent ${from}%, ${colour} ${from}% ${to}%, "
-        "transparent ${to}%)`, backgroundRepeat: 'no-repeat'}; }"
+        changes={"change": (f"{colours.LESS}55", f"{colours.MORE}55")},
     )

@@ -1,99 +1,59 @@
-"""Tables that sort and filter: headings, amounts and meanings as everywhere, room and looks by kind of column."""
+"""Tables: headings, amounts and meanings as everywhere, room and looks by kind of column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
 import streamlit as st
-from st_aggrid import AgGrid, JsCode
 
-from snoopie.words import columns
+from snoopie.words import columns, units
 from snoopie.words.columns import Kind
-from visualizer.look import theme
+from visualizer.components import table as component
+from visualizer.components.table import Column
 
-ROW_HEIGHT = 26
 # Of a letter, and of what is left and right of a text: amounts are never cut.
 _LETTER, _MARGIN = 6.6, 24
-_NUMBER = {"type": "numericColumn", "filter": False}
-# How much room values of a kind need, and how they look. Amounts get what their longest text needs, at least this.
-_LOOKS: Mapping[Kind, dict[str, Any]] = {
-    **{kind: {**_NUMBER, "width": 82} for kind in Kind if kind.is_amount},
-    **{kind: {**_NUMBER, "width": 64} for kind in (Kind.NUMBER, Kind.OFFSET, Kind.LINE, Kind.CLOCK)},
-    # Texts share what is left, and take no more than they need.
-    **{kind: {"flex": 1, "minWidth": 74, "filter": False} for kind in (Kind.WORD, Kind.FLAG, Kind.COLUMN)},
-    # A place can be a multicast object, with a long name.
-    Kind.PLACE: {"flex": 2, "minWidth": 84, "filter": False},
-    **{kind: {"flex": 2, "minWidth": 116} for kind in (Kind.NAME, Kind.PATH)},
-    Kind.CODE: {"flex": 3, "minWidth": 190, "cellStyle": {"fontFamily": "monospace", "whiteSpace": "pre"}},
-}
 _CODE_LETTER = 8.0
-# Beside a heading that can be filtered by.
-_FILTER = 26
 _LONGEST = 90  # letters
 # Of a heading: a letter on average, a wide one, and what is left and right. Words are never broken.
-_BOLD, _WIDE, _EDGES = 6.6, 8.6, 20
+_BOLD, _WIDE, _EDGES = 6.8, 8.6, 20
+# A heading of a number that is no wider stands in one line.
+_HEADING = 124
+# The least room for values of a kind. Amounts get what their longest text needs; texts share what is left, and take no
+# more than they need.
+_LEAST: Mapping[Kind, int] = {
+    **{kind: 82 for kind in Kind if kind.is_amount},
+    **dict.fromkeys((Kind.NUMBER, Kind.OFFSET, Kind.LINE, Kind.CLOCK), 64),
+    **dict.fromkeys((Kind.WORD, Kind.FLAG, Kind.COLUMN), 74),
+    # A place can be a multicast object, with a long name.
+    Kind.PLACE: 84,
+    **dict.fromkeys((Kind.NAME, Kind.PATH), 116),
+    Kind.CODE: 190,
+}
+_FIRST, _CHANGE = 240, 124
+# A text that needs no more is never cut.
+_WHOLE = 140
+# What is left out where no row has a line.
+_OF_LINES = ("file", "line", "code")
+# The room of what scrolls a table sideways, and the width below which any page has the room for all columns.
+_BAR, _NARROWEST = 12, 540
+# What stands behind the exact value in a hint.
+_UNITS: Mapping[Kind, str] = {
+    **dict.fromkeys((Kind.BYTES, Kind.BYTES_CHANGE, Kind.CAPACITY), " bytes"),
+    **dict.fromkeys((Kind.DURATION, Kind.MOMENT), " ns"),
+    Kind.RATE: " bytes/s",
+    Kind.COUNT: "",
+}
+# Columns with bars: some amounts, and shares of 1. What is large and what is good have colours of their own.
 _BARS = ("bytes", "accesses", "host_ns")
-
-
-# Of amounts, and of shares of 1: what is large and what is good are not the same.
-_AMOUNT, _SHARE = "1, 115, 178", "2, 158, 115"
-
-
-def _bar(largest: float, colour: str = _AMOUNT) -> JsCode:
-    """A bar behind the number, as long as its share of the largest in the column."""
-    return JsCode(
-        f"function(p) {{ const width = 100 * Math.min(Math.max(Number(p.value) || 0, 0) / {largest}, 1); "
-        f"const colour = 'rgba({colour}, 0.22)'; "
-        "return {background: `linear-gradient(to right, ${colour} ${width}%, transparent ${width}%)`}; }"
-    )
-
-
-def _needed(name: str, texts: Sequence[str]) -> int:
-    """The width in pixels of a column of texts: of its longest, or of its heading."""
-    kind = columns.kind(name)
-    letter = _CODE_LETTER if kind is Kind.CODE else _LETTER
-    heading = _EDGES + _BOLD * len(columns.heading(name)) + (0 if _LOOKS[kind].get("filter") is False else _FILTER)
-    return round(max(heading, _MARGIN + letter * min(max(map(len, texts), default=0), _LONGEST)))
-
-
-def _column(name: str, values: pd.Series[Any], texts: Sequence[str] | None) -> dict[str, Any]:
-    """How a column of that name is shown; ``texts`` stand in its cells, None for the values themselves."""
-    kind = columns.kind(name)
-    definition: dict[str, Any] = {
-        "field": name,
-        "headerName": columns.heading(name),
-        "headerTooltip": columns.meaning(name),
-        "tooltipField": name,
-        **_LOOKS[kind],
-    }
-    word = round(_EDGES + _WIDE * max(map(len, definition["headerName"].split())))
-    definition |= {name: max(definition[name], word) for name in ("width", "minWidth") if name in definition}
-    if "flex" in definition:
-        needed = _needed(name, [str(value) for value in values] if texts is None else texts)
-        definition |= {"flex": needed, "maxWidth": max(needed, definition["minWidth"])}
-    if texts is not None:
-        # The value itself stays what it is, for sorting.
-        definition["valueFormatter"] = f"data['{_text(name)}']"
-    if texts and kind.is_amount:
-        definition["width"] = max(definition["width"], round(_MARGIN + _LETTER * max(map(len, texts))))
-    if kind in (Kind.SHARE, Kind.EFFICIENCY):
-        definition["cellStyle"] = _bar(1.0, _SHARE)
-    elif name in _BARS and len(values):
-        definition["cellStyle"] = _bar(max(float(values.max()), 1.0))
-    return definition
-
-
-def _texts(name: str, values: Iterable[object]) -> list[str]:
-    """The values of a column for people; of a path its last two names."""
-    said = [columns.say(name, value) for value in values]
-    return ["/".join(path.split("/")[-2:]) for path in said] if columns.kind(name) is Kind.PATH else said
-
-
-def _text(name: str) -> str:
-    """Where a row has the text of a column."""
-    return f"{name} in words"
+_AMOUNT, _SHARE = ("rgba(1, 115, 178, 0.22)",), ("rgba(2, 158, 115, 0.22)",)
+# Heights of headings, and of a table that is not told another, in pixels.
+_ONE_LINE, _TWO_LINES, _HEIGHT = 32, 46, 420
 
 
 def grid(
@@ -101,84 +61,141 @@ def grid(
     shown: Sequence[str],
     key: str,
     *,
-    height: int = 420,
-    hidden: Sequence[str] = (),
+    height: int = _HEIGHT,
     said: Mapping[str, Sequence[str]] | None = None,
-    looks: Mapping[str, Mapping[str, Any]] | None = None,
-) -> pd.Series[Any] | None:
-    """A table that sorts, filters and can be read with the keyboard. Returns the chosen row, ``hidden`` columns too.
+    changes: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """A table that sorts, can be searched, and can be read with the keyboard, no higher than so many pixels.
 
-    ``said`` are texts, and ``looks`` options of AG Grid, of columns that need others than by their name.
+    ``said`` are the texts of columns that need others than by their name; ``changes`` the colours for less and for more
+    in columns of changes.
     """
-    fractions = {
-        name: "float64" for name in shown if columns.kind(name) in (Kind.SHARE, Kind.EFFICIENCY, Kind.RATE, Kind.TIMES)
-    }
-    rows = table[[*shown, *hidden]].astype(fractions)
-    values = {name: rows[name].tolist() for name in shown}
-    in_words = {name: _texts(name, own) for name, own in values.items()} | dict(said or {})
-    # Names are sent once.
-    in_words = {name: words for name, words in in_words.items() if words != values[name]}
-    definitions = [_column(name, rows[name], in_words.get(name)) | dict((looks or {}).get(name, {})) for name in shown]
-    header = 48 if any(map(_in_two_lines, definitions)) else 34
-    # In a place of its own. Where something new stands above it, the browser would move the table's frame, which loads
-    # it again, and Streamlit does not know a frame again that was moved: it stayed empty.
-    high = min(height, header + ROW_HEIGHT * max(len(rows), 2) + 6)
-    with st.container(height=high, border=False):
-        result = AgGrid(
-            rows.assign(**{_text(name): list(words) for name, words in in_words.items()}),
-            gridOptions={
-                "columnDefs": [
-                    *definitions,
-                    *({"field": name, "hide": True} for name in (*hidden, *map(_text, in_words))),
-                ],
-                "defaultColDef": {
-                    "resizable": True,
-                    "sortable": True,
-                    "filter": True,
-                    "suppressHeaderMenuButton": True,
-                    "wrapHeaderText": True,
-                },
-                "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
-                "rowHeight": ROW_HEIGHT,
-                "headerHeight": header,
-                "tooltipShowDelay": 400,
-            },
-            update_on=["selectionChanged"],
-            custom_css={
-                **theme.font_faces(),
-                ".ag-header-cell, .ag-cell:not([style*=monospace])": {"font-family": f"{theme.FONT} !important"},
-                ".has-traffic": {"background-color": "rgba(222, 143, 5, 0.12) !important"},
-            },
-            allow_unsafe_jscode=True,  # the bars above and what views add; nothing of a trace is ever part of one
-            height=high,
-            key=key,
-        )
-    chosen = result.selected_rows
-    return None if chosen is None or len(chosen) == 0 else chosen.iloc[0]
+    _draw(key, columns_of(table, shown, said or {}, changes or {}), height)
 
 
-def _in_two_lines(definition: Mapping[str, Any]) -> bool:
-    """Whether the heading is too long for its column; the width of others follows the page."""
-    needed = _EDGES + _BOLD * len(definition["headerName"])
-    return "width" in definition and needed > definition["width"]
+def choice(table: pd.DataFrame, shown: Sequence[str], key: str, *, height: int = _HEIGHT) -> pd.Series[Any] | None:
+    """A table of which a row can be chosen: that row, for as long as the table stays what it is."""
+    made = columns_of(table, shown)
+    name, of = f"{key}_row", component.identity(made)
+    known, place = st.session_state.get(name, (None, None))
+    chosen = place if known == of else None
+
+    def choose(place: int) -> None:
+        st.session_state[name] = of, place
+
+    _draw(key, made, height, chosen, choose)
+    return None if chosen is None else table.iloc[chosen]
 
 
-def facts(table: pd.DataFrame, key: str, *, numbered: bool = False) -> None:
-    """A small table of Streamlit, to be read and not to be chosen from."""
-    names = [str(name) for name in table.columns]
-    shown = pd.DataFrame({name: [columns.say(name, value) for value in table[name].tolist()] for name in names})
-    shown.index = table.index
-    headings: dict[str, Any] = {name: _heading(name) for name in names}
-    headings["_index"] = _heading(str(table.index.name))
-    st.dataframe(shown, hide_index=not numbered, key=key, column_config=headings)
+def chooser(table: pd.DataFrame, shown: Sequence[str], key: str, *, of: str, height: int = _HEIGHT) -> None:
+    """A table whose column ``of`` has what the choice of that name can be: a click on a row makes it."""
+    options = table[of].tolist()
+    now = st.session_state.get(of)
+
+    def choose(place: int) -> None:
+        st.session_state[of] = options[place]
+
+    _draw(key, columns_of(table, shown), height, options.index(now) if now in options else None, choose)
 
 
-def _heading(name: str) -> Any:
-    return st.column_config.Column(columns.heading(name), help=columns.meaning(name))
+def facts(table: pd.DataFrame, key: str) -> None:
+    """A small table, without bars."""
+    _draw(key, columns_of(table, [str(name) for name in table.columns], bars=()), _HEIGHT)
 
 
-def click(key: str, clicked: Any) -> None:
-    """Has a row that was just clicked change the choice ``key``; None, or that of the last run, changes nothing."""
-    if clicked is not None and clicked != st.session_state.get(f"{key}_clicked"):
-        st.session_state[key] = clicked
-    st.session_state[f"{key}_clicked"] = clicked
+def matrix(table: pd.DataFrame, key: str) -> None:
+    """Words for each two places."""
+    texts = {"": table.index.tolist()} | {label: table[label].tolist() for label in table.columns}
+    width = {label: round(_MARGIN + _LETTER * max(map(len, [label, *own]))) for label, own in texts.items()}
+    _draw(key, [Column(label, "", width[label], width[label], own) for label, own in texts.items()])
+
+
+def _draw(
+    key: str,
+    made: Sequence[Column],
+    height: int | None = None,
+    chosen: int | None = None,
+    on_choose: Callable[[int], None] | None = None,
+) -> None:
+    rows, header = len(made[0].texts), heading_height(made)
+    needed = header + component.ROW * max(rows, 1) + 2 + (component.SEARCH if rows > component.FEW else 0)
+    needed += _BAR if sum(column.least for column in made) > _NARROWEST else 0
+    high = needed if height is None else min(height, needed)
+    component.show(key, made, height=high, header=header, chosen=chosen, on_choose=on_choose)
+
+
+def heading_height(made: Sequence[Column]) -> int:
+    """In pixels: for two lines where one has no room."""
+    return _TWO_LINES if any(_in_one_line(column.heading) > column.most for column in made) else _ONE_LINE
+
+
+def _in_one_line(heading: str) -> int:
+    return round(_EDGES + _BOLD * len(heading))
+
+
+def columns_of(
+    table: pd.DataFrame,
+    shown: Sequence[str],
+    said: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    changes: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    bars: Sequence[str] = _BARS,
+) -> list[Column]:
+    """Columns as they are shown; see `grid`."""
+    if "line" in shown and len(table) and not (pd.to_numeric(table["line"], errors="coerce") > 0).any():
+        shown = [name for name in shown if name not in _OF_LINES]
+    made = [_column(name, table[name].tolist(), said.get(name), changes.get(name, ()), name in bars) for name in shown]
+    # What the rows are called is read in a narrow window, too.
+    first = next((place for place, column in enumerate(made) if column.least < column.most), None)
+    if first is not None:
+        made[first] = replace(made[first], least=max(made[first].least, min(made[first].most, _FIRST)))
+    return made
+
+
+def _column(name: str, values: Sequence[Any], said: Sequence[str] | None, changes: Sequence[str], bars: bool) -> Column:
+    kind, heading = columns.kind(name), columns.heading(name)
+    words = [columns.say(name, value) for value in values]
+    texts = list(said or _short(kind, values, words))
+    is_number = kind.is_number or kind is Kind.CLOCK
+    numbers = _numbers(values, words) if is_number else None
+    least = max(_LEAST[kind], round(_EDGES + _WIDE * max(map(len, heading.split()))))
+    one_line = _in_one_line(heading)
+    longest = min(max(map(len, texts), default=0), _LONGEST)
+    needed = round(_MARGIN + (_CODE_LETTER if kind is Kind.CODE else _LETTER) * longest)
+    least = max(least, _CHANGE if changes else 0, needed if needed <= _WHOLE else 0)
+    most = max(least, needed, one_line if one_line <= _HEADING or not is_number else 0)
+    is_share = kind in (Kind.SHARE, Kind.EFFICIENCY)
+    return Column(
+        heading,
+        columns.meaning(name),
+        most if is_number else least,
+        most,
+        texts,
+        numbers,
+        _UNITS.get(kind) if numbers else None,
+        words if texts != words else None,
+        changes or (_SHARE if is_share else _AMOUNT if bars else ()),
+        1.0 if is_share else max(map(abs, filter(None, numbers or ())), default=1.0),
+        "number" if is_number else "code" if kind is Kind.CODE else "",
+    )
+
+
+def _short(kind: Kind, values: Sequence[Any], words: Sequence[str]) -> Sequence[str]:
+    """What fits into a cell; the hint has the rest."""
+    if kind is Kind.PATH:
+        return ["/".join(path.split("/")[-2:]) for path in words]
+    if kind is Kind.EFFICIENCY:
+        return [
+            word if word == units.NOTHING else units.percent(value) for value, word in zip(values, words, strict=True)
+        ]
+    return words
+
+
+def _numbers(values: Iterable[Any], words: Iterable[str]) -> list[float | None] | None:
+    """By which a column is sorted; what is not known has no place among others. None where all are words."""
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    if any(isinstance(value, str) for value in plain):
+        return None
+    return [
+        None if value is None or word == units.NOTHING or not math.isfinite(value) else value
+        for value, word in zip(plain, words, strict=True)
+    ]

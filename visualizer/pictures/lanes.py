@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from snoopie.analysis.time import activity
+from snoopie.analysis.time.folding import Folding, Folds
 from snoopie.figures import colours
 from snoopie.words import names, units
 from snoopie.words.text import visible
@@ -16,7 +17,7 @@ from visualizer.controls.time_range import Time
 from visualizer.look import theme
 from visualizer.parts import places
 from visualizer.parts.places import Place
-from visualizer.pictures import picture, time_axis
+from visualizer.pictures import time_axis
 
 TITLES = {
     activity.KERNEL: "kernels",
@@ -31,99 +32,72 @@ TITLES = {
 }
 # So many letters fit side by side into the narrowest picture; fewer than these say nothing.
 _LETTERS, _FEWEST = 110, 3
-# What takes no time is drawn as long as this share of the time, to be seen.
-_SLIVER = 1 / 700
 
 
-def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int) -> go.Figure:
-    """A row for each place: ``lanes`` and ``blocks`` of `Trace.activity_lanes` and `activity_blocks`, of the time that
-    is shown. Times are ns after ``origin``."""
-    layout = {
-        "barmode": "overlay",
-        "hovermode": "closest",
-        "dragmode": False,
-        "showlegend": False,
-        "margin": {"l": 8, "r": 8, "t": 4, "b": 4},
-        "height": 90 + 18 * len(lanes),
-        "xaxis": time_axis.axis(*shown, origin) | {"showgrid": True},
-        "yaxis": {
-            "range": [len(lanes) - 0.4, -0.6],
-            "fixedrange": True,
-            "tickvals": list(range(len(lanes))),
-            "ticktext": [html.escape(place) for place in lanes["place"]],
-            "showgrid": False,
-            "zeroline": False,
-        },
-    }
-    return picture.figure([_bars(blocks, lanes, shown, origin)], layout)
+def strip(lanes: pd.DataFrame, blocks: pd.DataFrame, shown: Time, origin: int, folds: Folds = ()) -> str:
+    """A row for each place, as HTML, which a browser draws at once (look/page.css): ``lanes`` and ``blocks`` of
+    `Trace.activity_lanes` and `activity_blocks`, of the time that is shown, without the folds. Times are ns after
+    ``origin``."""
+    folding = Folding(folds)
+    axis = time_axis.axis(*shown, origin, folding)
+    low, high = axis["range"]
+    # All of it is a gap where a filter of time leaves nothing.
+    length = max(high - low, 1)
+
+    def place(moment: float) -> str:
+        return f"left:{100 * (moment - low) / length:.2f}%"
+
+    seams = folding.folded(np.array([start for start, _ in folds], np.int64)) - origin
+    bars = _bars(blocks, lanes, folding, origin, length, place)
+    rows = [
+        f'<span style="grid-row:{row + 1}">{html.escape(visible(lanes.loc[lane, "place"]))}</span>'
+        f'<div class="lane" style="grid-row:{row + 1}">{"".join(bars.get(lane, ()))}</div>'
+        for row, lane in enumerate(lanes.index)
+    ]
+    lines = "".join(f'<b style="{place(seam)}"></b>' for seam in seams)
+    marks = "".join(
+        f'<span style="{place(value)}">{text}</span>'
+        for value, text in zip(axis["tickvals"], axis["ticktext"], strict=True)
+    )
+    about = "When kernels ran, a row for each GPU"
+    return (
+        f'<div class="strip" role="img" aria-label="{about}" style="color:{theme.faint()}">'
+        f'<div class="seams" style="grid-row:1 / span {len(lanes)}">{lines}</div>{"".join(rows)}'
+        f'<div class="marks">{marks}</div><div>{axis["title"]["text"]}</div></div>'
+    )
 
 
-def _bars(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time, origin: int) -> dict[str, Any]:
+def _bars(
+    blocks: pd.DataFrame, lanes: pd.DataFrame, folding: Folding, origin: int, whole: int, place: Callable[[float], str]
+) -> dict[int, list[str]]:
+    """By lane, what ran in it."""
     known = places.by_label()
-    row = pd.Series(range(len(lanes)), lanes.index)
-    least = (shown[1] - shown[0]) * _SLIVER
-    length = (blocks["end"] - blocks["start"]).to_numpy()
-    one = (blocks["count"] == 1).to_numpy()
-    # What is of many is as strong as it is busy.
-    share = (blocks["busy"] / (blocks["end"] - blocks["start"]).clip(lower=1)).to_numpy()
+    kinds = lanes["what"].to_dict()
     colour = {lane: _colour(known[lanes.loc[lane, "place"]]) for lane in lanes.index}
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "base": (blocks["start"] - origin).tolist(),
-        "x": [max(int(one), least) for one in length],
-        "y": row[blocks["lane"]].tolist(),
-        "width": 0.82,
-        "marker": {
-            "color": [colour[lane] for lane in blocks["lane"]],
-            "opacity": [1.0 if alone else 0.3 + 0.6 * part for alone, part in zip(one, share, strict=True)],
-            # Neighbours stay apart, if there is room for it.
-            "line": {
-                "color": "black" if theme.is_dark() else "white",
-                "width": [0.6 if size > 4 * least else 0 for size in length],
-            },
-        },
-        "text": _names(blocks, lanes, shown),
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "constraintext": "none",
-        "textfont": {"size": 10, "color": [colours.ink_on(colour[lane]) for lane in blocks["lane"]]},
-        "cliponaxis": True,
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "customdata": _hovers(blocks, lanes, share, origin),
-        "showlegend": False,
-    }
-
-
-def _names(blocks: pd.DataFrame, lanes: pd.DataFrame, shown: Time) -> list[str]:
-    """What stands in a bar: the name of a single thing, as far as there is room for some of it."""
-    kinds, whole = lanes["what"].to_dict(), shown[1] - shown[0]
-    texts = []
-    for lane, start, end, count, name in blocks[["lane", "start", "end", "count", "name"]].itertuples(index=False):
-        part = min(end, shown[1]) - max(start, shown[0])
-        room = int(part / whole * _LETTERS)
-        texts.append(_cut(short(kinds[lane], name), room) if count == 1 and room >= _FEWEST else "")
-    return texts
+    where = (lanes["place"] + ", " + lanes["what"].map(TITLES)).to_dict()
+    starts, ends = (folding.folded(blocks[name].to_numpy()) - origin for name in ("start", "end"))
+    bars: dict[int, list[str]] = {}
+    columns = (blocks[name].tolist() for name in ("lane", "start", "end", "count", "name", "busy"))
+    for lane, first, last, count, name, busy, start, end in zip(*columns, starts.tolist(), ends.tolist(), strict=True):
+        length = max(last - first, 1)
+        if count == 1:
+            head, rest = short(kinds[lane], name) or where[lane], f"{where[lane]}\n{units.duration(last - first)}"
+        else:
+            head, rest = f"{count:,} in {units.duration(length)}, busy {units.percent(busy / length)}", where[lane]
+        hint = f"{_cut(head)}\n{rest}\nat {units.duration(first - origin)}"
+        room = int((end - start) / whole * _LETTERS)
+        text = _cut(short(kinds[lane], name), room) if count == 1 and room >= _FEWEST else ""
+        # What is of many is as strong as it is busy.
+        opacity = "" if count == 1 else f";opacity:{0.3 + 0.6 * busy / length:.2f}"
+        bars.setdefault(lane, []).append(
+            f'<i style="{place(start)};width:{100 * (end - start) / whole:.2f}%;background:{colour[lane]};'
+            f'color:{colours.ink_on(colour[lane])}{opacity}" title="{html.escape(hint)}">{html.escape(text)}</i>'
+        )
+    return bars
 
 
 def _colour(place: Place) -> str:
     return place.colour if place.kind == "gpu" else colours.NEUTRAL
-
-
-def _hovers(blocks: pd.DataFrame, lanes: pd.DataFrame, share: Any, origin: int) -> list[str]:
-    where = (lanes["place"] + ", " + lanes["what"].map(TITLES)).to_dict()
-    kinds = lanes["what"].to_dict()
-    columns = (blocks[name].tolist() for name in ("lane", "start", "end", "count", "name"))
-    texts = []
-    for lane, start, end, count, name, busy in zip(*columns, share, strict=True):
-        if count == 1:
-            head, rest = short(kinds[lane], name) or where[lane], f"{where[lane]}<br>{units.duration(end - start)}"
-        else:
-            head = f"{count:,} in {units.duration(end - start)}, busy {units.percent(busy)}"
-            rest = where[lane]
-        texts.append(f"<b>{_cut(head)}</b><br>{rest}<br>at {units.duration(start - origin)}")
-    return texts
 
 
 def short(what: str, name: str) -> str:
@@ -132,4 +106,4 @@ def short(what: str, name: str) -> str:
 
 
 def _cut(text: str, most: int = 80) -> str:
-    return html.escape(visible(text if len(text) <= most else text[: most - 1] + "…"), quote=False)
+    return visible(text if len(text) <= most else text[: most - 1] + "…")

@@ -346,7 +346,7 @@ def _axis(title: str, limits: tuple[int, int], step: int) -> dict[str, Any]:
     # A cell's middle stands where it begins, so that ticks name first bytes and rows.
     low, high = limits[0] - step / 2, limits[0] + -(-(limits[1] - limits[0]) // step) * step - step / 2
     return {
-        "title": {"text": title, "standoff": 10},
+        "title": {"text": title},
         "automargin": True,
         "range": [low, high],
         "tickformat": ",d",

@@ -8,6 +8,8 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from visualizer.look import theme
+
 # Of a trace: Plotly makes what is not chosen pale, until the page has drawn what the choice means.
 NEVER_PALE: dict[str, Any] = {"selected": {}, "unselected": {"marker": {"opacity": None}}}
 
@@ -19,8 +21,18 @@ BY_BOX = {"clickmode": "event", "dragmode": "select", "hovermode": "closest"}
 
 def figure(data: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> go.Figure:
     """What to draw. Made at once: each later change of a figure takes Plotly as long as making it."""
+    axes = {name: _readable(axis) for name, axis in layout.items() if name.startswith(("xaxis", "yaxis"))}
+    scales = [{**one, "colorbar": _readable(one["colorbar"])} if "colorbar" in one else one for one in data]
+    whole = {"font": {"color": theme.faint()}, **layout, **axes}
     # To look at every value takes Plotly longer than all else that makes a picture.
-    return go.Figure({"data": data, "layout": layout}, _validate=False)
+    return go.Figure({"data": scales, "layout": whole}, _validate=False)
+
+
+def _readable(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """An axis, or a scale of colours, whose words can be read: Streamlit makes them too pale."""
+    ink = {"color": theme.faint()}
+    title = {"title": {**axis["title"], "font": ink}} if "title" in axis else {}
+    return {**axis, **title, "tickfont": {**axis.get("tickfont", {}), **ink}}
 
 
 def show(

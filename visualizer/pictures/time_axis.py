@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from snoopie.analysis.time.folding import Folding
+
 _UNITS = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _MARKS = 8
 
@@ -13,19 +17,23 @@ def unit(length: int) -> tuple[str, int]:
     return next(((name, size) for size, name in _UNITS if length >= 10 * size), ("ns", 1))
 
 
-def axis(first: int, last: int, origin: int) -> dict[str, Any]:
-    """A plotly axis from ``first`` to ``last`` (host ns); its values are ns after ``origin``."""
-    low, high = first - origin, last - origin
+def axis(first: int, last: int, origin: int, folding: Folding | None = None) -> dict[str, Any]:
+    """A plotly axis from ``first`` to ``last`` (host ns); its values are ns after ``origin``, without the folds. What
+    stands at its marks is the time that it is there."""
+    folding = folding or Folding(())
+    low, high = (folding.folded(np.array([first, last])) - origin).tolist()
     step = _step(high - low)
     # 0.5 s, but 200 ms, as in the timeline (components/timeline_time.js).
     name, size = next((name, size) for size, name in _UNITS if 2 * step >= size)
-    digits = 0 if step >= size else 1
-    marks = range(-(-low // step) * step, high + 1, step)
+    # After a fold, marks are at no round times.
+    digits = 0 if step >= (10 * size if folding and size > 1 else size) else 1
+    marks = np.arange(-(-low // step) * step, high + 1, step)
+    moments = folding.starts(marks + origin) - origin
     return {
         "range": [low, high],
         "fixedrange": True,
-        "tickvals": list(marks),
-        "ticktext": [f"{mark / size:,.{digits}f}" for mark in marks],
+        "tickvals": marks.tolist(),
+        "ticktext": [f"{moment / size:,.{digits}f}" for moment in moments],
         "title": {"text": f"{name} after the start"},
     }
 

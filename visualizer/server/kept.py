@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # The name of a file that changes with what is in it, as main.f4bb7ae6.js.
 _HASHED = re.compile(r"\.[0-9a-f]{8,}\.\w+$")
-_FOREVER = "public, max-age=31536000, immutable"
+FOREVER = "public, max-age=31536000, immutable"
 # Others may differ after an update of the package.
 _AN_HOUR = "public, max-age=3600"
 
@@ -32,7 +32,7 @@ class Kept:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 if headers.get("cache-control") == "public":
-                    headers["cache-control"] = _FOREVER if _HASHED.search(scope["path"]) else _AN_HOUR
+                    headers["cache-control"] = FOREVER if _HASHED.search(scope["path"]) else _AN_HOUR
             await send(message)
 
         await self._app(scope, receive, sender)

@@ -11,7 +11,9 @@ import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import streamlit as st
@@ -27,6 +29,7 @@ from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
 from visualizer.server.kept import Kept  # noqa: E402
 from visualizer.server.packed import Packed  # noqa: E402
+from visualizer.server.together import Together  # noqa: E402
 
 APP = ROOT / "visualizer" / "app.py"
 
@@ -45,6 +48,7 @@ def main() -> None:
         # The port is ours by now: nobody else can have taken it, to be told the token.
         there = invitation.address(own.address, st.get_option("server.port"), own.page, token)
         invitation.announce(own.address, there, token)
+        Thread(target=_import_ahead, daemon=True).start()
         with nullcontext() if st.get_option("server.headless") else invitation.opened(there):
             yield {}
 
@@ -58,6 +62,7 @@ def main() -> None:
         Middleware(GZipMiddleware, compresslevel=3),
         Middleware(Packed),
         Middleware(Early),
+        Middleware(Together),
         Middleware(Kept),
     ]
     app = st.App(APP, lifespan=invite, middleware=middleware)
@@ -71,6 +76,12 @@ def main() -> None:
     # Which is how it ends.
     with suppress(KeyboardInterrupt):
         app.run(config=options | ({"server.port": own.port} if own.port else {}))
+
+
+def _import_ahead() -> None:
+    """What the first page waits for otherwise, most of it for pandas: the browser loads its scripts meanwhile."""
+    for name in ("snoopie.api.trace", "plotly.graph_objects"):
+        import_module(name)
 
 
 def _words(words: list[str]) -> tuple[argparse.Namespace, list[str]]:

@@ -46,7 +46,9 @@ def answer(question: Question[_Answer], prompt: float = _PROMPT, wait: str = _GO
             return state.answer(question)
     future = _future(question)
     try:
-        return future.result(prompt)
+        # What stands behind another question will not be there soon, and a page may ask for several.
+        first = next((one for one in list(_line()) if not one.done()), future)
+        return future.result(prompt if first is future else 0)
     except TimeoutError:
         _wait(future, wait)
         return None
@@ -82,8 +84,16 @@ def _wait(future: Future[_Answer], why: str) -> None:
 @st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={FunctionType: full_name})
 def _asked(question: Question[Any]) -> Future[Any]:
     future: Future[Any] = Future()
+    _line().append(future)
+    future.add_done_callback(_line().remove)
     _queue().put((question, future))
     return future
+
+
+@st.cache_resource(show_spinner=False)
+def _line() -> list[Future[Any]]:
+    """Those that are not answered, in their order."""
+    return []
 
 
 @st.cache_resource(show_spinner=False)

@@ -11,7 +11,7 @@ from snoopie.analysis.host.copies import Order
 from snoopie.analysis.selection import CALLS_BY, SINGLE_CALLS_BY
 from snoopie.words import units
 from visualizer import pages
-from visualizer.parts import remarks, tables
+from visualizer.parts import events, remarks, tables
 from visualizer.session import address, state
 
 LIMIT = 1000
@@ -45,29 +45,33 @@ def show() -> None:
             st.metric(label, value, border=True, width="content")
     _errors(state.ask(Trace.by_error))
     st.subheader("By call")
-    chosen = _limited(calls, shown(calls, CALLS), "calls_by_call")
-    tables.click("call", None if chosen is None else str(chosen["call"]))
-    _single()
+    recorded = state.view().calls["call"].value_counts()
+    columns = shown(calls, CALLS)
+    if len(recorded):
+        address.keep_one("call", list(recorded.index))
+        tables.chooser(_first(calls), columns, "calls_by_call", of="call", height=340)
+    else:
+        tables.grid(_first(calls), columns, "calls_by_call", height=340)
+    _single(recorded)
     _others()
 
 
-def _limited(table: pd.DataFrame, columns: list[str], key: str, height: int = 340) -> pd.Series[str] | None:
+def _first(table: pd.DataFrame) -> pd.DataFrame:
     if len(table) > LIMIT:
         st.caption(f"The first {LIMIT:,} of {len(table):,} rows; `snoopie calls --json` has all.")
-    return tables.grid(table.head(LIMIT), columns, key, height=height)
+    return table.head(LIMIT)
 
 
 def _errors(errors: pd.DataFrame) -> None:
     if errors.empty:
         return
     st.subheader("Failed")
-    _limited(errors, ERRORS, "calls_errors", 220)
+    tables.grid(_first(errors), ERRORS, "calls_errors", height=220)
 
 
-def _single() -> None:
+def _single(recorded: pd.Series[int]) -> None:
     """The calls of one name, one by one."""
     st.subheader("Single calls")
-    recorded = state.view().calls["call"].value_counts()
     names = list(recorded.index)
     if not names:
         st.caption(
@@ -75,7 +79,6 @@ def _single() -> None:
             "in the timeline."
         )
         return
-    address.keep_one("call", names)
     address.keep_one("calls_order", list(ORDERS))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         call = st.selectbox("Call", names, key="call", width=340, help="Or choose a row above.")
@@ -92,7 +95,7 @@ def _single() -> None:
         st.caption(f"{len(table):,} of {number:,}; `trace.calls` has them all.")
     columns = SINGLE if len(state.trace().processes) > 1 else SINGLE[:-1]
     unused = [name for name in ("kernel", "direction") if not (table[name] != "").any()]
-    row = tables.grid(
+    row = events.grid(
         table, [*(name for name in columns if name not in unused), "event"], f"calls_{call}_{order}", height=420
     )
     if row is not None:
@@ -104,15 +107,15 @@ def _others() -> None:
     if len(launched):
         st.subheader("Launches by kernel")
         st.caption("Every kernel that the host launched directly, measured or not.")
-        _limited(launched, LAUNCHES, "calls_kernels")
+        tables.grid(_first(launched), LAUNCHES, "calls_kernels", height=340)
     copied = state.ask(Trace.by_direction)
     if len(copied):
         st.subheader("Copies by direction")
         st.caption(
             "All copy calls, also within one memory. A bandwidth is known only where the call waits for the transfer."
         )
-        _limited(copied, COPIES, "calls_directions", 300)
+        tables.grid(_first(copied), COPIES, "calls_directions", height=300)
         pages.link("copies", "Copies between memories, one by one")
     st.subheader("By thread")
     columns = THREADS if len(state.trace().processes) > 1 else THREADS[1:]
-    _limited(state.ask(Trace.by_thread), columns, "calls_threads", 300)
+    tables.grid(_first(state.ask(Trace.by_thread)), columns, "calls_threads", height=300)

@@ -36,7 +36,7 @@ def show() -> None:
     remarks.estimated()
     remarks.not_filtered("the calls, only to their kernels' traffic", COLLECTIVES_BY)
     named = table.assign(operation=table["operation"].replace("", UNNAMED))
-    chosen = tables.grid(named, COLUMNS, "collectives_table", height=360)
+    chosen = tables.choice(named, COLUMNS, "collectives_table", height=360)
     if chosen is None:
         st.caption("Choose a row to see its calls.")
         return

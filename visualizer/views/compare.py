@@ -171,7 +171,8 @@ def _totals() -> None:
             meaning = f"\n\n{_MEMORY}" if metric in ("peak_memory", "leaks") else ""
             st.metric(
                 columns.heading(metric),
-                str(b),
+                # A card has no room for why an efficiency is above 100 %; the hint has.
+                str(b).partition(" (")[0],
                 "no change" if same else str(change),
                 delta_color="off",
                 delta_arrow="off" if same or summary["change"][metric] is None else "auto",

@@ -7,7 +7,7 @@ import streamlit as st
 from snoopie import Trace
 from snoopie.analysis.host.copies import Order
 from snoopie.words import units
-from visualizer.parts import remarks, streams, tables
+from visualizer.parts import events, remarks, streams, tables
 from visualizer.session import state
 
 LIMIT = 1000
@@ -58,4 +58,4 @@ def _single(number: int) -> None:
         st.caption(f"{len(table):,} of {number:,}; `trace.copies` has them all.")
     shown = table.assign(stream=streams.column(table))
     several = len(state.trace().processes) > 1
-    tables.grid(shown, COLUMNS if several else COLUMNS[:-1], f"copies_single_{order}", height=520)
+    events.grid(shown, COLUMNS if several else COLUMNS[:-1], f"copies_single_{order}", height=520)

@@ -54,10 +54,9 @@ def show() -> None:
     shown = table.head(LIMIT).assign(least_time=least.reindex(table["kernel"].head(LIMIT)).to_numpy())
     if len(table) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(table):,}; `trace.by_kernel()` has them all.")
-    clicked = tables.grid(shown, columns, "kernels_table", height=320)
-    tables.click("kernel", None if clicked is None else str(clicked["kernel"]))
     options = list(shown["kernel"])
     address.keep_one("kernel", options)
+    tables.chooser(shown, columns, "kernels_table", of="kernel", height=320)
     moved = dict(zip(options, shown["bytes"].tolist(), strict=True))
     kernel = str(
         st.selectbox(
@@ -176,7 +175,7 @@ def _stacks(part: snoopie.Trace, kernel: str) -> None:
         st.caption(f"Unknown for {int(table.loc[table['stack'] == 0, 'launches'].sum()):,} launches.")
     shown = known.head(LIMIT)
     columns = ["launched_by", "launches", "bytes", "accesses", "stack"]
-    clicked = tables.grid(shown, columns, f"kernel_stacks_{kernel}", height=240)
+    clicked = tables.choice(shown, columns, f"kernel_stacks_{kernel}", height=240)
     chosen = shown.iloc[0] if clicked is None else clicked
     stack = int(chosen["stack"])
     st.caption(theme.plain(f"The stack of {chosen['launched_by']}, innermost first:"))

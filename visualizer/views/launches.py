@@ -63,17 +63,15 @@ def show() -> None:
         + (["rank"] if several else [])
     )
     shown = table.assign(stream=streams.column(table))
-    clicked = tables.grid(shown, columns, f"launches_table_{order}", height=420)
-    launch = _chosen(table, None if clicked is None else int(clicked["launch"]))
-    _launch(launch)
+    address.keep_number("launch", every.index, int(table["launch"].iloc[0]))
+    tables.chooser(shown, columns, f"launches_table_{order}", of="launch", height=420)
+    _launch(_chosen(table))
 
 
-def _chosen(table: pd.DataFrame, clicked: int | None) -> int:
-    """The launch chosen by a click, by the chooser, which also works by keyboard, or by the address."""
-    tables.click("launch", clicked)
+def _chosen(table: pd.DataFrame) -> int:
+    """The launch chosen by a click, by the chooser, or by the address."""
     every, place = state.view().launches, state.trace().label
-    first = int(table["launch"].iloc[0])
-    launch = address.keep_number("launch", every.index, first)
+    launch = int(st.session_state["launch"])
     short = {kernel: names.short_name(kernel) for kernel in table["kernel"].unique()}
     labels = {
         number: f"{number} · {short[kernel]} · {issuer}"

@@ -86,7 +86,7 @@ def _picture(devices: list[str], agreement: pd.DataFrame) -> None:
         "hovermode": "x",
         "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
         "xaxis": {
-            "title": {"text": "seconds after the start"},
+            "title": {"text": "s after the start"},
             "anchor": f"y{len(devices)}" if devices[1:] else "y",
             "range": [(moment - origin) / 1e9 for moment in time_range.whole()],
         },
@@ -227,7 +227,7 @@ def _made(table: pd.DataFrame, first: list[str], key: str) -> None:
     if len(table) > LIMIT:
         st.caption(f"The first {LIMIT:,} of {len(table):,} rows; `snoopie memory --json` has all.")
     named = table.head(LIMIT).rename(columns={"source": "allocated_by"})
-    chosen = tables.grid(named, _with_process([*first, *MADE]), f"{key}_{len(first)}", height=300, hidden=["stack"])
+    chosen = tables.choice(named, _with_process([*first, *MADE]), f"{key}_{len(first)}", height=300)
     if chosen is None:
         st.caption("Choose a row to see the call stack.")
         return

@@ -54,9 +54,10 @@ def show() -> None:
     shown = known.head(LIMIT)
     if len(known) > LIMIT:
         st.caption(f"The {LIMIT:,} with the most bytes of {len(known):,}; `trace.by_object(merged=True)` has them all.")
-    clicked = tables.grid(shown.rename(columns={"source": "allocated_by"}), COLUMNS, "objects_table", height=320)
-    object = _chosen(known, shown, None if clicked is None else int(clicked["object"]))
-    _object(object, known)
+    _keep(known, shown)
+    named = shown.rename(columns={"source": "allocated_by"})
+    tables.chooser(named, COLUMNS, "objects_table", of="object", height=320)
+    _object(_chosen(shown), known)
 
 
 def ahead() -> None:
@@ -81,17 +82,19 @@ def _copies(object: int) -> tuple[int, ...]:
     return tuple(array.index[array == array.loc[object]].tolist())
 
 
-def _chosen(known: pd.DataFrame, shown: pd.DataFrame, clicked: int | None) -> int:
-    """The object chosen by a click, by the chooser (which also works by keyboard) or by the address."""
-    every, place = state.trace().objects, state.trace().label
-    tables.click("object", clicked)
-    object = address.keep_number("object", every.index, int(known["object"].iloc[0]))
+def _keep(known: pd.DataFrame, shown: pd.DataFrame) -> None:
+    """The object that is chosen: by a click, by the chooser or by the address."""
+    object = address.keep_number("object", state.trace().objects.index, int(known["object"].iloc[0]))
     options = shown["object"].tolist()
     if object not in options:
         # That of its array, where a link named another copy.
         same = set(_copies(object))
-        object = next((option for option in options if option in same), object)
-        st.session_state["object"] = object
+        st.session_state["object"] = next((option for option in options if option in same), object)
+
+
+def _chosen(shown: pd.DataFrame) -> int:
+    every, place = state.trace().objects, state.trace().label
+    object, options = st.session_state["object"], shown["object"].tolist()
     options = options if object in options else [object, *options]
     labels = {
         number: " · ".join(filter(None, [str(number), name, owner, units.bytes(moved)]))
@@ -214,10 +217,12 @@ def _reuse(copies: tuple[int, ...], moved: int, distinct: int) -> None:
     if sites is None:
         return
     sites = sites[sites["object"].isin(copies)]
-    sites = sites.groupby("site", sort=False)[["accesses", "bytes", "distinct"]].sum().reset_index()
+    # The same instruction of several processes is one.
+    facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation", "offset"]]
+    alike = sites.join(facts, on="site").groupby(list(facts.columns), sort=False, dropna=False, observed=True)
+    sites = alike[["accesses", "bytes", "distinct"]].sum().reset_index()
     sites["reuse"] = sites["bytes"] / sites["distinct"].where(sites["distinct"] > 0)
-    facts = state.ask(Trace.by_site).set_index("site")[["kernel", "file", "line", "operation"]]
-    sites = sites.join(facts, on="site").sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
+    sites = sites.sort_values("bytes", ascending=False, kind="stable").head(LIMIT)
     st.markdown("**By which instructions**")
     tables.grid(sites, SITE_COLUMNS, f"object_sites_{copies}", height=240)
     lines = sites[sites["file"].fillna("") != ""].drop_duplicates(["file", "line"]).head(3)

@@ -31,7 +31,7 @@ NOT_MEASURED_NOTE = (
 NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
 _LINE = ["file", "line", "kernel", "bytes", "wire_efficiency", "least_time"]
 _FEW, _MOST = 5, 1000
-_STRIPS, _BLOCKS = 8, 200
+_STRIPS, _BLOCKS = 8, 120
 LOOKING = "Searching the recorded accesses for repeated loads …"
 
 
@@ -134,9 +134,11 @@ def _strip() -> None:
     if lanes.empty:
         return
     whole = time_range.whole()
-    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()))
-    figure = lane_picture.strip(lanes, blocks, whole, state.trace().period[0])
-    st.plotly_chart(figure, key="overview_strip", width="stretch", config={"displayModeBar": False})
+    folds = tuple(state.ask(Trace.activity_gaps, *whole))
+    blocks = state.ask(Trace.activity_blocks, *whole, _BLOCKS, False, tuple(lanes.index.tolist()), folds=folds)
+    st.html(lane_picture.strip(lanes, blocks, whole, state.trace().period[0], folds))
+    if folds:
+        st.caption("Idle gaps are left out where a line is dotted.")
     pages.link("timeline", "When what ran, and what moved meanwhile")
 
 
@@ -309,7 +311,7 @@ def _links(between: pd.DataFrame) -> None:
     """The matrix, unless the sentence at the top says it all."""
     if len(set(between.to_numpy().ravel()) - {""}) > 1:
         st.caption("How a GPU (row) reaches the memory of another (column).")
-        st.dataframe(between, key="links")
+        tables.matrix(between, "links")
 
 
 def _gpus(gpus: pd.DataFrame) -> None:
@@ -323,4 +325,6 @@ def _processes(processes: pd.DataFrame) -> None:
     """With the ranks that the launcher gave them, where it did."""
     known = [name for name in ("rank", "local_rank", "ranks") if (processes[name] >= 0).any()]
     table = processes.assign(gpus=places.used_gpus(processes.index))
-    tables.facts(table[[*known, "program", "gpus", "host", "pid", "command"]], "processes", numbered=len(table) > 1)
+    numbers = ["process"] if len(table) > 1 else []
+    shown = [*numbers, *known, "program", "gpus", "host", "pid", "command"]
+    tables.facts(table.reset_index(names="process")[shown], "all_processes")

@@ -274,7 +274,7 @@ def _stacks(file: str, line: int) -> None:
         return
     table = table.assign(source=table["source"].where(table["stack"] > 0, "(not known)"))
     table = table.rename(columns={"source": "launched_by"})
-    chosen = tables.grid(table, STACK_COLUMNS, f"line_stacks_{file}_{line}", height=190)
+    chosen = tables.choice(table, STACK_COLUMNS, f"line_stacks_{file}_{line}", height=190)
     stack = int(table["stack"].iloc[0]) if chosen is None else int(chosen["stack"])
     frames = state.ask_whole(Trace.stack, stack)
     if len(frames):

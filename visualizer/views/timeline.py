@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
 from snoopie import Trace
-from snoopie.analysis.time import activity
+from snoopie.analysis.time import activity, resources
 from snoopie.words import names, units
 from visualizer import pages
 from visualizer.controls import choices, filters, time_range
@@ -40,6 +41,20 @@ ONE = {
 WITHIN = ["began", "duration", "thing", "name", "place", "stream", "bytes"]
 OVERLAP = ["kernel", "issuer", "owner", "launches", "bytes", "moving", "ran", "spread", "densest", "under"]
 BUSY = ["resource", "records", "busy", "busy_share", "gaps", "gap"]
+IDLE_FOR = dict(
+    zip(
+        resources.GAPS,
+        (
+            f"less than {units.duration(resources.LIMITS[0] * 1000)}",
+            *(
+                f"{units.duration(low * 1000)} to {units.duration(high * 1000)}"
+                for low, high in pairwise(resources.LIMITS)
+            ),
+            f"{units.duration(resources.LIMITS[-1] * 1000)} and longer",
+        ),
+        strict=True,
+    )
+)
 BY_RESOURCE = ["resource", "kind", "name", "calls", "total", "share", "average", "least", "most"]
 
 # More streams than this are one lane a GPU at first.
@@ -282,14 +297,8 @@ def _table(lanes: pd.DataFrame, shown: Time, apart: bool) -> None:
         name=[short(what, name) for what, name in zip(table["what"], table["name"], strict=True)],
         stream=streams.column(table),
     )
-    row = tables.grid(listed, WITHIN, f"timeline_within_{apart}", height=300, hidden=["what", "id"])
-    if row is None:
-        return
-    clicked = f"{row['what']}:{row['id']}"
-    if clicked != st.session_state.get("timeline_clicked"):
-        st.session_state["timeline_clicked"] = clicked
-        st.session_state["event"] = clicked
-        st.rerun()
+    events = [f"{what}:{number}" for what, number in zip(table["what"], table["id"], strict=True)]
+    tables.chooser(listed.assign(event=events), WITHIN, f"timeline_within_{apart}", of="event", height=300)
 
 
 def _about_traffic() -> None:
@@ -337,7 +346,7 @@ def _busy(shown: Time) -> None:
     else:
         tables.grid(busy, BUSY, "timeline_resources", height=300)
         st.caption("Busy and idle time by activity. Shares are of the time that is shown.")
-        rows = state.ask(Trace.by_resource, between=shown)
+        rows = state.ask(Trace.by_resource, between=shown).replace({"name": IDLE_FOR, "kind": {"gap": "idle"}})
         if len(rows) > _ROWS:
             st.caption(f"The first {_ROWS:,} of {len(rows):,} rows; `snoopie summary --top 0` has all.")
         tables.grid(rows.head(_ROWS), BY_RESOURCE, "timeline_by_resource", height=420)

@@ -20,6 +20,8 @@ Folds = Sequence[tuple[int, int]]
 # A gap is long that is more than this share of the time that is left without it and those that are longer; of each so
 # much stays to be seen.
 _LONG, _KEPT = 1 / 10, 1 / 120
+# Of what is shorter (ns), nothing would stay at its ends, and of a trace that is no longer nothing at all.
+_LEAST = 3
 MOST = 40
 
 
@@ -41,7 +43,7 @@ def long_gaps(start: Ints, end: Ints, first: int, last: int) -> list[tuple[int, 
     rising = length[order]
     # What there is without each gap and those that are longer.
     without = last - first - np.cumsum(rising[::-1])[::-1]
-    long = np.flatnonzero(rising > without * _LONG)
+    long = np.flatnonzero((rising > without * _LONG) & (rising >= _LEAST))
     # Where more are long than can be told apart, they are what happens always: those are that are longer still.
     long = long[len(rising) - long <= MOST]
     if not len(long):

@@ -14,7 +14,7 @@ from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder, without
 from tests.support.nsys_export import Export
-from tests.support.pages import APP, PATIENCE, ROOT, TITLES, VIEWS, metrics, said, start, view
+from tests.support.pages import APP, PATIENCE, ROOT, TITLES, VIEWS, metrics, said, start, table, view
 from visualizer.look import theme
 
 
@@ -132,9 +132,9 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
     }
     captions = " ".join(caption.value for caption in app.caption)
     assert "memory whose owner the collector does not know" in captions
-    *_, gpus, processes = (table.value for table in app.dataframe)
-    assert gpus["users"].tolist() == ["rank 0", "rank 1"]
-    assert processes[["rank", "ranks", "gpus"]].to_numpy().tolist() == [["0", "2", "GPU 0"], ["1", "2", "GPU 1"]]
+    assert table(app, "gpus")["Used by"] == ["rank 0", "rank 1"]
+    processes = table(app, "all_processes")
+    assert [processes[heading] for heading in ("Rank", "Ranks", "GPUs")] == [["0", "1"], ["2", "2"], ["GPU 0", "GPU 1"]]
 
 
 def test_overview_tells_what_happened(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

@@ -232,6 +232,14 @@ def gpus(count: int, hosts: int) -> list[Place]:
     ]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 8])
+def test_the_host_is_not_straight_below_a_gpu(count: int) -> None:
+    """Which would hide arrows from those above it."""
+    at = network.positions([*gpus(count, 1), Place("host", "host", "", "", "#000000")])
+    x, y = at.pop("host")
+    assert not [1 for other_x, other_y in at.values() if abs(other_x - x) < 0.3 and other_y < y + 1]
+
+
 @pytest.mark.parametrize(("count", "hosts"), [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (16, 2), (16, 4), (12, 3)])
 def test_places_do_not_overlap(count: int, hosts: int) -> None:
     others = [Place(label, label, "", "", "#000000") for label in ("host", "unknown")]

@@ -14,7 +14,7 @@ from tests.support import busy
 from tests.support.busy import AT, MIB, MS, START
 from tests.support.encoder import SCHEMA, TraceBuilder, without
 from tests.support.nsys_export import Export
-from tests.support.pages import metrics, said, sent, view
+from tests.support.pages import chosen_row, metrics, said, sent, table_rows, view
 from visualizer.views import memory
 
 Patch = pytest.MonkeyPatch
@@ -54,8 +54,7 @@ def test_memory(monkeypatch: Patch, path: Path) -> None:
         "device", "driver: change since the first sample", "pool", "host",
     ]  # fmt: skip
     assert "64 MiB were never freed" in captions(app)
-    (said_by_driver,) = (table.value for table in app.dataframe)
-    assert said_by_driver.to_numpy().tolist() == [
+    assert table_rows(app, "memory_agreement") == [
         ["GPU 0", "peak", "2 ms", "600 MiB", "+32 MiB", "96 MiB"],
         ["GPU 0", "last", "11 ms", "568 MiB", "0 B", "64 MiB"],
     ]
@@ -100,6 +99,7 @@ def test_calls(monkeypatch: Patch, path: Path) -> None:
     headings = [heading.value for heading in app.subheader]
     assert headings == ["Failed", "By call", "Single calls", "Launches by kernel", "Copies by direction", "By thread"]
     assert app.selectbox(key="call").options == ["cuLaunchKernel", "cuMemAlloc_v2"]
+    assert chosen_row(app, "calls_by_call")[0] == "cuLaunchKernel"
     app.selectbox(key="call").set_value("cuMemAlloc_v2").run()
     assert not app.exception
     assert app.query_params["call"] in (["cuMemAlloc_v2"], "cuMemAlloc_v2")

@@ -32,13 +32,13 @@ def texts(app: AppTest) -> list[str]:
 
 def test_launches_have_native_times(monkeypatch: pytest.MonkeyPatch, both: Path) -> None:
     drawn: list[pd.DataFrame] = []
-    grid = tables.grid
+    columns_of = tables.columns_of
 
-    def seen(table: pd.DataFrame, columns: Sequence[str], key: str, **options: Any) -> Any:
+    def seen(table: pd.DataFrame, columns: Sequence[str], *others: Any, **options: Any) -> Any:
         drawn.append(table[list(columns)])
-        return grid(table, columns, key, **options)
+        return columns_of(table, columns, *others, **options)
 
-    monkeypatch.setattr(tables, "grid", seen)
+    monkeypatch.setattr(tables, "columns_of", seen)
     app = view(monkeypatch, "launches", both)
     assert not app.exception
     launched = drawn[0].set_index("launch")

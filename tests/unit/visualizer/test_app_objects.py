@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS, TraceBuilder
-from tests.support.pages import PATIENCE, metrics, said, until, view
+from tests.support.pages import PATIENCE, ROOT, metrics, said, table, until, view
 from visualizer.session import background
 from visualizer.session.question import Question
 
@@ -71,6 +71,18 @@ def test_an_address_names_object_and_range(monkeypatch: pytest.MonkeyPatch, ring
     # Another object is shown as a whole.
     app.selectbox(key="object").set_value(3).run()
     assert [app.number_input(key=f"object_{end}").value for end in ("from", "to")] == [0, 1 << 21]
+
+
+def test_an_instruction_of_all_processes_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under Sites. Each of four GPUs pushes 16 KiB to the next one twenty times, half of it into this array."""
+    app = view(monkeypatch, "objects", ROOT / "sample_traces" / "halo-4gpu")
+    assert not app.exception
+    (key,) = [one.proto.id for one in app.get("bidi_component") if "object_sites" in one.proto.id]
+    sites = table(app, key.rpartition("-")[2])
+    assert [sites[name] for name in ("Line", "Bytes", "Reuse")] == [["30", "25"], ["640 KiB"] * 2, ["10 ×"] * 2]
+    # Its program has no lines of its own in the stacks.
+    (key,) = [one.proto.id for one in app.get("bidi_component") if "object_stack" in one.proto.id]
+    assert list(table(app, key.rpartition("-")[2])) == ["Function", "Module"]
 
 
 def test_what_takes_long_comes_later(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:

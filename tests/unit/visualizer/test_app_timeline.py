@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +13,18 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.analysis.time.folding import Folding
 from tests.support import busy, mixed, waiting
 from tests.support.busy import AT, MS, US
 from tests.support.encoder import HOST, TraceBuilder
-from tests.support.pages import metrics, sent, view
+from tests.support.pages import PATIENCE, ROOT, metrics, sent, until, view
 from visualizer.components import timeline
 from visualizer.components.timeline import Asked
 from visualizer.look import theme
 from visualizer.parts import tables
 from visualizer.pictures import lanes, time_axis
+from visualizer.session import background
+from visualizer.session.question import Question
 
 Patch = pytest.MonkeyPatch
 
@@ -116,6 +122,33 @@ def test_busy_and_idle_follow_the_time(monkeypatch: Patch, path: Path) -> None:
     view(monkeypatch, "timeline", path, time_from=str(5 * MS + 7 * US), time_to=str(5 * MS + 107 * US))
     table = shown["timeline_resources"]
     assert dict(zip(table["resource"], table["busy"], strict=True)) == {"GPU 0": 80 * US, "GPU 1": 100 * US}
+    view(monkeypatch, "timeline", path)
+    rows = shown["timeline_by_resource"]
+    idle = rows[rows["kind"] == "idle"].groupby("resource")["name"].agg(list).to_dict()
+    assert idle == {"GPU 0": ["20 µs to 50 µs", "less than 10 µs"], "GPU 1": ["100 µs to 1 ms"]}
+
+
+def test_a_page_waits_for_one_answer_alone(monkeypatch: Patch) -> None:
+    """It asks for several, which come one after the other."""
+    released, answer, result = threading.Event(), background._Worker.answer, Future.result
+    waited: list[float] = []
+
+    def held(self: background._Worker, question: Question[Any]) -> object:
+        assert released.wait(PATIENCE)
+        return answer(self, question)
+
+    def seen(self: Future[Any], timeout: float | None = None) -> object:
+        waited.extend([] if timeout is None else [timeout])
+        return result(self, timeout)
+
+    monkeypatch.setattr(background._Worker, "answer", held)
+    monkeypatch.setattr(background, "_FEW", 0)
+    monkeypatch.setattr(Future, "result", seen)
+    app = view(monkeypatch, "timeline", ROOT / "sample_traces" / "halo-4gpu")
+    assert not app.exception
+    assert waited == [background._PROMPT, 0, 0]
+    released.set()
+    until(app, lambda: "Bytes are where their accesses were recorded" in captions(app))
 
 
 def test_filter_to_the_time(monkeypatch: Patch, path: Path) -> None:
@@ -370,6 +403,25 @@ def test_marks_of_an_axis() -> None:
     part = time_axis.axis(0, 1_400_000, 0)
     assert (part["title"]["text"], part["ticktext"][-1]) == ("µs after the start", "1,400")
     assert time_axis.axis(0, 10, 0)["ticktext"] == ["0", "2", "4", "6", "8", "10"]
+
+
+def test_a_time_axis_leaves_out_what_is_folded() -> None:
+    """What stands at a mark is the time there: after the fold, not that of the marks before and 40."""
+    axis = time_axis.axis(0, 1_000_080, 0, Folding([(40, 1_000_000)]))
+    assert axis["range"] == [0, 120]
+    assert axis["tickvals"] == [0, 20, 40, 60, 80, 100, 120]
+    assert axis["ticktext"] == ["0", "20", "1,000,000", "1,000,020", "1,000,040", "1,000,060", "1,000,080"]
+
+
+def test_the_overview_leaves_idle_gaps_out(monkeypatch: Patch) -> None:
+    app = view(monkeypatch, "overview", ROOT / "sample_traces" / "halo-4gpu")
+    assert not app.exception
+    # Of 2.6 s, 24.7 ms are left: a launch of 216.9 µs is a hundredth and not a ten thousandth of the width.
+    (strip,) = (one.proto.body for one in app.get("html") if '"strip"' in one.proto.body)
+    (width,) = re.findall(r"width:([\d.]+)%[^>]*216\.9 µs", strip)
+    assert width == f"{100 * 216.9 / 24_700:.2f}"
+    assert strip.count("<b ") > 10
+    assert strip.count('class="lane"') == 4
 
 
 def test_waits(monkeypatch: Patch, tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def test_nothing_at_all() -> None:
     assert not Folding(())
 
 
+def test_time_that_is_no_longer_than_a_gap_keeps_something() -> None:
+    """Of old logs, which know no times, the whole is a nanosecond."""
+    assert long_gaps([(0, 0)], 0, 1) == []
+
+
 def test_folds_in_order() -> None:
     with pytest.raises(UsageError, match="not in order; give rising moments"):
         Folding([(5, 7), (6, 9)])
