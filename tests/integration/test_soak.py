@@ -20,8 +20,8 @@ from tests.support import host_driver
 ROUNDS = 600
 LAUNCHES_BEFORE, ACCESSES_BEFORE = 23, 7807
 MEASURED, ACCESSES = 9, 8  # of a round, whose tenth launch fails
-# Bytes that the heap differs by from one look to the next, by what waits to be written and what the compressor keeps: over
-# 12,000 rounds it was between 2.6 and 3.7 MB, whichever round it was.
+# Bytes that the heap differs by from one look to the next, by what waits to be written and what the compressor keeps:
+# over 12,000 rounds it was between 2.6 and 3.7 MB, whichever round it was.
 NOISE = 3 << 19
 # What hang reports know of an object; a round stores to two that are new. At most 4 MiB of it is kept.
 OF_OBJECT = 96
