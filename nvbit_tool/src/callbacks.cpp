@@ -10,7 +10,10 @@
 
 #include "base/say.h"
 #include "calls/launch_calls.h"
+#include "code/disassembler.h"
 #include "collector.h"
+#include "disassembly/known.h"
+#include "driver/children.h"
 #include "driver/injection.h"
 #include "driver/preloaded_library.h"
 #include "nvbit.h"
@@ -86,6 +89,10 @@ void guarded(Action action) {
 }  // namespace
 
 void nvbit_at_init() {
+    snoopie::answer_command = [](const char* command) {
+        const std::string& disassemble = snoopie::named_disassembler();
+        return !disassemble.empty() && snoopie::disassembled_from_cache(command, snoopie::shell_word(disassemble));
+    };
     snoopie::preloaded_library().before_driver_ends([] {
         if (collector) guarded([] { collector->look_for_freed(); });
     });

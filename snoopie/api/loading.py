@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from snoopie.api.arguments import checked
@@ -20,6 +22,8 @@ from snoopie.trace.tables import Process
 
 # Each file that stays mapped keeps a descriptor, of which a process has a thousand or so.
 _MAPPED = 256
+# Bytes of a file from which on threads read several at once: less of the time is Python's, for whose lock they wait.
+_WORTH_THREADS = 1 << 20
 # What the headers of clean recordings name as their tool (nvbit_tool/src/times).
 CLEAN = "CUPTI"
 
@@ -59,7 +63,7 @@ def load(
     check_number("the selection", "has {} files", len(paths), limits.files)
     cluster = None if scheduler is None else Cluster(scheduler)
     if cluster is None:
-        opened = list(ordered(lambda path: _open(path, allow_truncated, trust, keep=len(paths) <= _MAPPED), paths))
+        opened = _opened(paths, allow_truncated=allow_truncated, trust=trust)
     else:
         opened = cluster.open(paths, allow_truncated=allow_truncated, trust=trust)
     chosen, clean = _apart(runs.chosen(_once(opened), run, all_runs=all_runs))
@@ -82,7 +86,20 @@ def paths_of(source: Source) -> list[Path]:
     return _distinct(_paths(source))
 
 
-def _open(path: Path, allow_truncated: bool, trust: bool, *, keep: bool) -> Process:
+def _opened(paths: Sequence[Path], *, allow_truncated: bool, trust: bool) -> list[Process]:
+    open_one = partial(_open, allow_truncated=allow_truncated, trust=trust, keep=len(paths) <= _MAPPED)
+    several = ordered if sum(map(_size, paths)) >= _WORTH_THREADS * len(paths) else map
+    return list(several(open_one, paths))
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0  # opening it will say why
+
+
+def _open(path: Path, *, allow_truncated: bool, trust: bool, keep: bool) -> Process:
     process = Process.open(path, allow_truncated=allow_truncated, trust=trust)
     if not keep:
         process.container.unmap()
@@ -134,12 +151,24 @@ def _paths(source: Source) -> list[Path]:
 def _distinct(paths: Iterable[Path]) -> list[Path]:
     """Each file once, whichever way it was named, in the order of first naming."""
     files: dict[str, Path] = {}
+    folder_of = cache(os.path.realpath)
     for path in paths:
         try:
-            files.setdefault(os.path.realpath(path), path)
+            # What is no link is in its folder, which others are in too.
+            folder, name = os.path.split(path)
+            alone = not name or name in (os.curdir, os.pardir) or _is_link(path)
+            real = os.path.realpath(path) if alone else os.path.join(folder_of(folder), name)
+            files.setdefault(real, path)
         except (OSError, ValueError) as error:
             raise NotATraceError(f"{path} cannot be opened ({error})", "give the path of a trace file") from None
     return list(files.values())
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _once(processes: list[Process]) -> list[Process]:
@@ -147,7 +176,7 @@ def _once(processes: list[Process]) -> list[Process]:
     kept: list[Process] = []
     places: dict[bytes, int] = {}
     for process in processes:
-        twin = places.setdefault(process.identity, len(kept))
+        twin = places.setdefault(process.header.identity, len(kept))
         if twin == len(kept):
             kept.append(process)
             continue

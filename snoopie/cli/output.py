@@ -8,13 +8,14 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
-from snoopie.words.columns import Kind, heading, kind, say
+from snoopie.words.columns import Kind, heading, kind
 from snoopie.words.text import cut, visible
 
 if TYPE_CHECKING:
@@ -47,22 +48,29 @@ def print_table(table: pd.DataFrame, stream: TextIO | None = None) -> None:
     """Print the columns of a table in their order, amounts with their units."""
     stream = stream or sys.stdout
     names = [str(name) for name in table.columns]
-    headings = [heading(name) for name in names]
-    columns = [
-        [visible(cut(say(name, value), _WIDEST, keep_end=kind(name) is Kind.PATH)) for value in table[name].tolist()]
-        for name in names
-    ]
-    widths = [max(map(len, (above, *cells))) for above, cells in zip(headings, columns, strict=True)]
+    columns = [[heading(name), *_cells(name, table[name].tolist())] for name in names]
+    widths = [max(map(len, cells)) for cells in columns]
     right = [kind(name).is_number or table[name].dtype.kind in "iuf" for name in names]
     bold = narrow = False
     if is_terminal(stream):
         narrow = True
         widths = _fit(widths, right, shutil.get_terminal_size().columns)
         bold = "NO_COLOR" not in os.environ
-    for row, line in enumerate([headings, *zip(*columns, strict=True)]):
-        cells = [_place(*cell, narrow) for cell in zip(line, names, widths, right, strict=True)]
-        text = _GAP.join(cells).rstrip()
+    placed = [_placed(*column, narrow) for column in zip(columns, names, widths, right, strict=True)]
+    for row, line in enumerate(zip(*placed, strict=True)):
+        text = _GAP.join(line).rstrip()
         print(f"\033[1m{text}\033[0m" if bold and row == 0 else text, file=stream)
+
+
+def _cells(name: str, values: Iterable[object]) -> list[str]:
+    of = kind(name)
+
+    def write(value: object) -> str:
+        return visible(cut(of.say(value), _WIDEST, keep_end=of is Kind.PATH))
+
+    # Of ten thousand processes most say the same. Values of other types can be equal and yet read differently.
+    once = cache(write)
+    return [once(value) if type(value) in (int, str) else write(value) for value in values]
 
 
 def print_pairs_of_values(rows: Iterable[tuple[str, object]], stream: TextIO | None = None) -> None:
@@ -109,10 +117,11 @@ def print_next(*words: str) -> None:
     print(f"Next: {first}snoopie {shell_words(words)}", file=sys.stderr, flush=True)
 
 
-def _place(text: str, name: str, width: int, right: bool, narrow: bool) -> str:
+def _placed(cells: Iterable[str], name: str, width: int, right: bool, narrow: bool) -> list[str]:
     if narrow:
-        text = cut(text, width, keep_end=kind(name) is Kind.PATH)
-    return text.rjust(width) if right else text.ljust(width)
+        keep_end = kind(name) is Kind.PATH
+        cells = [cut(text, width, keep_end=keep_end) for text in cells]
+    return [text.rjust(width) if right else text.ljust(width) for text in cells]
 
 
 def _fit(widths: list[int], right: list[bool], total: int) -> list[int]:

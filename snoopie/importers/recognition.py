@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snoopie.errors import EmptyError, NotATraceError, SnoopieError, UsageError
+from snoopie.importers import damage
 from snoopie.importers.text import TextFile
 
 # Bytes of a file that are looked at, and files of a folder.
@@ -160,6 +161,6 @@ def _tables(path: Path, data: bytes) -> frozenset[str]:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 10000").fetchall()
-    except sqlite3.Error:
+    except damage.ERRORS:
         return frozenset()
     return frozenset(name for (name,) in rows if isinstance(name, str))

@@ -18,6 +18,8 @@ from snoopie.trace.roles import LISTS, REFERENCES
 from snoopie.trace.tables import Ints, Process
 
 _OWNERS = frozenset({"owner", "gpu", "gpu or unknown", "set"})
+# Rows of small processes that are read as one part: a job's ranks can be ten thousand.
+_TOGETHER = 1 << 14
 
 
 class JoinedColumns:
@@ -43,17 +45,30 @@ class JoinedColumns:
 
     def read(self, table: str, names: Collection[str]) -> JoinedColumns:
         """The same, with these columns of a table read at once: a large one is decoded once for all of them."""
-        return self._with(
-            table, {number: self.sources[number].columns(table, names) for number in self._lengths(table)}
-        )
+        return self._of_several(table, list(self._lengths(table)), names)
 
     def readers(self, table: str, names: Collection[str]) -> Iterator[Callable[[], JoinedColumns]]:
         """Part after part of a table, of which these columns are there once it is called for: no more is in memory."""
         # Each part would look for them itself.
         _ = self._strings
-        for number in self._lengths(table):
-            for read in self.sources[number].readers(table, names):
-                yield partial(self._part_of, table, number, read)
+        for numbers in self._together(table):
+            if len(numbers) > 1:
+                yield partial(self._of_several, table, numbers, names)
+                continue
+            for read in self.sources[numbers[0]].readers(table, names):
+                yield partial(self._part_of, table, numbers[0], read)
+
+    def _together(self, table: str) -> Iterator[list[int]]:
+        """The processes with rows, one after another: those with few in one list."""
+        numbers: list[int] = []
+        rows = 0
+        for number, own in self._lengths(table).items():
+            if numbers and rows + own > _TOGETHER:
+                yield numbers
+                numbers, rows = [], 0
+            numbers.append(number)
+            rows += own
+        yield numbers
 
     def parts(self, table: str, names: Collection[str]) -> Iterator[JoinedColumns]:
         """The same, part after part."""
@@ -61,6 +76,9 @@ class JoinedColumns:
 
     def _part_of(self, table: str, number: int, read: Callable[[], Columns]) -> JoinedColumns:
         return self._with(table, {number: read()})
+
+    def _of_several(self, table: str, numbers: Sequence[int], names: Collection[str]) -> JoinedColumns:
+        return self._with(table, {number: self.sources[number].columns(table, names) for number in numbers})
 
     def _with(self, table: str, read: dict[int, Columns]) -> JoinedColumns:
         own = copy.copy(self)
@@ -107,11 +125,17 @@ class JoinedColumns:
 
     def _lengths(self, table: str) -> dict[int, int]:
         """How many rows the processes have that have some, or else the first of all."""
-        if table not in self._known_lengths:
-            # Of ten thousand processes most have no rows in most tables.
-            lengths = ((number, source.length(table)) for number, source in enumerate(self.sources))
-            self._known_lengths[table] = {number: rows for number, rows in lengths if rows} or {0: 0}
-        return self._known_lengths[table]
+        return self._known_lengths.get(table) or self._all_lengths.get(table, {0: 0})
+
+    @cached_property
+    def _all_lengths(self) -> dict[str, dict[int, int]]:
+        # Of ten thousand processes most have no rows in most tables.
+        found: dict[str, dict[int, int]] = {}
+        for number, source in enumerate(self.sources):
+            for table, rows in source.lengths():
+                if rows:
+                    found.setdefault(table, {})[number] = rows
+        return found
 
     def _numbers(self, table: str) -> Ints:
         """The place in `sources` of each row's process."""

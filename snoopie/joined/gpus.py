@@ -6,7 +6,7 @@ processes may mean the same one, but nothing in their traces says so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -156,27 +156,45 @@ def _merge(sources: Sequence[Process]) -> tuple[list[Ints], list[MergedGpu]]:
     A GPU that no process sees is one only if it owns something: what a machine has besides is none of the trace's
     business. The place of others is UNKNOWN.
     """
-    seen = {_key(process, place, gpu) for process, place, gpu in _gpus(sources) if gpu.visible}
+    first = _first_with_same(sources)
+    rows = _gpus(sources, sorted(set(first)))
+    seen = {_key(process, place, gpu) for process, place, gpu in rows if gpu.visible}
+    unseen = {process for process, place, gpu in rows if _key(process, place, gpu) not in seen}
     owning = {
-        _key(process, int(place), sources[process].header.gpus[int(place)])
+        _key(process, int(place), source.header.gpus[int(place)])
         for process, source in enumerate(sources)
+        if first[process] in unseen
         for place in _owner_codes(source)
         if place < len(source.header.gpus)
     }
     merged: dict[object, MergedGpu] = {}
-    for process, place, gpu in _gpus(sources):
+    for process, place, gpu in rows:
         key = _key(process, place, gpu)
         if key not in seen and key not in owning:
             continue
-        first = merged.setdefault(key, MergedGpu(gpu, sources[process].header.host))
-        if gpu != first.gpu:
-            merged[key] = replace(first, gpu=_both(first.gpu, gpu))
+        known = merged.setdefault(key, MergedGpu(gpu, sources[process].header.host))
+        if gpu != known.gpu:
+            merged[key] = replace(known, gpu=_both(known.gpu, gpu))
     places = {key: place for place, key in enumerate(merged)}
-    of_each = [
-        [places.get(_key(process, place, gpu), UNKNOWN) for place, gpu in enumerate(source.header.gpus)]
+    of_first = {
+        process: np.array(
+            [places.get(_key(process, place, gpu), UNKNOWN) for place, gpu in enumerate(sources[process].header.gpus)],
+            np.int64,
+        )
+        for process in set(first)
+    }
+    return [of_first[process] for process in first], list(merged.values())
+
+
+def _first_with_same(sources: Sequence[Process]) -> list[int]:
+    """For each process the first one that says the same of its GPUs: of those of a host there is one object."""
+    firsts: dict[object, int] = {}
+    return [
+        firsts.setdefault(
+            id(source.header.gpus) if all(gpu.uuid for gpu in source.header.gpus) else (process, "alone"), process
+        )
         for process, source in enumerate(sources)
     ]
-    return [np.array(own, np.int64) for own in of_each], list(merged.values())
 
 
 def _both(first: Gpu, other: Gpu) -> Gpu:
@@ -192,11 +210,9 @@ def _both(first: Gpu, other: Gpu) -> Gpu:
     )
 
 
-def _gpus(sources: Sequence[Process]) -> list[tuple[int, int, Gpu]]:
+def _gpus(sources: Sequence[Process], processes: Iterable[int]) -> list[tuple[int, int, Gpu]]:
     """Process, place in its header, GPU; those that their process sees come first."""
-    found = [
-        (process, place, gpu) for process, source in enumerate(sources) for place, gpu in enumerate(source.header.gpus)
-    ]
+    found = [(process, place, gpu) for process in processes for place, gpu in enumerate(sources[process].header.gpus)]
     return sorted(found, key=lambda row: not row[2].visible)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 
 import numpy as np
@@ -43,10 +44,15 @@ class Ids:
 
     @classmethod
     def of(cls, sources: Sequence[Process]) -> Ids:
+        numbered = _numbered()
+        highest = {name: [0] * len(sources) for name in numbered.values()}
+        for number, source in enumerate(sources):
+            for column, own in source.highest.items():
+                name = numbered[column]
+                highest[name][number] = max(highest[name][number], own)
         added, last = {}, {}
-        for name, columns in _numbered().items():
-            highest = [max(source.highest(*column) for column in columns) for source in sources]
-            *before, last[name] = accumulate(highest, initial=0)
+        for name, numbers in highest.items():
+            *before, last[name] = accumulate(numbers, initial=0)
             added[name] = np.array(before, np.int64)
         return cls(added, last)
 
@@ -60,13 +66,12 @@ class Ids:
         return np.where(ids > 0, ids + added[processes], 0) if added.any() else ids
 
 
-def _numbered() -> dict[str, list[tuple[str, str]]]:
-    """The columns that have the ids of each table, and those that have GROUPS."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for table in known_tables().values():
-        for column in table.columns.values():
-            if column.role.name == "id":
-                found[table.name] = [(table.name, column.name)]
-            elif column.role.name == GROUPS:
-                found.setdefault(GROUPS, []).append((table.name, column.name))
-    return found
+@cache
+def _numbered() -> dict[tuple[str, str], str]:
+    """Of each column of ids its table, of those that have GROUPS that."""
+    return {
+        (table.name, column.name): GROUPS if column.role.name == GROUPS else table.name
+        for table in known_tables().values()
+        for column in table.columns.values()
+        if column.role.name in ("id", GROUPS)
+    }

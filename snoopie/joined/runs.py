@@ -139,7 +139,7 @@ class _Groups:
     def join_overlapping(self, spans: Sequence[tuple[int, int]], key: Callable[[int], Hashable]) -> None:
         """Joins places of one key, None for none, whose spans overlap."""
         before: dict[Hashable, tuple[int, int]] = {}
-        for place in sorted(range(len(spans)), key=lambda place: spans[place]):
+        for place in sorted(range(len(spans)), key=spans.__getitem__):
             own = key(place)
             if own is None:
                 continue

@@ -12,8 +12,8 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import zstandard
 
@@ -38,8 +38,7 @@ _ALLOW = "load(…, allow_truncated=True) or --allow-truncated"
 _RERUN = f"record it again, or read the whole blocks before it with {_ALLOW}"
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The index entry of one block. ``offset`` and ``size`` (bytes) say where its zstd frame lies in the file."""
 
     sequence: int
@@ -164,7 +163,7 @@ class GrowingContainer(Container):
             if not entry.startswith(_START):
                 _check_start(self.name, memoryview(entry))
                 raise CorruptError(f"{self.name}: no block begins at byte {self._position} where one should", _RERUN)
-            block = _parse_entry(self.name, memoryview(entry), self._position, self._count)
+            block = _parse_entry(self.name, entry, self._position, self._count)
             if isinstance(block, SnoopieError):
                 raise block
             if block.size > size - block.offset:
@@ -299,22 +298,23 @@ def _entries(name: str, data: memoryview) -> tuple[list[Block], SnoopieError | N
 
 def _read_entry(name: str, data: memoryview, position: int, expected: int) -> Block | SnoopieError | None:
     """The entry at a position; None where the file ends inside the entry or its data; an error where it is wrong."""
-    start = bytes(data[position : position + len(_START)])
-    if not _START.startswith(start):
+    entry = bytes(data[position : position + _ENTRY_SIZE])
+    if not entry.startswith(_START) and not _START.startswith(entry):
         return CorruptError(f"{name}: no block begins at byte {position} where one should", _RERUN)
-    if position + _ENTRY_SIZE > len(data):
+    if len(entry) < _ENTRY_SIZE:
         return None
-    block = _parse_entry(name, data[position : position + _ENTRY_SIZE], position, expected)
+    block = _parse_entry(name, entry, position, expected)
     if isinstance(block, Block) and block.size > len(data) - block.offset:
         return None
     return block
 
 
-def _parse_entry(name: str, entry: memoryview, position: int, expected: int) -> Block | SnoopieError:
+def _parse_entry(name: str, entry: bytes, position: int, expected: int) -> Block | SnoopieError:
     """A whole entry that begins at a position of the file."""
-    raw = entry[len(_SKIPPABLE) :]
-    _, sequence, table, rows, raw_size, data_size, dropped, data_crc, entry_crc = _ENTRY.unpack(raw)
-    if zlib.crc32(raw[:-4]) != entry_crc:
+    _, sequence, table, rows, raw_size, data_size, dropped, data_crc, entry_crc = _ENTRY.unpack_from(
+        entry, len(_SKIPPABLE)
+    )
+    if zlib.crc32(entry[len(_SKIPPABLE) : -4]) != entry_crc:
         return CorruptError(f"{name}: the entry of block {expected} has a wrong checksum", _RERUN)
     if sequence != expected:
         return CorruptError(f"{name}: block {expected} is missing (found {sequence} in its place)", _RERUN)

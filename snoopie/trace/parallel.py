@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from itertools import chain, islice
 from typing import TypeVar
 
@@ -52,6 +53,7 @@ def ordered(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Gen
         pool.shutdown(cancel_futures=True)
 
 
+@cache
 def _keep_freed_memory() -> None:
     """Half of the time: blocks are alike, and the pages of one serve for the next.
 

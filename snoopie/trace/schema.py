@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -56,10 +57,11 @@ class Link:
 class Header:
     """The checked header of one process. ``tables`` are those that it declares, by their numbers.
 
-    ``run_id`` names the run; ``run_of`` says what that stands for: the "run", a launcher's "job", whose name may come
-    again, or this "process" alone.
+    ``identity`` stands for the header as written. ``run_id`` names the run; ``run_of`` says what that stands for: the
+    "run", a launcher's "job", whose name may come again, or this "process" alone.
     """
 
+    identity: bytes
     tool: dict[str, Any]
     settings: dict[str, Any]
     host: str
@@ -147,10 +149,14 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What a header declares: the tables by their numbers, checked, and as written by their names."""
+    """What a header declares: the tables by their numbers, checked, and as written by their names.
+
+    ``digest`` is that of the bytes of the declaration.
+    """
 
     tables: dict[int, TableSchema]
     schema: dict[str, dict[str, Any]]
+    digest: bytes
 
 
 # The declarations of the traces read so far, by the bytes and the version: all processes of a job have the same, and it
@@ -158,6 +164,29 @@ class _Declared:
 _declared: dict[tuple[bytes, int], _Declared] = {}
 _MOST_DECLARED = 16
 _SCHEMA = b'"schema":'
+
+# What was made of other members of headers, by what they say: the processes of a host have the same GPUs.
+_made: dict[tuple[str, Any, str], Any] = {}
+_MOST_MADE = 256
+_LONGEST_MADE = 1 << 16
+_OF_CODES = (*LISTS, "owners")
+
+
+def _shared(members: Mapping[str, Any], names: Sequence[str], context: Any, make: Callable[[], _T]) -> _T:
+    """What ``make`` makes of some members and a context, made once of equal ones."""
+    try:
+        said = repr({name: members[name] for name in names if name in members})
+    except RecursionError:
+        return make()
+    key = names[0], context, said
+    made: _T | None = _made.get(key)
+    if made is None:
+        made = make()
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        if len(said) <= _LONGEST_MADE:
+            _made[key] = made
+    return made
 
 
 def _split(content: bytes) -> tuple[bytes, bytes]:
@@ -168,23 +197,23 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
     return content[:place] + b'"schema":null}', content[place + len(_SCHEMA) : -1]
 
 
-def _members(name: str, content: bytes) -> tuple[dict[str, Any], bytes]:
-    """The members of a header, and its declaration if that is known from another; it is then not among the members."""
+def _members(name: str, content: bytes, rest: bytes, declaration: bytes) -> dict[str, Any]:
+    """The members of a header, which was split; without its declaration if that is known from another."""
     # Quotes in strings are escaped, so what is found is a key; if it is one of another object, the rest is no JSON.
-    rest, declaration = _split(content)
     if any(declaration == known for known, _ in list(_declared)):
         try:
             members = parse_json(name, "header", rest)
         except CorruptError:
             members = {}
         if "schema" in members and members["schema"] is None:
-            return members, declaration
-    return parse_json(name, "header", content), b""
+            return members
+    return parse_json(name, "header", content)
 
 
 def parse_header(name: str, content: bytes) -> Header:
     """The header of a trace. Raises NotATraceError, VersionError, MissingColumnError or CorruptError."""
-    members, declaration = _members(name, content)
+    rest, declaration = _split(content)
+    members = _members(name, content, rest, declaration)
     if members.get("format") != "snoopie":
         raise NotATraceError(f"{name} is not a Snoopie trace (it has another format)", "give a Snoopie trace")
     version = members.get("version")
@@ -199,10 +228,16 @@ def parse_header(name: str, content: bytes) -> Header:
     read = _Reader(name, _RENAMED[version])
     process = read.get(members, "process", dict)
     run_id, run_of = _run(read, process)
-    gpus = read.objects(members, "gpus", lambda gpu: _gpu(read, gpu))
-    links = read.objects(members, "links", lambda link: _link(read, link, len(gpus)))
-    declared = _declared.get((declaration, version)) or _declare(read, members, content, version)
+    gpus = _shared(members, ("gpus",), None, lambda: read.objects(members, "gpus", lambda gpu: _gpu(read, gpu)))
+    count = len(gpus)
+    links = _shared(
+        members, ("links",), count, lambda: read.objects(members, "links", lambda link: _link(read, link, count))
+    )
+    codes = _shared(members, _OF_CODES, count, lambda: _codes(read, members, count))
+    known = _declared.get((declaration, version)) if members.get("schema") is None else None
+    declared = known or _declare(read, members, content, declaration, version)
     return Header(
+        identity=hashlib.sha256(rest).digest() + declared.digest,
         tool=read.get(members, "tool", dict, {}),
         settings=read.get(members, "settings", dict, {}),
         host=read.get(process, "host", str, ""),
@@ -216,7 +251,7 @@ def parse_header(name: str, content: bytes) -> Header:
         ranks=read.texts(process, "ranks"),
         gpus=gpus,
         links=links,
-        codes=_codes(read, members, len(gpus)),
+        codes=codes,
         tables=declared.tables,
         schema=declared.schema,
     )
@@ -231,17 +266,19 @@ def _run(read: _Reader, process: Mapping[str, Any]) -> tuple[str, str]:
     return run_id, run_of
 
 
-def _declare(read: _Reader, members: Mapping[str, Any], content: bytes, version: int) -> _Declared:
+def _declare(read: _Reader, members: Mapping[str, Any], content: bytes, declaration: bytes, version: int) -> _Declared:
     """What a header declares, checked, and kept for the next one."""
     if members.get("schema") is None:
         members = {**members, "schema": parse_json(read.name, "header", content).get("schema")}
     tables = _tables(read, members)
     _check_required(read.name, {table.name: table for table in tables.values()})
-    declared = _Declared(tables, {table["name"]: table for table in members["schema"]})
-    declaration = _split(content)[1]
+    schema = {table["name"]: table for table in members["schema"]}
+    declared = _Declared(tables, schema, hashlib.sha256(declaration).digest())
     # It may not be the last member, or not the header's own.
     with suppress(ValueError, RecursionError):
-        if len(_declared) < _MOST_DECLARED and _parse(declaration) == members["schema"]:
+        if _parse(declaration) == members["schema"]:
+            if len(_declared) >= _MOST_DECLARED:
+                _declared.clear()
             _declared[declaration, version] = declared
     return declared
 

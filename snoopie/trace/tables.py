@@ -6,8 +6,7 @@ the same one. Ids stay those of the process; `snoopie.joined` makes them unique 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -52,15 +51,18 @@ _MANY = 10_000
 # questions need few of its columns. Counts are what nearly all questions are about.
 _KEPT = 4 << 20
 _ALWAYS_KEPT = frozenset({"counts"})
+_NONE: frozenset[str] = frozenset()
 
 
 class _Ids:
     """The ids of a table seen so far. Ids 1 … n in order, the usual case, need no memory."""
 
+    __slots__ = ("_dense", "_others")
+
     def __init__(self) -> None:
         self._dense = 0
         # Sorted, each at most half as long as the one before: each id is merged only a few times.
-        self._others: list[Ints] = []
+        self._others: tuple[Ints, ...] = ()
 
     def add(self, ids: Ints) -> bool:
         """Adds ids; False if one is out of range or was there before."""
@@ -75,9 +77,10 @@ class _Ids:
         own = np.unique(ids)
         fresh = len(own) == len(ids) and int(own[0]) > self._dense
         fresh = fresh and not any(_within(own, others).any() for others in self._others)
-        while self._others and len(self._others[-1]) <= 2 * len(own):
-            own = np.union1d(self._others.pop(), own)
-        self._others.append(own)
+        others = list(self._others)
+        while others and len(others[-1]) <= 2 * len(own):
+            own = np.union1d(others.pop(), own)
+        self._others = (*others, own)
         return fresh
 
     def contain(self, values: Ints, *, zero: bool) -> bool:
@@ -168,23 +171,19 @@ class Footer:
 class Process:
     """One trace file, checked. Small tables are decoded at once, large ones and records when asked for.
 
-    ``identity`` stands for the header as written: equal only for copies of one trace. ``count_owners`` (codes, each
-    once) and ``count_accesses`` (their sum) are of the table counts.
+    ``count_owners`` (codes, each once) and ``count_accesses`` (their sum) are of the table counts.
 
     It can go to another process that finds the file under the same path. The counts, which can be many, are decoded
     again where they are asked for.
     """
 
     def __init__(self, container: Container, *, allow_truncated: bool, limits: Limits = LIMITS) -> None:
-        self.path = Path(container.name)
         self.container = container
         self.problem: SnoopieError | None = container.problem
         if self.problem is not None and not container.blocks:
             raise self.problem
         # The header first: that a file is of another version says more than what looks wrong in it because of that.
-        content = container.decode(container.blocks[0])
-        self.header: Header = parse_header(container.name, content)
-        self.identity = hashlib.sha256(content).digest()
+        self.header: Header = parse_header(container.name, container.decode(container.blocks[0]))
         self._limits = limits
         check_number(container.name, "has {} GPUs", len(self.header.gpus), limits.gpus)
         check_number(container.name, "has {} settings", len(self.header.settings), limits.settings)
@@ -196,7 +195,6 @@ class Process:
         # The blocks of patterns, and the id before the first of each, and the last of all.
         self._pattern_blocks: list[Block] = []
         self._pattern_ids = [0]
-        self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
         # What the index claims, before any of it is decoded.
         self._index = Index(container.name, limits)
         for block in container.blocks[1:]:
@@ -217,6 +215,9 @@ class Process:
                 break
             self.blocks.append(block)
         self._tables = {table: rows.columns() for table, rows in parts.items()}
+        if not (self._pattern_blocks or self.record_rows):
+            # Nothing is left of which references would have to be checked.
+            self._ids.clear()
         amounts.check(container.name, container.size, sum(self._index.rows.values()), self, limits)
         self.count_owners: Ints = np.unique(self.column("counts", "owner"))
         self.count_accesses = int(self.column("counts", "accesses").sum())
@@ -224,12 +225,8 @@ class Process:
     def __getstate__(self) -> dict[str, Any]:
         small = {name: columns for name, columns in self._tables.items() if name not in _ALWAYS_KEPT}
         again = self._again | (self._tables.keys() & _ALWAYS_KEPT)
-        state = {name: value for name, value in self.__dict__.items() if name != "_patterns"}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_patterns", "path")}
         return state | {"_tables": small, "_again": again}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._patterns = lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
 
     @classmethod
     def open(cls, path: Path, *, allow_truncated: bool = False, trust: bool = False) -> Process:
@@ -239,7 +236,13 @@ class Process:
 
     def rename(self, path: Path) -> None:
         """Has the file go by another spelling of its path."""
-        self.path, self.container.name = path, str(path)
+        self.__dict__.pop("path", None)
+        self.container.name = str(path)
+
+    @cached_property
+    def path(self) -> Path:
+        """The file, as it was named."""
+        return Path(self.container.name)
 
     @property
     def complete(self) -> bool:
@@ -285,9 +288,16 @@ class Process:
             return len(next(iter(self._tables[table].values())))
         return self.rows.get(table, 0) if table in self._again else 0
 
-    def highest(self, table: str, name: str) -> int:
-        """The highest number in a column of ids or groups, 0 without any; known without decoding."""
-        return self._highest.get((table, name), 0)
+    def lengths(self) -> Iterator[tuple[str, int]]:
+        """The same of all tables that have rows."""
+        for table in (*self._tables, *self._again):
+            yield table, self.length(table)
+
+    @property
+    def highest(self) -> Mapping[tuple[str, str], int]:
+        """The highest number in each column of ids or groups that has rows, by table and name; known without
+        decoding."""
+        return self._highest
 
     def column(self, table: str, name: str) -> NDArray[Any]:
         """A column of a table that is none of records: int64 (uint64 for addresses and handles), or strings (dtype
@@ -333,7 +343,7 @@ class Process:
     def _large(self) -> frozenset[str]:
         """The tables that are too large to be kept."""
         if self._index.tables <= _KEPT:
-            return frozenset()
+            return _NONE
         schemas = {schema.name: schema for schema in self.header.tables.values()}
         sizes = ((table, schemas[table].size(rows)) for table, rows in self._index.rows.items())
         large = {table for table, size in sizes if size is not None and size > _KEPT}
@@ -427,6 +437,11 @@ class Process:
             raise
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None
+
+    @cached_property
+    def _patterns(self) -> Callable[[int], Columns]:
+        """`_read_patterns`, which remembers."""
+        return lru_cache(_PATTERN_BLOCKS)(self._read_patterns)
 
     def _read_patterns(self, number: int) -> Columns:
         """The columns of a block of patterns but the ids, which its place says too. By any thread, and again."""

@@ -14,10 +14,13 @@ SOURCES = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src"
 STAND_IN = """
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include "driver/children.h"
 __attribute__((constructor)) static void begin() {
     unsetenv("LD_PRELOAD");
     const char* command = getenv("COMMAND");
     if (!command) return;
+    snoopie::answer_command = [](const char* asked) { return std::strcmp(asked, "known") == 0; };
     const int status = system(command);
     unsetenv("COMMAND");
     std::printf("status=%d\\n", status);
@@ -34,11 +37,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "stand_in.cpp").write_text(STAND_IN)
     target = str(folder / "tool.so")
     options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), "-Wl,--wrap=unsetenv,--wrap=system", "-o", target]
-    built = subprocess.run(
-        ["g++", *options, str(SOURCES / "driver/children.cpp"), str(folder / "stand_in.cpp")],
-        capture_output=True,
-        text=True,
-    )
+    sources = [str(SOURCES / "driver/children.cpp"), str(folder / "stand_in.cpp")]
+    built = subprocess.run(["g++", *options, *sources], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return target
 
@@ -62,3 +62,7 @@ def test_children_are_preloaded_and_nvbits_commands_are_not(library: str) -> Non
 )
 def test_status_of_a_command(library: str, command: str, status: int) -> None:
     assert run(library, command) == [f"status={status}", "1", "0"]
+
+
+def test_a_command_with_an_answer_starts_no_child(library: str) -> None:
+    assert run(library, "known") == ["status=0", "1", "0"]

@@ -600,20 +600,21 @@ def test_more_threads_than_tables_have_rows(program: Program, tmp_path: Path) ->
     for _ in range(45):
         program.do("threads 400 launch _Z1kv 3")
     program.do("threads 100 fail 2")
+    program.do("launch _Z1kv 3")
     watch.end()
     trace = snoopie.load(tmp_path / "x.zst")
     assert not [notice for notice in trace.notices["text"] if "could not be kept" in notice]
-    assert calls(trace)["cuLaunchKernel"] == (45 * 400 * 3, 0, 0)
+    assert calls(trace)["cuLaunchKernel"] == (45 * 400 * 3 + 3, 0, 0)
     assert calls(trace)["cuMemAlloc_v2"] == (200, 200, 0)
     assert trace.call_errors["calls"].sum() == 200
     launches = trace.call_totals[trace.call_totals["call"] == "cuLaunchKernel"]
     assert (launches["thread"] == 0).any()
     assert set(launches["kernel"]) == {"k()"}
-    # Those of threads that had not been added up, and the shortest and longest of all, are there too.
+    # Those of a thread that has not ended, and the shortest and longest of all, are there too.
     assert (launches["thread"] > 0).any()
     assert (launches["least"] <= launches["most"]).all()
     lasted = trace.call_times[trace.call_times["call"] == "cuLaunchKernel"]
-    assert lasted["calls"].sum() == 45 * 400 * 3
+    assert lasted["calls"].sum() == 45 * 400 * 3 + 3
 
 
 def test_thousands_a_second_with_stacks(program: Program, tmp_path: Path) -> None:

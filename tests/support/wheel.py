@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = {"snoopie": "snoopie", "visualizer": "snoopie/_app/visualizer"}
 RELATIVE_LINK = re.compile(r"\]\((?!https?://)[^)]*\)")
 # Samples that an installed app offers, with their sources.
-SAMPLES = ("common.cuh", "halo-4gpu", "jacobi-2gpu.zst", "jacobi-4gpu.zst", "jacobi.cu", "ring-4gpu.zst", "ring.cu")
+SAMPLES = (
+    *("arrays.cuh", "common.cuh", "findings-2gpu.zst", "findings.cu", "halo-4gpu"),
+    *("jacobi-2gpu.zst", "jacobi-4gpu.zst", "jacobi.cu", "ring-4gpu.zst", "ring.cu"),
+)
 # A wheel that has them is still small.
 LARGEST = 3 << 20
 # What `snoopie build` builds the collector from, and where it lies in the package.

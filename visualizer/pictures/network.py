@@ -6,7 +6,7 @@ Plotly's script, of 4.7 MB, is not needed for it: it draws the first picture tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +56,13 @@ def show(
     every = _arrows(matrix, marked)
     arrows = sorted(every, key=lambda arrow: (not arrow.marked, -arrow.amount))[:MOST]
     frames = list(_frames(drawn, at))
-    wide = max(abs(x) for x, _ in at.values())
-    low, high = min(y for _, y in at.values()), max(y for _, y in at.values())
+    curves = _drawn(arrows, at, shown)
     few = len(drawn) < heatmap.MANY
     graph.show(
         key,
         f"{READINGS[shown.reading]}: {len(arrows)} arrows between {len(drawn)} places",
-        ((-wide, low), (wide, high + (0.3 if frames else 0))),
-        _drawn(arrows, at, shown),
+        span([*at.values(), *(frame.other for frame in frames)], curves),
+        curves,
         [_node(place, at, marked, few) for place in drawn],
         frames,
         height=max(HEIGHT, heatmap.height(len(drawn))),
@@ -99,6 +98,15 @@ def positions(drawn: Sequence[Place]) -> dict[str, tuple[float, float]]:
     if any(abs(at[one.label][0] - x) < 0.3 and abs(y - lowest) < 0.1 for one in others for x, y in at.values()):
         at |= {one.label: (at[one.label][0] + ASIDE, at[one.label][1]) for one in others}
     return at
+
+
+def span(points: Iterable[Point], curves: Iterable[graph.Arrow]) -> tuple[Point, Point]:
+    """The lower left and the upper right corner of what has these points and curves, with as much on either side."""
+    # A curve is farthest out in its middle, about.
+    middles = [tuple((a + 2 * b + c) / 4 for a, b, c in zip(*curve.way, strict=True)) for curve in curves]
+    xs, ys = zip(*points, *middles, strict=True)
+    wide = max(map(abs, xs))
+    return (-wide, min(ys)), (wide, max(ys))
 
 
 def _arrows(matrix: pd.DataFrame, marked: pd.DataFrame) -> list[Arrow]:

@@ -14,12 +14,13 @@ from visualizer.session import folders, opened, recents, state, uploads
 # What each sample is, for who does not know it.
 _SAMPLES = {
     "allreduce-4gpu": "PyTorch with NCCL on four GPUs",
+    "findings-2gpu": "one of each finding, on two GPUs",
     "halo-4gpu": "a stencil with NVSHMEM on four GPUs",
     "jacobi-2gpu": "a solver on two GPUs, all recorded",
     "jacobi-4gpu": "the same solver on four GPUs",
     "ring-4gpu": "stores, loads and reductions around a ring",
 }
-_FIRST = "jacobi-2gpu"
+_FIRST = "findings-2gpu"
 _MOST = 8
 _FOLDER = "open_folder"
 

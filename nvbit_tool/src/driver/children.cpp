@@ -1,6 +1,8 @@
 // What NVBit does to the application's children. When it is loaded it takes LD_PRELOAD out of the environment, so that the disassemblers
 // that it runs load neither the tool nor the driver. A launcher's workers, and whatever else the user preloads, need the variable: the
 // linker sends NVBit's calls here (--wrap), where the application keeps it and only NVBit's own commands go without.
+#include "driver/children.h"
+
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +15,6 @@
 
 #include "base/child_environment.h"
 #include "base/signals.h"
-#include "code/disassembler.h"
-#include "disassembly/known.h"
 
 extern "C" {
 
@@ -22,10 +22,10 @@ int __real_unsetenv(const char* name);
 
 int __wrap_unsetenv(const char* name) { return std::strcmp(name, "LD_PRELOAD") == 0 ? 0 : __real_unsetenv(name); }
 
-// As system() with a command, but an interrupt still ends the application. What is known of a disassembly needs no child.
+// As system() with a command, but an interrupt still ends the application. What can be answered here needs no child.
 int __wrap_system(const char* command) {
-    const std::string& disassemble = snoopie::named_disassembler();
-    if (!disassemble.empty() && snoopie::disassembled_from_cache(command, snoopie::shell_word(disassemble))) return 0;
+    const auto answer = snoopie::answer_command.load();
+    if (answer && answer(command)) return 0;
     const std::vector<char*> environment = snoopie::environment_without_preload();
     char* const shell[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(command), nullptr};
 

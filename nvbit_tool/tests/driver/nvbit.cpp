@@ -29,11 +29,12 @@ struct Text {
 };
 
 constexpr Text kOneStore[] = {{0x40, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2}};
+// One register after the other's last use: two accesses that never share a call.
 constexpr Text kToParameters[] = {
     {0x40, "LDC.64", "LDC.64 R2, c[0x0][0x210] ;"},
-    {0x50, "LDC.64", "LDC.64 R6, c[0x0][0x218] ;"},
-    {0x60, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2},
-    {0x70, "STG.E", "STG.E desc[UR4][R6.64], R5 ;", 6},
+    {0x50, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2},
+    {0x60, "LDC.64", "LDC.64 R2, c[0x0][0x218] ;"},
+    {0x70, "STG.E", "STG.E desc[UR4][R2.64], R5 ;", 2},
     {0x80, "EXIT", "EXIT ;"},
 };
 

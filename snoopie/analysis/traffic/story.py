@@ -59,6 +59,9 @@ def _part(share: float) -> str:
 def _between(ends: Mapping[int, Collection[int]], gpus: int, towards: str) -> str:
     """Who issued to whom, by issuer the owners: where a pattern has a name, that."""
     who = "each GPU" if len(ends) == gpus > 1 else units.plural(len(ends), "GPU", "GPUs")
+    if all(HOST in owners and len(owners) > 1 for owners in ends.values()):
+        others = {issuer: {owner for owner in owners if owner != HOST} for issuer, owners in ends.items()}
+        return f"{_between(others, gpus, towards)} and the host"
     every = {owner for owners in ends.values() for owner in owners}
     numbers = {len(owners) for owners in ends.values()}
     steps = {(owner - issuer) % gpus for issuer, owners in ends.items() for owner in owners if owner >= 0}

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 
 from snoopie.errors import EmptyError, SnoopieError
-from snoopie.importers import Progress
+from snoopie.importers import Progress, damage
 from snoopie.importers.nsys.export import HOW, ID_BITS, LONGEST, MISSING, Ints
 
 MAGIC = b"SQLite format 3\0"
@@ -32,7 +32,7 @@ class Database:
         _check_file(file)
         try:
             self._connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
-        except sqlite3.Error as error:
+        except damage.ERRORS as error:
             raise self._damaged(error) from None
         # Names are whatever the program's files held.
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -90,7 +90,7 @@ class Database:
                 done += len(rows)
                 self._progress(table, done)
                 yield {name: found[held.index(name)] if name in held else lacking for name in names}
-        except sqlite3.Error as error:
+        except damage.ERRORS as error:
             raise self._damaged(error) from None
 
     def texts(self, table: str, column: str, of: str, process: int, only: bool) -> dict[int, str]:
@@ -157,11 +157,13 @@ class Database:
     def _query(self, sql: str, values: Sequence[int | str | None] = ()) -> Iterator[tuple[object, ...]]:
         try:
             yield from self._connection.execute(sql, values)
-        except sqlite3.Error as error:
+        except damage.ERRORS as error:
             raise self._damaged(error) from None
 
-    def _damaged(self, error: sqlite3.Error) -> SnoopieError:
-        return SnoopieError(f"{self.path} is damaged or incomplete ({error})", f"export the report again; {_EXPORT}")
+    def _damaged(self, error: sqlite3.Error | UnicodeDecodeError) -> SnoopieError:
+        return SnoopieError(
+            f"{self.path} is damaged or incomplete ({damage.reason(error)})", f"export the report again; {_EXPORT}"
+        )
 
 
 def _check_file(path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from snoopie.errors import CorruptError, NotATraceError, SnoopieError
+from snoopie.importers import damage
 from snoopie.importers.text import TextFile
 
 _MAGIC = b"SQLite format 3\0"
@@ -41,7 +42,7 @@ class Database:
             for (name,) in [row for rows in self.rows(named) for row in rows]:
                 columns = [row[1] for rows in self.rows(f"PRAGMA table_info({quoted(str(name))})") for row in rows]
                 self._columns[str(name)] = frozenset(map(str, columns))
-        except sqlite3.Error as error:
+        except damage.ERRORS as error:
             self.close()
             raise self._damaged(error) from None
         except SnoopieError:
@@ -65,7 +66,7 @@ class Database:
             cursor = self._connection.execute(query, values)
             while rows := cursor.fetchmany(_ROWS):
                 yield rows
-        except sqlite3.Error as error:
+        except damage.ERRORS as error:
             raise self._damaged(error) from None
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -93,8 +94,10 @@ class Database:
             raise NotATraceError(f"{self.path} is not a database of rocpd", _REMEDY)
         return path
 
-    def _damaged(self, error: sqlite3.Error) -> SnoopieError:
-        return CorruptError(f"{self.path} is damaged or incomplete ({error})", "record it again, or copy it again")
+    def _damaged(self, error: sqlite3.Error | UnicodeDecodeError) -> SnoopieError:
+        return CorruptError(
+            f"{self.path} is damaged or incomplete ({damage.reason(error)})", "record it again, or copy it again"
+        )
 
 
 class Query:

@@ -27,6 +27,7 @@ from snoopie.importers.nsys import import_nsys, memory, ranges
 from snoopie.importers.nsys.names import call_name
 from snoopie.trace.check import check
 from snoopie.trace.limits import LIMITS
+from tests.support.garbled import garble
 from tests.support.nsys_export import DRIVER, EPOCH, UUIDS, Export, global_pid, global_tid
 
 VERSIONS = ("2022", "2023", "2024", "2025")
@@ -675,6 +676,13 @@ def test_parquet_says_what_sqlite_says(version: str, tmp_path: Path) -> None:
     broken.write_bytes(broken.read_bytes()[:100])
     with pytest.raises(SnoopieError, match="damaged or incomplete"):
         import_nsys(tmp_path / "report", tmp_path / "c.zst")
+
+
+def test_a_schema_that_is_no_text(tmp_path: Path) -> None:
+    path = scenario(VERSIONS[0]).write(tmp_path / "report.sqlite")
+    garble(path)
+    with pytest.raises(SnoopieError, match=r"damaged or incomplete \(malformed database schema \(SPO\ufffdLED\)"):
+        import_nsys(path, tmp_path / "out.zst")
 
 
 OTHER_COLUMNS: dict[str, Callable[[int], pa.Array]] = {

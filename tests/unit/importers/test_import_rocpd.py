@@ -18,6 +18,7 @@ from snoopie import cli
 from snoopie.api.trace import Trace
 from snoopie.errors import CorruptError, NotATraceError, SnoopieError
 from snoopie.importers.rocpd import import_rocpd
+from tests.support.garbled import garble
 
 Rows = Sequence[Sequence[Any]]
 Tables = Mapping[str, tuple[str, Rows]]
@@ -271,6 +272,13 @@ def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(CorruptError, match="damaged or incomplete"):
         import_rocpd(damaged, tmp_path / "out.zst")
     assert not list(tmp_path.glob("*.zst"))
+
+
+def test_a_schema_that_is_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.rpd", RPD)
+    garble(path)
+    with pytest.raises(CorruptError, match="damaged or incomplete"):
+        import_rocpd(path, tmp_path / "out.zst")
 
 
 def test_views_are_not_read(tmp_path: Path) -> None:

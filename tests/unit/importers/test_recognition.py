@@ -18,6 +18,7 @@ from snoopie import cli
 from snoopie.cli.import_ import KINDS
 from snoopie.errors import NotATraceError, SnoopieError
 from snoopie.importers.recognition import recognised
+from tests.support.garbled import garble
 from tests.support.nsys_export import Export
 
 KERNEL = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0}}'
@@ -162,3 +163,10 @@ def test_a_file_that_is_called_like_a_kind(tmp_path: Path, monkeypatch: pytest.M
     Path("kineto").write_text(TEXTS["kineto"])
     assert cli.main(["import", "kineto", "-o", "one.zst"]) == 0
     assert cli.main(["import", "kineto", "kineto", "-o", "two.zst"]) == 0
+
+
+def test_a_database_whose_schema_is_no_text(tmp_path: Path) -> None:
+    path = database(tmp_path / "x.db", "rocpd_op")
+    garble(path)
+    with pytest.raises(SnoopieError):
+        recognised(path, KINDS)

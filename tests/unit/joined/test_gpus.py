@@ -80,6 +80,28 @@ def test_gpus_that_a_process_cannot_use(tmp_path: Path) -> None:
     assert loaded.matrix().to_numpy().tolist() == [[0, 4, 0], [8, 0, 20], [0, 0, 0]]
 
 
+def test_a_gpu_that_only_a_later_process_of_the_host_reaches(tmp_path: Path) -> None:
+    """They say the same of the host's GPUs, of which nobody may use one; the second owns memory there."""
+    paths = []
+    for pid in (1, 2):
+        trace = TraceBuilder(2, pid=pid)
+        trace.header["gpus"][1]["visible"] = False
+        site = trace.site(trace.function("k"), "LDG.E", "load", 4)
+        trace.count(trace.launch(1, 0), site, pid - 1, 1, pid, 1)
+        paths.append(trace.write(tmp_path / f"{pid}.zst"))
+    assert snoopie.load(paths).gpus["visible"].tolist() == [True, False]
+    assert snoopie.load(paths[:1]).gpus["visible"].tolist() == [True]
+
+
+def test_equal_gpus_without_a_uuid_are_each_their_processes_own(tmp_path: Path) -> None:
+    paths = []
+    for pid in (1, 2):
+        trace = TraceBuilder(1, pid=pid)
+        trace.header["gpus"] = [gpu(0, uuid="")]
+        paths.append(trace.write(tmp_path / f"{pid}.zst"))
+    assert len(snoopie.load(paths, all_runs=True).gpus) == 2
+
+
 def test_multicast_objects(tmp_path: Path) -> None:
     """Each process has its own, whatever the values; their GPUs are told by UUID; a view can name them."""
     paths = []

@@ -9,6 +9,7 @@ import pytest
 
 import snoopie
 from snoopie.errors import CorruptError
+from snoopie.joined import columns as joined_columns
 from snoopie.joined.tables import Tables
 from snoopie.trace.container import Container
 from snoopie.trace.tables import Process
@@ -63,11 +64,18 @@ def test_the_same_file_counts_once(ring_path: Path, tmp_path: Path) -> None:
         [link, ring_path],
         [ring_path, copied],
         [ring_path.parent],
+        [ring_path, ring_path.parent / ".." / ring_path.parent.name / ring_path.name],
     ]
     for source in sources:
         trace = snoopie.load(source)
         assert len(trace.processes) == 1
         assert trace.summary()["bytes"] == ring.TOTALS["bytes"]
+
+
+def test_a_link_to_a_folder_leads_to_the_same_files(ring_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(ring_path.parent)
+    trace = snoopie.load([ring_path.parent, tmp_path / "link", tmp_path / "link" / ring_path.name])
+    assert len(trace.processes) == 1
 
 
 def test_a_cut_copy_counts_once(ring_path: Path, tmp_path: Path) -> None:
@@ -146,3 +154,35 @@ def test_tables_that_are_decoded_when_asked_for_are_as_those_that_are_kept(
     assert again.losses() == kept.losses()
     pd.testing.assert_frame_equal(again.by_resource(), kept.by_resource())
     pd.testing.assert_frame_equal(again.matrix(), kept.matrix())
+
+
+# --- Many small processes ---
+
+
+def of_launches(process_launches: list[int]) -> Tables:
+    sources = []
+    for pid, launches in enumerate(process_launches, start=1):
+        trace = TraceBuilder(1, pid=pid)
+        function = trace.function(f"k{pid}")
+        for _ in range(launches):
+            trace.launch(function, 0)
+        sources.append(process(trace))
+    return Tables(sources)
+
+
+def test_parts_of_small_processes_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joined_columns, "_TOGETHER", 10)
+    tables = of_launches([3, 0, 3, 4, 1, 25, 2, 2])
+    parts = list(tables.columns.parts("launches", ("id", "function")))
+    assert [part.length("launches") for part in parts] == [10, 1, 25, 4]
+    for column in ("id", "function"):
+        joined = [number for part in parts for number in part.joined("launches", column).tolist()]
+        assert joined == tables.columns.joined("launches", column).tolist()
+    assert [number for part in parts for number in part.process("launches").tolist()] == tables.launches[
+        "process"
+    ].tolist()
+    assert tables.launched_kernels == 7
+
+
+def test_parts_of_a_table_that_nobody_has() -> None:
+    assert list(of_launches([0, 0]).columns.parts("launches", ("id",))) == []

@@ -52,7 +52,7 @@ def grow(recording: Recording, source: Path, target: Path, pieces: int) -> None:
             before = now
 
 
-@pytest.mark.parametrize("name", ["jacobi-2gpu", "jacobi-4gpu", "ring-4gpu"])
+@pytest.mark.parametrize("name", ["findings-2gpu", "jacobi-2gpu", "jacobi-4gpu", "ring-4gpu"])
 def test_the_end_is_what_the_trace_says(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The machine that recorded them may have had this one's name.
     monkeypatch.setattr(Growing, "_gone", lambda self: False)

@@ -354,3 +354,53 @@ def test_any_member_of_the_header_may_be_anything(path: list[int], value: object
         parse_header("t.zst", json.dumps(header).encode())
     except SnoopieError as error:
         assert "\n" not in str(error)
+
+
+# --- What processes say alike ---
+
+
+def test_what_processes_of_a_host_say_of_its_gpus_is_made_once() -> None:
+    first, same, other = (read(trace).header for trace in (TraceBuilder(4), TraceBuilder(4, pid=2), TraceBuilder(3)))
+    assert first.gpus is same.gpus and first.links is same.links and first.codes is same.codes
+    assert len(other.gpus) == 3 and first.pid != same.pid
+
+
+def test_what_looks_alike_is_not_taken_for_the_same() -> None:
+    read(TraceBuilder())
+    flagged = TraceBuilder()
+    for gpu in flagged.header["gpus"]:
+        gpu["nvlinks"] = True
+    with pytest.raises(CorruptError, match="'nvlinks'"):
+        read(flagged)
+    # Headers did not always have these; one that says null has them wrong.
+    without, null = TraceBuilder(), TraceBuilder()
+    without.header.pop("codes", None)
+    null.header["codes"] = None
+    assert read(without).header.codes.lists["codes"] == ("full",)
+    with pytest.raises(CorruptError, match="'codes'"):
+        read(null)
+
+
+def test_links_are_checked_against_the_gpus_beside_them() -> None:
+    known = read(TraceBuilder(4))
+    assert known.header.links
+    fewer = TraceBuilder(4)
+    fewer.header["gpus"] = fewer.header["gpus"][:2]
+    with pytest.raises(CorruptError, match="'links' name a GPU"):
+        read(fewer)
+
+
+def test_members_nested_beyond_what_python_can_write_down() -> None:
+    deep = TraceBuilder()
+    deep.header["gpus"] = "DEEP"
+    for depth in (100, 300, 800, 950, 990):
+        content = json.dumps(deep.header).replace('"DEEP"', "[" * depth + "]" * depth).encode()
+        with pytest.raises(CorruptError):
+            parse_header("t.zst", content)
+
+
+def test_an_identity_stands_for_the_whole_header() -> None:
+    headers = [TraceBuilder(), TraceBuilder(pid=2), TraceBuilder(), TraceBuilder()]
+    headers[2].header["schema"] = changed("spans", doc="another")
+    found = [read(trace).header.identity for trace in headers]
+    assert len(set(found)) == 3 and found[0] == found[3]

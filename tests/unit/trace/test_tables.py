@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ from snoopie.trace import tables as tables_module
 from snoopie.trace.container import Container
 from snoopie.trace.declaration import known_tables
 from snoopie.trace.tables import RECORD_TABLES, Process, Rows
+from tests.support import ranks
 from tests.support.encoder import FOOTER, HEADER, SCHEMA, TraceBuilder, encode_block
 from tests.support.ring import BUMP, PUT, ring_builder
 
@@ -494,3 +496,24 @@ def test_columns_are_what_was_written() -> None:
     for block_rows in (None, 7):
         launches = Tables([read(trace.encode(block_rows=block_rows))]).launches
         assert launches[list(written[0])].to_dict("records") == written
+
+
+# --- Many small traces ---
+
+
+def test_a_small_trace_is_few_objects() -> None:
+    """Python looks through all objects for garbage again and again: of ten thousand traces they must be few."""
+    data = [ranks.rank_builder(rank, 16).encode() for rank in range(16)]
+    read(data[0])
+    gc.collect()
+    before = len(gc.get_objects())
+    opened = [read(one) for one in data]
+    gc.collect()
+    blocks = sum(len(process.container.blocks) for process in opened)
+    assert len(gc.get_objects()) - before < blocks + 20 * len(opened)
+
+
+def test_references_of_records_are_still_known_after_opening() -> None:
+    process = read(ring_builder().encode())
+    rows = [len(process.record_block(block)[1]["launch"]) for block in process.record_blocks()]
+    assert sum(rows) == process.record_rows > 0

@@ -13,6 +13,7 @@ import snoopie
 from snoopie.figures import colours
 from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.support.pages import PATIENCE, metrics, said, until, view
+from visualizer.components.graph import Arrow
 from visualizer.parts.places import Place
 from visualizer.pictures import network
 from visualizer.session import background
@@ -238,6 +239,13 @@ def test_the_host_is_not_straight_below_a_gpu(count: int) -> None:
     at = network.positions([*gpus(count, 1), Place("host", "host", "", "", "#000000")])
     x, y = at.pop("host")
     assert not [1 for other_x, other_y in at.values() if abs(other_x - x) < 0.3 and other_y < y + 1]
+
+
+def test_curves_are_within_the_picture() -> None:
+    """That from GPU 0 to GPU 1, which stand side by side, is above both."""
+    way = ((-1.0, 0.0), (0.0, 0.64), (1.0, 0.0))
+    curve = Arrow(way, 1.0, "#000000", 1.0, "", [], ["GPU 0", "GPU 1"])
+    assert network.span([(-1.0, 0.0), (1.0, 0.0), (0.9, -1.85)], [curve]) == ((-1.0, -1.85), (1.0, 0.32))
 
 
 @pytest.mark.parametrize(("count", "hosts"), [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (16, 2), (16, 4), (12, 3)])

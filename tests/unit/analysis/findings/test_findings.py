@@ -404,6 +404,11 @@ def test_samples_show_none(name: str) -> None:
     assert snoopie.load(SAMPLES / name).findings().empty
 
 
+def test_a_sample_shows_each_but_that_of_three_gpus() -> None:
+    found = snoopie.load(SAMPLES / "findings-2gpu.zst").findings()
+    assert set(found["rule"]) == {rule.name for rule in RULES} - {"hot-owner"}
+
+
 def test_every_rule_was_shown() -> None:
     text = Path(__file__).read_text("utf-8")
     assert all(f'"{rule.name}"' in text for rule in RULES)

@@ -30,6 +30,12 @@ def told(folder: Path, gpus: int, pairs: list[tuple[int, int]], operation: str =
         (4, [(gpu, other) for gpu in range(4) for other in range(4) if other != gpu], "each GPU to all others"),
         (6, [(0, 3), (0, 4)], "1 GPU to 2 others"),
         (2, [(0, HOST), (1, HOST)], "each GPU to the host"),
+        (2, [(0, 1), (0, HOST)], "1 GPU to one other and the host"),
+        (
+            4,
+            [pair for gpu in range(4) for pair in ((gpu, (gpu + 1) % 4), (gpu, HOST))],
+            "each GPU to the next one and the host",
+        ),
         (3, [(0, 1), (0, 2), (1, 2)], "2 GPUs to up to 2 places"),
     ],
 )
