@@ -38,7 +38,7 @@ _LEAST: Mapping[Kind, int] = {
 _FIRST, _CHANGE = 240, 124
 # A text that needs no more is never cut.
 _WHOLE = 140
-# What is left out where no row has a line.
+# What is left out where no row has a line; code also where it is of none.
 _OF_LINES = ("file", "line", "code")
 # The room of what scrolls a table sideways, and the width below which any page has the room for all columns.
 _BAR, _NARROWEST = 12, 540
@@ -143,6 +143,8 @@ def columns_of(
     """Columns as they are shown; see `grid`."""
     if "line" in shown and len(table) and not (pd.to_numeric(table["line"], errors="coerce") > 0).any():
         shown = [name for name in shown if name not in _OF_LINES]
+    if "code" in shown and len(table) and not (table["code"].fillna("") != "").any():
+        shown = [name for name in shown if name != "code"]
     made = [_column(name, table[name].tolist(), said.get(name), changes.get(name, ()), name in bars) for name in shown]
     # What the rows are called is read in a narrow window, too.
     first = next((place for place, column in enumerate(made) if column.least < column.most), None)

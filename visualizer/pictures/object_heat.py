@@ -38,6 +38,7 @@ _MOST = (1 << 53) - 1
 _WIDTH = 4
 _ROW = 1024
 _LOW = 400
+_MARGIN = {"l": 8, "r": 8, "t": 8, "b": 8}
 _UNEQUAL = 64
 _PARTS = ("object_from", "object_to", "object_top", "object_bottom", "object_left", "object_right")
 # Plotly's own zoom would only enlarge the cells.
@@ -260,7 +261,10 @@ def _draw_bytes(copies: tuple[int, ...], heat: pd.DataFrame, shown: Shown, width
     hover = "<b>%{y}</b><br>byte %{x:,} and on<br>" + _HOVER[shown] + "<extra></extra>"
     trace = {"type": "heatmap", **x, "y": y, "hovertemplate": hover, "ygap": 4}
     layout = {
-        "xaxis": _axis("Byte of the object", axis.range, step),
+        # Below the labels, among which it lies otherwise where it has the room between two.
+        "xaxis": _axis("Byte of the object", axis.range, step)
+        | {"automargin": False, "title": {"text": "Byte of the object", "standoff": 42}},
+        "margin": _MARGIN | {"b": 62},
         "yaxis": {"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category"},
         "height": 150 + 44 * len(heat),
     }
@@ -400,7 +404,7 @@ def _draw(
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    layout = layout | picture.BY_BOX | {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}}
+    layout = {"margin": _MARGIN} | layout | picture.BY_BOX
     ranges = "_".join(str(st.session_state.get(key, "")) for key in KEYS)
     key = f"object_heat_{'_'.join(map(str, copies))}_{ranges}"
 

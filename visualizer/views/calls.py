@@ -48,7 +48,8 @@ def show() -> None:
     recorded = state.view().calls["call"].value_counts()
     columns = shown(calls, CALLS)
     if len(recorded):
-        address.keep_one("call", list(recorded.index))
+        # That in which the host spent most time.
+        address.keep_one("call", names := list(recorded.index), next(filter(names.__contains__, calls["call"]), None))
         tables.chooser(_first(calls), columns, "calls_by_call", of="call", height=340)
     else:
         tables.grid(_first(calls), columns, "calls_by_call", height=340)

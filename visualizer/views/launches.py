@@ -91,7 +91,11 @@ def _launch(launch: int) -> None:
     st.subheader(theme.plain(f"Launch {launch}: {names.short_name(facts['kernel'])}"))
     pages.link("kernels", theme.plain(f"All launches of {names.short_name(facts['kernel'])}"), kernel=facts["kernel"])
     with st.container(horizontal=True):
-        shape = f"{facts['grid']} blocks of {facts['block']} threads" if facts["grid"] else "not known"
+        shape = (
+            f"{facts['grid']} block{'' if facts['grid'] == '1' else 's'} of {facts['block']} threads"
+            if facts["grid"]
+            else "not known"
+        )
         for name, value in (
             ("GPU", facts["issuer"]),
             ("Bytes", units.bytes(facts["bytes"])),

@@ -80,6 +80,8 @@ def test_columns_of_lines_are_there_where_a_row_has_one() -> None:
     some = [column.heading for column in tables.columns_of(TABLE, ["kernel", "file", "line"])]
     none = [column.heading for column in tables.columns_of(TABLE.assign(line=0), ["kernel", "file", "line"])]
     assert (some, none) == (["Kernel", "File", "Line"], ["Kernel"])
+    columns = tables.columns_of(TABLE.assign(code=""), ["file", "line", "code"])
+    assert [column.heading for column in columns] == ["File", "Line"]
 
 
 class Drawn:
