@@ -17,11 +17,14 @@ _HERE = Path(__file__).resolve().parent
 def component(name: str, *others: str) -> Callable[..., Any]:
     """The component of NAME.js in this folder, and of NAME.css where it is seen, for `st.components.v2`.
 
-    ``others``: further scripts, whose functions it uses. Streamlit sends one script a component.
+    ``others``: further scripts, whose functions it uses, and their style sheets. Streamlit sends one of each a
+    component.
     """
-    script = "\n".join((_HERE / f"{file}.js").read_text(encoding="utf-8") for file in (*others, name))
-    looks = [_HERE / "room.css", _HERE / f"{name}.css"]
-    style = "\n".join(look.read_text(encoding="utf-8") for look in looks) if looks[-1].exists() else None
+    files = (*others, name)
+    script = "\n".join((_HERE / f"{file}.js").read_text(encoding="utf-8") for file in files)
+    looks = [look for file in ("room", *files) if (look := _HERE / f"{file}.css").exists()]
+    is_seen = looks[-1].stem == name
+    style = "\n".join(look.read_text(encoding="utf-8") for look in looks) if is_seen else None
     mount: Callable[..., Any] = st.components.v2.component(
         f"snoopie_{name}", html='<div class="root"></div>', css=style, js=script
     )

@@ -3,13 +3,10 @@
 const MANY = 60; // rows beyond which small folders are closed at first
 const SMALL = 0.05; // of all bytes
 
-const kept = new WeakMap();
 let made = 0;
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".root");
-  const view = kept.get(root) ?? build(root);
-  kept.set(root, view);
+  const view = viewOf(parentElement, build);
   const first = !view.data;
   const moved = first || view.data.chosen !== data.chosen;
   view.data = data;
@@ -38,10 +35,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 function build(root) {
   root.classList.add("files");
-  const search = element("input", "search");
-  search.type = "search";
-  search.placeholder = "Search files";
-  search.setAttribute("aria-label", "Search files");
+  const search = searchField("Search files");
   const tree = element("div", "tree");
   tree.tabIndex = 0;
   tree.setAttribute("role", "tree");
@@ -99,7 +93,7 @@ function open(view, row) {
 }
 
 function shown({ rows, closed, search }) {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(search);
   if (!words.length) return rows.filter(({ above }) => !above.some(({ path }) => closed.has(path)));
   const found = new Set();
   for (const row of rows) {

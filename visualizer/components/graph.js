@@ -4,13 +4,11 @@ const SVG = "http://www.w3.org/2000/svg";
 const HEAD = 0.62; // where on its way an arrow has its head
 const MARGIN = 48; // pixels around the middles of places
 
-const kept = new WeakMap();
 let made = 0;
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".root");
-  const view = kept.get(root) ?? build(root);
-  kept.set(root, view);
+  const view = viewOf(parentElement, build);
+  const { root } = view;
   view.data = data;
   view.send = setTriggerValue;
   root.style.height = `${data.height}px`;

@@ -4,12 +4,10 @@ const ROW = 22;
 const BEYOND = 12; // rows drawn above and below what is in sight
 const PATIENCE = 150; // ms of rest before the app is told
 
-const kept = new WeakMap();
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".root");
-  const view = kept.get(root) ?? build(root);
-  kept.set(root, view);
+  const view = viewOf(parentElement, build);
+  const { root } = view;
   const before = view.data;
   view.data = data;
   view.send = setTriggerValue;
@@ -52,8 +50,7 @@ function build(root) {
   canvas.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
     // Who marks text does not want another line.
-    const selection = root.getRootNode().getSelection?.() ?? document.getSelection();
-    if (row?.dataset.line && (!selection || selection.isCollapsed)) choose(view, Number(row.dataset.line), 0);
+    if (row?.dataset.line && !isMarked(root)) choose(view, Number(row.dataset.line), 0);
   });
   scroller.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;

@@ -6,14 +6,12 @@ const BEYOND = 10; // rows drawn above and below what is in sight
 const PAGE = 10;
 const NARROWEST = 40; // pixels, of a column that a user makes as narrow as can be
 
-const kept = new WeakMap();
 const alphabetical = new Intl.Collator("en", { numeric: true }).compare;
 let made = 0;
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".root");
-  const view = kept.get(root) ?? build(root);
-  kept.set(root, view);
+  const view = viewOf(parentElement, build);
+  const { root } = view;
   const before = view.data;
   view.data = data;
   view.send = setTriggerValue;
@@ -37,10 +35,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 function build(root) {
   root.classList.add("table");
-  const search = element("input", "search");
-  search.type = "search";
-  search.placeholder = "Search rows";
-  search.setAttribute("aria-label", "Search rows");
+  const search = searchField("Search rows");
   const scroller = element("div", "scroller");
   scroller.tabIndex = 0;
   scroller.setAttribute("role", "grid");
@@ -146,7 +141,7 @@ function widen(view, edge, { pointerId, clientX }) {
 
 function arrange(view) {
   const { data, sorted, search } = view;
-  const words = data.search ? search.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+  const words = data.search ? wordsOf(search) : [];
   const holds = (place) => {
     const text = data.columns.map(({ texts, hints }) => `${texts[place]} ${hints?.[place] ?? ""}`).join(" ").toLowerCase();
     return words.every((word) => text.includes(word));
@@ -235,11 +230,6 @@ function reveal({ scroller, head, data }, row, column) {
 }
 
 // --- copying: all rows that the search leaves, in their order, for a spreadsheet ---
-
-function isMarked(root) {
-  const selection = root.getRootNode().getSelection?.() ?? document.getSelection();
-  return Boolean(selection && !selection.isCollapsed);
-}
 
 function written({ data, order }) {
   const heads = data.columns.map(({ heading, unit }) => cellOf(unit?.trim() ? `${heading} (${unit.trim()})` : heading));

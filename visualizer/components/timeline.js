@@ -9,12 +9,9 @@ const CLICK = 4; // px that a click may move
 const PASS = 300; // ms after which a wheel that cannot zoom out scrolls the page
 const PALM = 0.3; // of what is seen, that a key moves
 
-const kept = new WeakMap();
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const root = parentElement.querySelector(".root");
-  const view = kept.get(root) ?? build(root);
-  kept.set(root, view);
+  const view = viewOf(parentElement, build);
   const other = view.data?.of !== data.of;
   const replied = data.asked >= view.asked;
   view.data = data;
@@ -44,9 +41,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 function build(root) {
   root.classList.add("timeline");
   const bar = element("div", "bar");
-  const search = element("input", "search");
-  search.type = "search";
-  search.placeholder = "Search names ( / )";
+  const search = searchField("Search names ( / )");
   search.setAttribute("aria-label", "Search names in the timeline: Enter goes to the next, Shift+Enter to the one before");
   const before = button("‹", "The one before");
   const next = button("›", "The next one");
