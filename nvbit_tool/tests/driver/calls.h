@@ -49,6 +49,21 @@ inline CUdeviceptr allocate(size_t bytes) {
     return address;
 }
 
+// What a program that maps memory itself asks for.
+inline CUmemAllocationProp memory_of(int gpu) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu};
+    return properties;
+}
+
+inline CUmemAccessDesc access_by(int gpu) {
+    CUmemAccessDesc access{};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, gpu};
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return access;
+}
+
 inline void launch_with(void** arguments, CUfunction function, CUstream stream, const std::vector<CUdeviceptr>& to, uint64_t warps,
                         CUresult result = CUDA_SUCCESS) {
     ++launches;

@@ -23,12 +23,8 @@ void copies(CUdeviceptr here, CUdeviceptr there, CUstream stream) {
 
 // Memory that the program maps itself, and hands on.
 void mappings() {
-    CUmemAllocationProp properties{};
-    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
-    CUmemAccessDesc access{};
-    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUmemAllocationProp properties = memory_of(1);
+    const CUmemAccessDesc access = access_by(0);
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr place = 0;
     CALL(cuMemCreate, ({&handle, kBytes, &properties, 0}), return cuMemCreate(p.handle, p.size, p.prop, p.flags));

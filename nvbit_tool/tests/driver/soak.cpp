@@ -97,12 +97,8 @@ void allocations(const Pool& pool, CUstream stream) {
 }
 
 void mapping(const Pool& pool, CUstream stream) {
-    CUmemAllocationProp properties{};
-    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 1};
-    CUmemAccessDesc access{};
-    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUmemAllocationProp properties = memory_of(1);
+    const CUmemAccessDesc access = access_by(0);
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr place = 0;
     CALL(cuMemCreate, ({&handle, kBytes, &properties, 0}), return cuMemCreate(p.handle, p.size, p.prop, p.flags));
