@@ -33,6 +33,7 @@ ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
 import snoopie  # noqa: E402
+from tests.support import processes  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "performance.md"
 SIZES = (1_000_000, 10_000_000, 100_000_000)
@@ -307,23 +308,22 @@ def watch(since: str, changed: str, drawn: str) -> str:
 
 def spent() -> float:
     """Seconds of all cores that the processes of this one have spent, but for the app's worker, which gives way."""
-    processes = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
+    found = {}
+    for number, fields in processes.stats():
         try:
-            fields = status.read_text().rpartition(")")[2].split()
-            words = (status.parent / "cmdline").read_bytes()
+            words = Path(f"/proc/{number}/cmdline").read_bytes()
         except OSError:
             continue
-        processes[int(status.parent.name)] = int(fields[1]), int(fields[11]) + int(fields[12]), words
+        found[number] = int(fields[1]), int(fields[11]) + int(fields[12]), words
 
     def is_ours(number: int) -> bool:
         while number != os.getpid():
-            if number not in processes or b"visualizer.session.worker" in processes[number][2]:
+            if number not in found or b"visualizer.session.worker" in found[number][2]:
                 return False
-            number = processes[number][0]
+            number = found[number][0]
         return True
 
-    ticks = sum(own for number, (_, own, _) in processes.items() if number != os.getpid() and is_ours(number))
+    ticks = sum(own for number, (_, own, _) in found.items() if number != os.getpid() and is_ours(number))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

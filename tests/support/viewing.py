@@ -20,6 +20,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support import processes
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120  # seconds, for a machine that is busy with something else
 
@@ -96,16 +98,7 @@ def alive(pid: int) -> bool:
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started and that run."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # After the name, which may hold anything: state, parent.
-            state, parent = status.read_text().rpartition(")")[2].split()[:2]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(parent) == pid and state != "Z":
-            found.append(int(status.parent.name))
-    return found
+    return [number for number, (state, parent, *_) in processes.stats() if int(parent) == pid and state != "Z"]
 
 
 @contextmanager
