@@ -49,7 +49,8 @@ def show() -> None:
     columns = shown(calls, CALLS)
     if len(recorded):
         # That in which the host spent most time.
-        address.keep_one("call", names := list(recorded.index), next(filter(names.__contains__, calls["call"]), None))
+        first = next((call for call in calls["call"] if call in recorded.index), None)
+        address.keep_one("call", list(recorded.index), first)
         tables.chooser(_first(calls), columns, "calls_by_call", of="call", height=340)
     else:
         tables.grid(_first(calls), columns, "calls_by_call", height=340)
