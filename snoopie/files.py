@@ -10,18 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from snoopie.errors import SnoopieError
+from snoopie.unwinding import unwound
 
 # What the process has open already, by its number.
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,6})")
@@ -84,7 +82,7 @@ def whole_files(
     """
     for path in paths:
         check_free(path, force=force, other=other)
-    with _unwound():
+    with unwound():
         yield from _written(paths, named, other)
 
 
@@ -94,7 +92,9 @@ def _written(paths: Sequence[Path], named: Path | None, other: str) -> Iterator[
         beside = [_folder(path) for path in paths]
         for folder in beside:
             if folder not in folders:
-                folders[folder] = Path(tempfile.mkdtemp(prefix=".snoopie-", dir=folder))
+                # It has a name before it is there: a signal may come at any moment.
+                folders[folder] = (folder or Path(tempfile.gettempdir())) / f".snoopie-{secrets.token_hex(16)}"
+                folders[folder].mkdir(mode=0o700)
         unfinished = [folders[folder] / path.name for folder, path in zip(beside, paths, strict=True)]
         yield unfinished
         for content, path, folder in zip(unfinished, paths, beside, strict=True):
@@ -110,34 +110,6 @@ def _written(paths: Sequence[Path], named: Path | None, other: str) -> Iterator[
     finally:
         for place in folders.values():
             shutil.rmtree(place, ignore_errors=True)
-
-
-# What ends a program without a word: batch systems and closed terminals send these.
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def _unwound() -> Iterator[None]:
-    """Has a signal that ends the program do so as an exception, so that what is unfinished is taken away.
-
-    An ignored signal (nohup) stays ignored, and a handler of the program's own stays.
-    """
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in _ENDING}
-    taken = [number for number, handler in before.items() if handler is signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, _end)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    # What a shell says of a program that a signal ended.
-    raise SystemExit(128 + number)
 
 
 def _descriptor(path: Path) -> int | None:

@@ -130,7 +130,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(13, "Permission denied")
 
     # For root every folder is writable.
-    monkeypatch.setattr("tempfile.mkdtemp", refused)
+    monkeypatch.setattr("pathlib.Path.mkdir", refused)
     with pytest.raises(SnoopieError, match=r"cannot be written \(Permission denied\); .*check its permissions"):
         write(tmp_path / "x")
 
