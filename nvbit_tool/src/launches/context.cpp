@@ -9,6 +9,13 @@
 
 namespace snoopie {
 
+namespace {
+
+// For the counts of a launch that has ended. Only a driver that does not answer, or a disk that does not write, takes so long.
+constexpr auto kCollectPatience = std::chrono::seconds(10);
+
+}  // namespace
+
 Context::Context(CUcontext handle, uint8_t gpu) : handle_(handle), gpu_(gpu), events_(handle), code_(std::make_unique<LaunchCode>(this)) {}
 Context::~Context() = default;
 
@@ -66,8 +73,24 @@ std::vector<const ContextFunction*> Context::functions() {
     return functions;
 }
 
+// A program that launches faster than counts are collected is slowed down to that. It waits for launches that have ended alone: such a wait
+// comes to its end, whatever the program's kernels wait for.
 std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function, uint64_t blocks) {
     std::unique_lock lock(mutex_);
+    std::optional<Flight> flight = board_locked(launch, function, blocks);
+    while (!flight && !waited_in_vain_ && some_come_back_locked()) {
+        waited_in_vain_ = came_back_.wait_for(lock, kCollectPatience) == std::cv_status::timeout;
+        flight = board_locked(launch, function, blocks);
+    }
+    return flight;
+}
+
+bool Context::some_come_back_locked() const {
+    return collecting_ || std::any_of(flights_.begin(), flights_.end(),
+                                      [](const auto& stream) { return cuEventQuery(stream.second.front().event) != CUDA_ERROR_NOT_READY; });
+}
+
+std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks) {
     const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1, blocks);
     if (!counters) return std::nullopt;
     const auto slot = free_slot(counters->time_cells);
@@ -163,6 +186,8 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
         }
         stream = queue.empty() ? flights_.erase(stream) : std::next(stream);
     }
+    collecting_ = !ended.empty();
+    if (!collecting_) came_back_.notify_all();
     return ended;
 }
 
@@ -202,7 +227,9 @@ void Context::disembark(const Flight& flight) {
 void Context::free_locked(const Flight& flight) {
     events_.give_back(flight.start);
     slots_[flight.slot] = {};
+    waited_in_vain_ = false;
     memory_->release(flight.counters);
+    came_back_.notify_all();
 }
 
 }  // namespace snoopie

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -109,7 +110,8 @@ class Context {
     void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
     LaunchTimer* timer() const { return timer_.get(); }
 
-    // Counters and a slot for a launch of so many blocks. None if all are in use by launches that have not ended.
+    // Counters and a slot for a launch of so many blocks. Where all are in use, it waits for those of launches that have ended, which the
+    // draining thread gives back one after the other. None if all are in use by launches under way.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
     LaunchCode& code() { return *code_; }
 
@@ -147,6 +149,9 @@ class Context {
     void disembark(const Flight& flight);
 
   private:
+    std::optional<Flight> board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks);
+    // Whether slots and counters come back without another launch having to end.
+    bool some_come_back_locked() const;
     std::optional<uint16_t> free_slot(uint32_t time_cells);
     void free_locked(const Flight& flight);
 
@@ -172,6 +177,9 @@ class Context {
         uint32_t log2_blocks = 0;
     };
     std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
+    std::condition_variable came_back_;
+    bool collecting_ = false;      // landed() has handed out flights, and was not called again yet
+    bool waited_in_vain_ = false;  // nothing came back in time: nobody drains any longer
     // Slots go round, so that what comes late for one finds no other launch in it. By the number of time cells.
     std::map<uint32_t, uint32_t> next_slot_;
 };

@@ -94,7 +94,8 @@ void Drain::run() {
             lock.lock();
             busy |= more;
             closing |= member.closing;
-            if (last && (!more || std::chrono::steady_clock::now() > member.deadline)) {
+            // Nobody waits for kernels beyond the deadline, but what those have left that ended before is taken, however many they are.
+            if (last && (!more || (std::chrono::steady_clock::now() > member.deadline && !member.more_ended))) {
                 if (more) abandon(member);
                 member.closed = true;
                 closed_.notify_all();
@@ -134,6 +135,7 @@ bool Drain::serve(Member& member) {
 
     std::vector<Flight> lost;
     const std::vector<Flight> ended = context.landed(kFlightsAtOnce, &lost);
+    member.more_ended = ended.size() == kFlightsAtOnce;
     // Their kernels may run still: slot and counters are never used again.
     for (const Flight& flight : lost) member.waits.erase(flight.slot);
     lost_ += lost.size();
@@ -153,24 +155,40 @@ bool Drain::serve(Member& member) {
     give_up_waits(member, ended);
     context.keep_time();
     std::vector<SpanRow> spans;
+    std::vector<ProbeMemory::Counters> counters;
     for (const Flight& flight : ended) {
         if (const auto span = context.span(flight)) spans.push_back({flight.launch, span->start, span->end});
-        // Counters that could not be copied, or not zeroed, are never used again.
-        if (!progress || !context.memory()->collect(flight.counters, &values_)) {
-            ++lost_;
+        counters.push_back(flight.counters);
+    }
+    for (size_t next = 0; progress && next < ended.size();) {
+        const size_t first = next;
+        next += context.memory()->collect(&counters[first], ended.size() - first, &values_);
+        if (values_.empty()) {
+            lost_ += next - first;
             continue;
         }
-        uint64_t& taken = member.taken[flight.slot];
-        const uint64_t accesses = write_counts(context, flight, &values_);
-        if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
-        ++measured_;
-        taken = 0;
-        write_waits(member, flight);
-        context.disembark(flight);
+        uint64_t* values = values_.data();
+        for (size_t i = first; i < next; ++i) values = land(member, ended[i], values);
     }
+    // Counters that could not be copied, or not zeroed, are never used again.
+    if (!progress) lost_ += ended.size();
     writer_->append(spans);
     writer_->set_dropped(dropped_);
     return under_way();
+}
+
+// Returns the values of the next launch.
+uint64_t* Drain::land(Member& member, const Flight& flight, uint64_t* values) {
+    Context& context = *member.context;
+    uint64_t* const end = values + flight.counters.size * kCounters;
+    uint64_t& taken = member.taken[flight.slot];
+    const uint64_t accesses = write_counts(context, flight, values, end);
+    if (context.memory()->records_all() && accesses > taken) dropped_ += accesses - taken;
+    ++measured_;
+    taken = 0;
+    write_waits(member, flight);
+    context.disembark(flight);
+    return end;
 }
 
 void Drain::take_times(Context& context) {
@@ -395,7 +413,7 @@ void Drain::flush_records(Context& context) {
 }
 
 // Returns how many accesses were measured.
-uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values) {
+uint64_t Drain::write_counts(Context& context, const Flight& flight, uint64_t* values, const uint64_t* end) {
     std::vector<CountRow> rows;
     std::vector<MoveRow> moves;
     std::vector<uint32_t> reached;
@@ -405,7 +423,7 @@ uint64_t Drain::write_counts(Context& context, const Flight& flight, std::vector
     const std::vector<SlotTable::Target> targets = slots.targets(flight.counters.boarding);
     const size_t of_site = flight.counters.cells_of_site() * kCounters;
     uint32_t site = flight.counters.first_site;
-    for (uint64_t* values_of = values->data(); values_of < values->data() + values->size(); ++site, values_of += of_site) {
+    for (uint64_t* values_of = values; values_of < end; ++site, values_of += of_site) {
         fold_untold(targets, slots.owners(), values_of);
         const bool dead = flight.dead && std::binary_search(flight.dead->begin(), flight.dead->end(), site);
         const uint64_t* counters = values_of;

@@ -81,6 +81,7 @@ class Drain {
         uint64_t waits_dropped = 0;
         std::unordered_map<uint16_t, WaitSums> waits;                             // by the launch's slot
         std::vector<uint64_t> taken = std::vector<uint64_t>(Context::kSlots, 0);  // records of the launch in each slot
+        bool more_ended = false;                                                  // launches, than were taken at once
         bool closing = false;
         bool closed = false;
         std::chrono::steady_clock::time_point deadline;
@@ -107,7 +108,8 @@ class Drain {
     void write_open_waits(Member& member);
     void add_stores(Context& context, const Flight& flight, std::vector<uint64_t>* values, StoreSums* stores);
     void write_waits(Member& member, const Flight& flight);
-    uint64_t write_counts(Context& context, const Flight& flight, std::vector<uint64_t>* values);
+    uint64_t* land(Member& member, const Flight& flight, uint64_t* values);
+    uint64_t write_counts(Context& context, const Flight& flight, uint64_t* values, const uint64_t* end);
     void flush_records(Context& context);
 
     TraceWriter* const writer_;

@@ -14,6 +14,7 @@ namespace snoopie {
 namespace {
 
 constexpr uint64_t kStagingBytes = 1 << 20;
+constexpr uint64_t kStagingValues = kStagingBytes / sizeof(uint64_t);
 constexpr uint64_t kWaitBytes = kWaitSlots * sizeof(WaitSlot);
 static_assert(kWaitBytes <= kStagingBytes, "all slots are read at once");
 // Copies of up to 64 KiB from ordinary memory are taken over by the driver at the call, so their source need not live on.
@@ -73,8 +74,8 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     if (!ok) return give_back(std::move(memory));
     std::memset(pinned, 0, pinned_bytes);
     memory->staging_ = static_cast<uint64_t*>(pinned);
-    memory->zeros_ = memory->staging_ + kStagingBytes / sizeof(uint64_t);
-    uint64_t* head = memory->zeros_ + kStagingBytes / sizeof(uint64_t);
+    memory->zeros_ = memory->staging_ + kStagingValues;
+    uint64_t* head = memory->zeros_ + kStagingValues;
 
     uint8_t owner_bytes[kPageBytes];
     std::iota(owner_bytes, owner_bytes + kPageBytes, uint8_t{0});
@@ -253,22 +254,48 @@ void ProbeMemory::clear_wait(size_t slot) {
 
 bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }
 
-bool ProbeMemory::collect(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, true); }
+// Counters of launches in a row are often neighbours: these are one copy. To wait for each launch's alone would take longer than launches
+// do, above all where other processes have their turn on the GPU in between.
+size_t ProbeMemory::collect(const Counters* launches, size_t count, std::vector<uint64_t>* values) {
+    size_t taken = 1;
+    uint64_t sum = launches[0].size * kCounters;
+    if (sum > kStagingValues) {
+        if (!copy_counters(launches[0], values, true)) values->clear();
+        return taken;
+    }
+    while (taken < count && sum + launches[taken].size * kCounters <= kStagingValues) sum += launches[taken++].size * kCounters;
+    bool ok = true;
+    uint64_t* to = staging_;
+    for (size_t first = 0; first < taken;) {
+        size_t next = first;
+        uint64_t cells = 0;
+        while (next < taken && launches[next].place == launches[first].place + cells) cells += launches[next++].size;
+        ok = ok && begin_copy(launches[first].place * kCounters, cells * kCounters, to, true);
+        to += cells * kCounters;
+        first = next;
+    }
+    // Also where one failed: the next copies come into the same memory.
+    ok = succeeded(cuStreamSynchronize(drain_stream_)) && ok;
+    values->assign(staging_, ok ? to : staging_);
+    return taken;
+}
 
 bool ProbeMemory::copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero) {
     values->resize(counters.size * kCounters);
-    constexpr uint64_t kStep = kStagingBytes / sizeof(uint64_t);
-    for (uint64_t done = 0; done < values->size(); done += kStep) {
-        const uint64_t count = std::min<uint64_t>(kStep, values->size() - done);
-        const CUdeviceptr source = counters_ + counters.place * kCellBytes + done * sizeof(uint64_t);
-        // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
-        const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, source, count * sizeof(uint64_t), drain_stream_)) &&
-                        (!zero || succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_))) &&
-                        succeeded(cuStreamSynchronize(drain_stream_));
-        if (!ok) return false;
+    for (uint64_t done = 0; done < values->size(); done += kStagingValues) {
+        const uint64_t count = std::min<uint64_t>(kStagingValues, values->size() - done);
+        if (!begin_copy(counters.place * kCounters + done, count, staging_, zero) || !succeeded(cuStreamSynchronize(drain_stream_)))
+            return false;
         std::memcpy(values->data() + done, staging_, count * sizeof(uint64_t));
     }
     return true;
+}
+
+bool ProbeMemory::begin_copy(uint64_t first, uint64_t count, uint64_t* to, bool zero) {
+    const CUdeviceptr source = counters_ + first * sizeof(uint64_t);
+    // Zeroed by a copy, not a memset: that would be a kernel, and wait for a place on a GPU that others keep busy.
+    return succeeded(cuMemcpyDtoHAsync_v2(to, source, count * sizeof(uint64_t), drain_stream_)) &&
+           (!zero || succeeded(cuMemcpyHtoDAsync_v2(source, zeros_, count * sizeof(uint64_t), drain_stream_)));
 }
 
 }  // namespace snoopie

@@ -73,8 +73,9 @@ class ProbeMemory {
     std::optional<Progress> read_progress();
     // Copies the counters out.
     bool peek(const Counters& counters, std::vector<uint64_t>* values);
-    // The same, and zeroes them on the device.
-    bool collect(const Counters& counters, std::vector<uint64_t>* values);
+    // The same for the first of `count` launches, as many as are copied at once (one at least), and zeroes their counters on the device:
+    // how many those are. `values` has theirs one after the other, or none if they could not be copied.
+    size_t collect(const Counters* launches, size_t count, std::vector<uint64_t>* values);
 
     // What warps wait for now; empty if that is not recorded, or cannot be read.
     const std::vector<WaitSlot>& read_waits();
@@ -97,6 +98,8 @@ class ProbeMemory {
     static std::unique_ptr<ProbeMemory> give_back(std::unique_ptr<ProbeMemory> memory);
     bool wait(CUstream stream, int milliseconds);
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
+    // Of `count` values behind the first ones, into pinned memory.
+    bool begin_copy(uint64_t first, uint64_t count, uint64_t* to, bool zero);
 
     // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart. With moments of
     // 132 blocks it takes 640 KB.

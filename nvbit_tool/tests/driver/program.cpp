@@ -80,8 +80,10 @@ void launches_that_differ(CUdeviceptr here, CUdeviceptr there, CUstream stream) 
     launch_two_stores(stream, here, there, 600);
 }
 
-// A kernel that is loaded into the place of another one, of a module and of a library.
+// A kernel that is loaded into the place of another one, of a module and of a library. Of each that was launched the driver is asked
+// whether it goes with them.
 void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
+    launch(of_library(kernel(0)), stream, there, 5);
     CALL(cuModuleUnload, ({module_of(kTwoStores)}), unload(p.hmod); return CUDA_SUCCESS);
     launch_two_stores(stream, there, there, 700);
     CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), unload(module_of(kTwoStores)); return CUDA_SUCCESS);
@@ -102,6 +104,24 @@ void launch_by_table(CUdeviceptr there, CUstream stream) {
     void* arguments[] = {argument};
     launch_with(arguments, kByTable, stream, {there}, 2000);
     CALL(cuMemFree_v2, ({table}), return cuMemFree_v2(p.dptr));
+}
+
+// Nearly as many launches as a context has slots for where moments are told, and they end only when all of them have been made. So the
+// first of the next round find hardly a slot that is free, and only launches that have ended.
+void flood() {
+    constexpr int kLaunches = 4090;
+    quiet = true;
+    switch_to(1);
+    const CUdeviceptr there = allocate(kBytes);
+    switch_to(0);
+    const CUstream streams[] = {new_stream(CU_STREAM_DEFAULT), new_stream(CU_STREAM_DEFAULT)};
+    for (int round = 0; round < 4; ++round) {
+        const CUstream stream = streams[round % 2];
+        hold(stream);
+        for (int i = 0; i < kLaunches; ++i) launch(kernel(0), stream, there, 1);
+        let_go(stream);
+    }
+    quiet = false;
 }
 
 // A kernel of a library, of which a graph's node has to be asked for the function.
@@ -183,6 +203,7 @@ int main() {
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
 
+    if (std::getenv("FLOOD")) flood();
     if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
 
     if (std::getenv("END_CONTEXTS")) {
