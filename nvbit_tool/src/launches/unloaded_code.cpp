@@ -41,7 +41,13 @@ void UnloadedCode::remember(Context& context, CUmodule module) {
     std::vector<CUfunction> functions;
     for (const CUfunction function : context.handles()) {
         CUmodule of = nullptr;
-        if (told(cuFuncGetModule(&of, function)) && of == module) functions.push_back(function);
+        CUresult answer = cuFuncGetModule(&of, function);
+        // What is launched can be the handle of a library's kernel, whatever context it runs in.
+        CUfunction here = nullptr;
+        if (answer == CUDA_ERROR_INVALID_HANDLE && cuKernelGetFunction(&here, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS)
+            answer = cuFuncGetModule(&of, here);
+        // What is neither was of code that is gone already.
+        if (answer != CUDA_ERROR_INVALID_HANDLE && told(answer) && of == module) functions.push_back(function);
     }
     if (!functions.empty()) unloading.push_back({&context, std::move(functions)});
 }

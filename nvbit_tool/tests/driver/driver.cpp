@@ -168,6 +168,8 @@ CUresult check(uint64_t address, size_t bytes, CUstream stream) {
     const Memory* const there = find(address, &begin);
     if (!current()) return CUDA_ERROR_INVALID_CONTEXT;
     if (!there || address + bytes > begin + there->bytes) return CUDA_ERROR_INVALID_VALUE;
+    // Each context has those.
+    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return CUDA_SUCCESS;
     const auto found = streams().find(stream);
     if (found == streams().end() || found->second.context != current()) return CUDA_ERROR_INVALID_HANDLE;
     return CUDA_SUCCESS;
@@ -415,13 +417,14 @@ DRIVER(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstr
 
 DRIVER(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray), *descriptor = {};
        descriptor->Format = CU_AD_FORMAT_FLOAT; descriptor->NumChannels = 1)
-DRIVER(cuFuncGetModule, (CUmodule * module, CUfunction function), *module = module_of(function))
+DRIVER(cuFuncGetModule, (CUmodule * module, CUfunction function), if (function == of_library(function)) return CUDA_ERROR_INVALID_HANDLE;
+       *module = module_of(function))
 DRIVER(cuLibraryGetModule, (CUmodule * module, CUlibrary), *module = module_of(kTwoStores))
 DRIVER(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t* bytes, CUmodule module, const char*),
        const std::lock_guard lock(lock_of_all());
        const auto found = globals().find(module); if (found == globals().end()) return CUDA_ERROR_NOT_FOUND;
        std::tie(*address, *bytes) = found->second)
-DRIVER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), *function = reinterpret_cast<CUfunction>(kernel))
+DRIVER(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), *function = of_launch(reinterpret_cast<CUfunction>(kernel)))
 DRIVER(cuGetErrorName, (CUresult, const char** name), *name = "CUDA_ERROR")
 DRIVER(cuGraphGetNodes, (CUgraph graph, CUgraphNode* nodes, size_t* count), const std::lock_guard lock(lock_of_all());
        const auto& found = graphs()[graph]; for (size_t i = 0; nodes && i < found.size() && i < *count; ++i) nodes[i] = found[i];
