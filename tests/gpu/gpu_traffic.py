@@ -198,7 +198,7 @@ def nothing_dropped(trace: Trace) -> None:
     """Fails where something is missing that was to be measured. Libraries' kernels have sites that cannot be, too."""
     assert trace.complete
     for name in ("launches_lost", "records_dropped", "errors"):
-        assert trace.totals[name] == 0, name
+        assert trace.totals[name] == 0, (name, trace.totals[name], trace.notices["text"].tolist())
 
 
 class Lane(NamedTuple):

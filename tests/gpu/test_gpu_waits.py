@@ -40,6 +40,12 @@ def waits(trace: Trace, gpu: int, line: str) -> list[dict[str, Any]]:
     return table[(table.issuer == gpu) & (table.line == line_of(line))].to_dict("records")
 
 
+def waited(trace: Trace) -> list[dict[str, Any]]:
+    """The lines that waited, and not only moved."""
+    table = trace.by_wait()
+    return table[table["waits"] > 0].to_dict("records")
+
+
 @pytest.mark.parametrize("sample", ["1", "0"])
 def test_a_ring_in_which_one_is_late(runner: Runner, pair: tuple[str, ...], sample: str) -> None:
     trace = runner.traced("waits", "ring", LONG, visible=pair, WAITS="on", SAMPLE_SIZE=sample).trace
@@ -53,7 +59,7 @@ def test_a_ring_in_which_one_is_late(runner: Runner, pair: tuple[str, ...], samp
     assert trace.objects.owner[late["object"]] == 1
     # The third token; the first two came at their time, or when this kernel began.
     assert late["last"] - late["first"] >= late["longest"]
-    (row,) = trace.select(issuers=1).by_wait().to_dict("records")
+    (row,) = waited(trace.select(issuers=1))
     assert (row["line"], row["awaited"]) == (line_of("// waits: turn"), "GPU 0")
     assert row["stored_by"] == f"waits.cu:{line_of('// remote: pass')}"
     assert row["known_by"] == ("address" if sample == "1" else "object")
@@ -75,7 +81,7 @@ def test_a_kernel_that_waits_for_the_host(runner: Runner, few: tuple[str, ...]) 
     assert LONG * MS <= late["longest"] < 2 * LONG * MS
     assert (late["owner"], late["given_up"]) == (HOST, 0)
     assert late["polls"] > 100
-    (row,) = trace.by_wait().to_dict("records")
+    (row,) = waited(trace)
     assert row["line"] == line_of("// waits: answer")
 
 
