@@ -45,6 +45,7 @@ from cost_report import Results, Sample  # noqa: E402
 
 import snoopie  # noqa: E402
 from snoopie import SnoopieError  # noqa: E402
+from snoopie.cli.places import TIMES  # noqa: E402
 from snoopie.cli.settings import BY_VARIABLE  # noqa: E402
 
 REPETITIONS = 9
@@ -95,12 +96,21 @@ class Setup:
         return [*started, *first, str(self.repetitions), str(launches), *mapping]
 
     def environment(self, program: Program, column: Column, traces: Path) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in SETTINGS}
         gpus = self.gpus[: 1 if column.alone else program.gpus]
         tool = {"LD_PRELOAD": str(self.tools[column.tool])} if column.tool else {}
         # A cache for each: programs share kernels, and every one of them starts cold once.
         own = {"SNOOPIE_OUTPUT": str(traces / "%p.zst"), "SNOOPIE_CACHE": str(self.folder / "cache" / program.name)}
-        return {**kept, **NCCL, "CUDA_VISIBLE_DEVICES": ",".join(gpus), **tool, **own, **column.settings}
+        return {**environment(), "CUDA_VISIBLE_DEVICES": ",".join(gpus), **tool, **own, **column.settings}
+
+
+def environment() -> dict[str, str]:
+    """The user's, without what would change what is measured, and with what NCCL must be told."""
+    return {name: value for name, value in os.environ.items() if name not in SETTINGS} | NCCL
+
+
+def last_words(ended: subprocess.CompletedProcess[str]) -> str:
+    """The end of what it has said on stderr, in a line."""
+    return " ".join(ended.stderr.split()[-60:])
 
 
 def parse_output(output: str) -> dict[str, Any]:
@@ -130,13 +140,12 @@ def measure(setup: Setup, program: Program, column: Column, *, cold: bool) -> Sa
     process = (time.monotonic_ns() - begin) * 1e-9
     if ended.returncode == CANNOT_RUN:
         raise CannotRunError(f"{program.name} cannot run here: {' '.join(ended.stdout.split())}")
-    last_words = " ".join(ended.stderr.split()[-60:])
     try:
         figures = parse_output(ended.stdout)
     except ValueError:
-        raise FailedError(f"{name}: ended with status {ended.returncode}: {last_words}") from None
+        raise FailedError(f"{name}: ended with status {ended.returncode}: {last_words(ended)}") from None
     if not figures["right"] or ended.returncode != 0:
-        raise FailedError(f"{name}: wrong result, status {ended.returncode}: {last_words}")
+        raise FailedError(f"{name}: wrong result, status {ended.returncode}: {last_words(ended)}")
     sample = Sample(
         program=program.name,
         column=column.name,
@@ -146,11 +155,11 @@ def measure(setup: Setup, program: Program, column: Column, *, cold: bool) -> Sa
         process=process,
         cold=cold,
     )
-    if column.tool != "collector":
+    if column.tool in ("", "control"):
         return sample
     written = sum(trace.stat().st_size for trace in traces.iterdir())
     if not written:
-        raise FailedError(f"{name}: the collector wrote no trace: {last_words}")
+        raise FailedError(f"{name}: no trace was written: {last_words(ended)}")
     try:
         # PyTorch kills the processes that compile for it: their traces, if they have any, lack the footer.
         found = totals(traces, allow_truncated=program.script)
@@ -328,7 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = machine()
     whole = options.only is None and options.columns is None
     out = options.out or (ROOT / "docs" / "performance.md" if whole else None)
-    tools = {"collector": collector(), "control": CONTROL}
+    tools = {"collector": collector(), "control": CONTROL, "times": collector().with_name(TIMES)}
     results = Results()
     text = ""
     with tempfile.TemporaryDirectory(prefix="snoopie-cost-") as folder:

@@ -99,7 +99,7 @@ PROGRAMS = {
             ("steps.py", "fsdp"),
             launches=5,
             gpus=None,
-            columns=("native", "nvbit", "loaded", "counts", "counts_nccl"),
+            columns=("native", "clean", "nvbit", "loaded", "counts", "counts_nccl"),
         ),
         Program(
             "ddp",
@@ -119,7 +119,7 @@ class Column:
 
     name: str
     heading: str
-    tool: Literal["", "control", "collector"] = ""
+    tool: Literal["", "control", "collector", "times"] = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     alone: bool = False
     """With one visible GPU, and so without a foreign mapping; for local programs only."""
@@ -148,6 +148,7 @@ COLUMNS = {
         Column("native", "native"),
         Column("loaded", "tool loaded", "collector", {"KERNEL_NAME": "none_such"}),
         Column("nvbit", "NVBit alone", "control", {"CONTROL": "idle"}, named=True),
+        Column("clean", "clean recording", "times", named=True),
         Column("control", "control", "control"),
         _collector("counts", "counts", SAMPLE_SIZE="0"),
         _collector("counts_nccl", "counts of NCCL", named=True, KERNEL_NAME="nccl", SAMPLE_SIZE="0"),
@@ -217,6 +218,7 @@ TARGETS = (
     Target("fsdp", "counts", "native", 1.6),
     Target("fsdp", "counts_nccl", "native", 1.6),
     Target("fsdp", "loaded", "native", 1.1),
+    Target("fsdp", "clean", "native", 1.05),
     Target("ddp", "counts", "native", 3),
     Target("ddp", "counts", "native", 1.5, "process"),
     Target("jacobi", "launches_100", "native", 1.2),

@@ -234,6 +234,7 @@ training is a step. Programs have two GPUs unless they say otherwise.
 
 {programs}
 - **native**: without the collector. **tool loaded**: with it, but no kernel is selected (`KERNEL_NAME=none_such`).
+  **Clean recording**: with `snoopie_times.so` instead, which records times and instruments nothing.
 - **control**: another NVBit tool (`bench/control`), which calls an empty function without arguments before each global
   memory access, at the same instructions of the same program. **NVBit alone**: the same tool, which does nothing.
 - **counts**: `SAMPLE_SIZE=0`. **counts + waits**: with `WAITS=on`, too. **counts + records**: every access is recorded
@@ -300,10 +301,10 @@ def section(results: Results, machine: str, date: str) -> str:
     return text
 
 
-def with_section(document: str, text: str) -> str:
+def with_section(document: str, text: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
     """The document with its section between the markers replaced, or added at its end."""
-    begin, end = document.find(BEGIN), document.find(END)
-    marked = f"{BEGIN}\n{text}{END}\n"
+    begin, end = (document.find(marker) for marker in markers)
+    marked = f"{markers[0]}\n{text}{markers[1]}\n"
     if begin < 0 or end < begin:
         return f"{document.rstrip()}\n\n{marked}" if document.strip() else f"# Performance\n\n{marked}"
-    return document[:begin] + marked + document[end + len(END) :].removeprefix("\n")
+    return document[:begin] + marked + document[end + len(markers[1]) :].removeprefix("\n")

@@ -3,8 +3,9 @@
     fsdp    its layers sharded (fully_shard)
     ddp     a replica a GPU, its gradients summed, and compiled by torch.compile, anew in each run
 
-A launch is one step. As the programs in ../kernels, it takes one first, then warms up with one repetition and measures
-REPETITIONS of LAUNCHES, and prints a line of figures; the time is rank 0's.
+Under torchrun it is the one rank that it is told to be. A launch is one step. As the programs in ../kernels, it takes
+one first, then warms up with one repetition and measures REPETITIONS of LAUNCHES, and prints a line of figures; the
+time is rank 0's.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ def replicated(network: nn.Sequential, gpu: int) -> nn.Module:
 KINDS: dict[str, Callable[[nn.Sequential, int], nn.Module]] = {"fsdp": sharded, "ddp": replicated}
 
 
-def train(rank: int, ranks: int, kind: str, repetitions: int, launches: int, store: str) -> None:
+def train(rank: int, ranks: int, kind: str, repetitions: int, launches: int, meeting: str) -> None:
     """One rank, on the GPU of its number."""
     torch.cuda.set_device(rank)
     device = torch.device("cuda", rank)
-    dist.init_process_group("nccl", init_method=f"file://{store}", rank=rank, world_size=ranks, device_id=device)
+    dist.init_process_group("nccl", init_method=meeting, rank=rank, world_size=ranks, device_id=device)
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(1)
     layers = (
@@ -113,11 +114,14 @@ def main() -> int:
     if ranks < 1:
         print("it needs a GPU, sees none")
         return CANNOT_RUN
+    if "RANK" in os.environ:
+        train(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), kind, repetitions, launches, "env://")
+        return 0
     with tempfile.TemporaryDirectory(prefix="steps-") as folder:
         # What an earlier run compiled would spare this one its share of the time.
         os.environ |= {"TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton"}
         torch.multiprocessing.spawn(
-            train, (ranks, kind, repetitions, launches, f"{folder}/store"), nprocs=ranks, join=True
+            train, (ranks, kind, repetitions, launches, f"file://{folder}/store"), nprocs=ranks, join=True
         )
     return 0
 

@@ -29,7 +29,7 @@ settings = {name: os.environ.get(name) for name in names}
 tool = os.environ.get("LD_PRELOAD", "")
 with open(LOG, "a") as log:
     log.write(json.dumps({"arguments": sys.argv[1:], "tool": tool, **settings}) + "\\n")
-if tool == COLLECTOR:
+if tool in (COLLECTOR, TIMES):
     shutil.copy(TRACE, os.environ["SNOOPIE_OUTPUT"])
 numbers = [word for word in sys.argv[1:] if word.isdigit()]
 repetitions, launches = map(int, numbers)
@@ -50,7 +50,7 @@ class Machine:
         (folder / "run").mkdir()
         maps = Path("/proc/self/maps").read_text().splitlines()
         libc = next(line.split(maxsplit=5)[5] for line in maps if "/libc." in line or "/libc-" in line)
-        tools = {name: folder / f"{name}.so" for name in ("collector", "control")}
+        tools = {name: folder / f"{name}.so" for name in ("collector", "control", "times")}
         for tool in tools.values():
             tool.symlink_to(libc)
         programs = folder / "programs"
@@ -147,9 +147,10 @@ def test_a_script_has_all_gpus_and_the_columns_that_it_names(machine: Machine) -
     machine.setup = dataclasses.replace(machine.setup, gpus=["4", "7", "8"])
     results = machine.measure("fsdp")
     assert not results.failures
-    assert [s.column for s in results.samples] == ["native", "loaded", "nvbit", "counts", "counts_nccl"]
-    assert [one["arguments"] for one in machine.log] == [["fsdp", "3", "5"]] * 5
-    assert [one["KERNEL_NAME"] for one in machine.log] == [None, "none_such", None, "all", "nccl"]
+    assert [s.column for s in results.samples] == ["native", "loaded", "nvbit", "clean", "counts", "counts_nccl"]
+    assert [one["arguments"] for one in machine.log] == [["fsdp", "3", "5"]] * 6
+    assert [one["KERNEL_NAME"] for one in machine.log] == [None, "none_such", None, None, "all", "nccl"]
+    assert [bool(s.trace_bytes) for s in results.samples] == [False, True, False, True, True, True]
     assert {one["CUDA_VISIBLE_DEVICES"] for one in machine.log} == {"4,7,8"}
 
 
@@ -215,7 +216,7 @@ def test_a_collector_that_writes_nothing_is_a_failure(machine: Machine) -> None:
     machine.program("stencil", code=PROGRAM.replace("shutil.copy", "print"))
     results = machine.measure("stencil", columns=("native", "counts"))
     assert [s.column for s in results.samples] == ["native"]
-    assert results.failures[("stencil", "counts")].startswith("stencil, counts: the collector wrote no trace")
+    assert results.failures[("stencil", "counts")].startswith("stencil, counts: no trace was written")
 
 
 def test_a_trace_that_cannot_be_read_is_a_failure(machine: Machine, tmp_path: Path) -> None:
@@ -372,6 +373,7 @@ def without_gpus(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Callable[
     monkeypatch.setattr(cost, "gpus", lambda: [{"name": "H200", "arch": "90", "driver": "580.1"}] * 2)
     monkeypatch.setattr(cost, "build", lambda: machine.setup.programs)
     monkeypatch.setattr(cost, "collector", lambda: machine.setup.tools["collector"])
+    monkeypatch.setattr(cost, "TIMES", machine.setup.tools["times"].name)
     monkeypatch.setattr(cost, "SCRIPTS", machine.setup.scripts)
     monkeypatch.setattr(cost, "CONTROL", machine.setup.tools["control"])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -397,7 +399,7 @@ def test_a_whole_run_writes_the_document_and_the_figures(
     assert "- all_reduce_4 needs 4 GPUs, 2 are visible" in written
     figures = json.loads(raw.read_text())
     cells = [(s["program"], s["column"]) for s in figures["samples"]]
-    assert len(set(cells)) == len(cells) == 4 * 10 + 6 * 8 + 3 * 5 + 3 + 5 + 3
+    assert len(set(cells)) == len(cells) == 4 * 10 + 6 * 8 + 3 * 5 + 3 + 6 + 3
     assert all(len(s["kernel"]) == 7 for s in figures["samples"])
 
 
