@@ -17,7 +17,7 @@ from visualizer import pages
 from visualizer.components import history
 from visualizer.controls import filters
 from visualizer.look import preload, theme
-from visualizer.session import address, state
+from visualizer.session import address, again, state
 from visualizer.views import objects, open_trace
 
 
@@ -38,12 +38,15 @@ st.set_page_config(
 )
 theme.use()
 
+again.begin()
 history.watch(address.arrive)
 if state.is_open():
     page = st.navigation(pages.of_trace(), expanded=True)
+    address.begin(page.title)
     filters.sidebar()
 else:
     page = st.navigation([st.Page(open_trace.show, title="Open a trace", icon=":material/folder_open:", default=True)])
+    address.begin(page.title)
 page.run()
 preload.preload()
 state.read_ahead()

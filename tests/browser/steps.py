@@ -45,7 +45,7 @@ GRAPH, MATRIX = ".graph .point > :first-child", ".js-plotly-plot .scatterlayer .
 def over_a_point(page: Page, picture: str, point: int = 0) -> Locator:
     """Moves the mouse to what can be chosen in a picture, GRAPH or MATRIX; all that can be."""
     points = page.locator(picture).filter(visible=True)
-    points.first.wait_for()
+    points.nth(point).scroll_into_view_if_needed()
     left, top, width, height = at_rest(points.nth(point))
     page.mouse.move(left + width / 2, top + height / 2)
     return points

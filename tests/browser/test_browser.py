@@ -217,6 +217,11 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
             go_to(page, view)
             # Tables load in frames of their own.
             drawn(page)
+            if view == "Overview":
+                for folded in page.get_by_test_id("stExpander").all():
+                    folded.locator("summary").click()
+                    settled(page)
+                assert page.get_by_test_id("stExpander").locator(".table").count() >= 4
             if view == "Communication":
                 # After the arrows: GPU 0, GPU 1 and the multicast object.
                 over_a_point(page, GRAPH, over_a_point(page, GRAPH).count() - 3)

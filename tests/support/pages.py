@@ -37,9 +37,10 @@ def view(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str | Path, **q
     monkeypatch.setattr(sys, "argv", [str(APP), *map(str, arguments)])
     script = f"""
 from visualizer.controls import filters
-from visualizer.session import state
+from visualizer.session import address, state
 from visualizer.views import {name}
 if state.is_open():
+    address.begin("{name}")
     filters.sidebar()
     {name}.show()
 """
@@ -47,6 +48,13 @@ if state.is_open():
     for key, value in query.items():
         app.query_params[key] = value
     return app.run()
+
+
+def unfold(app: AppTest, *keys: str) -> None:
+    """Opens what is folded away, as a click on its title does."""
+    for key in keys:
+        app.session_state[key] = True
+    app.run()
 
 
 def sent(app: AppTest, component: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from visualizer.session import address
+
 _HERE = Path(__file__).resolve().parent
 
 
@@ -33,4 +35,5 @@ def component(name: str, *others: str) -> Callable[..., Any]:
 
 def event(key: str, name: str) -> Any:
     """What a component sent, in the callback of that event; None where nothing of that name."""
+    address.hold()
     return getattr(st.session_state.get(key), name, None)

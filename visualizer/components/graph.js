@@ -9,8 +9,11 @@ let made = 0;
 export default function ({ parentElement, data, setTriggerValue }) {
   const view = viewOf(parentElement, build);
   const { root } = view;
-  view.data = data;
   view.send = setTriggerValue;
+  // Who points at something goes on doing so while the app draws the same again.
+  const told = JSON.stringify(data);
+  if (view.told === told) return;
+  Object.assign(view, { data, told });
   root.style.height = `${data.height}px`;
   view.svg.setAttribute("aria-label", data.about);
   draw(view);
@@ -22,7 +25,7 @@ function build(root) {
   const tip = element("div", "tip");
   tip.hidden = true;
   root.replaceChildren(svg, tip);
-  const view = { root, svg, tip, data: null, send: null, name: ++made, points: [], active: null };
+  const view = { root, svg, tip, data: null, told: "", send: null, name: ++made, points: [], active: null };
   svg.addEventListener("click", (event) => {
     const one = event.target.closest(".one");
     if (one) view.send("choose", one.labels);

@@ -5,7 +5,7 @@
 //
 // Who goes on while the page of a step is still being drawn has left it: what the app then says of it is late.
 //
-// And a click on a page holds. Until the app has answered it, all that timers and tables tell the app is told in the
+// And a click on a page holds. Until the app has answered it, all that tables tell the app is told in the
 // name of the page before, and the last that was told decides: the click is made again.
 
 const ACTIONS = ["pointerdown", "keydown"];

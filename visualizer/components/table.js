@@ -15,6 +15,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const before = view.data;
   view.data = data;
   view.send = setTriggerValue;
+  const isSame = (name) => before[name] === data[name];
+  if (before && view.chosen === data.chosen && ["of", "chosen", "height", "choosable"].every(isSame)) return;
   view.chosen = data.chosen;
   const names = ({ columns }) => columns.map(({ heading }) => heading).join("\n");
   if (!before || names(before) !== names(data)) {
@@ -27,8 +29,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     setUp(view);
     arrange(view);
   }
-  // No wider than its columns, and what scrolls it.
-  root.style.setProperty("--edges", `${view.scroller.offsetWidth - view.scroller.clientWidth}px`);
+  setEdges(view);
   if (before?.chosen !== data.chosen || before?.of !== data.of) reveal(view, view.order.indexOf(data.chosen));
   draw(view);
 }
@@ -85,7 +86,11 @@ function build(root) {
     view.active = null;
     draw(view);
   });
-  new ResizeObserver(() => view.data && draw(view)).observe(scroller);
+  new ResizeObserver(() => {
+    if (!view.data) return;
+    setEdges(view);
+    draw(view);
+  }).observe(scroller);
   return view;
 }
 
@@ -121,6 +126,11 @@ function divide({ root, data, widths }) {
   root.style.setProperty("--least", `${sum(0)}px`);
   root.style.setProperty("--most", `${sum(1)}px`);
   root.style.setProperty("--columns", rooms.map(([least, most]) => `minmax(${least}px, ${most}px)`).join(" "));
+}
+
+// No wider than its columns, and what scrolls it.
+function setEdges({ root, scroller }) {
+  root.style.setProperty("--edges", `${scroller.offsetWidth - scroller.clientWidth}px`);
 }
 
 function setWidth(view, cell, width) {

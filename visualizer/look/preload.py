@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from visualizer.pictures import lane_bars, picture
-from visualizer.session import state
+from visualizer.session import again, state
 
 # Also the name of what is hidden.
 _DONE = "preload"
@@ -18,17 +18,14 @@ _HIDDEN = "position: absolute; height: 0; overflow: hidden; visibility: hidden"
 
 def preload() -> None:
     """Once a session, and a little later than the first page: a page with pictures and choosers would wait for their
-    scripts otherwise, and for the browser to compile them."""
-    if _DONE not in st.session_state:
-        _preload()
+    scripts otherwise, and for the browser to compile them.
 
-
-@st.fragment(run_every=state.AHEAD)
-def _preload() -> None:
-    """Draws one of each kind, hidden below the page, in the second run; the third one removes them."""
+    Draws one of each kind, hidden below the page; the next run removes them."""
     if _DONE in st.session_state:
-        st.rerun()
-    if time.monotonic() - st.session_state.setdefault("opened", time.monotonic()) < state.AHEAD / 2:
+        return
+    begun = st.session_state.setdefault("opened", time.monotonic())
+    again.after(state.AHEAD)
+    if time.monotonic() - begun < state.AHEAD:
         return
     st.session_state[_DONE] = True
     if state.has_trace():

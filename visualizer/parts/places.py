@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
+import streamlit as st
 
 from snoopie.figures import colours
 from snoopie.words import units
 from snoopie.words.text import visible
 from visualizer.session import state
+from visualizer.session.question import Scope
 
 _MEANING = {
     "host": "host memory, which GPUs reach over their host link.",
@@ -63,7 +65,13 @@ class Place:
 
 def by_label() -> dict[str, Place]:
     """All places of the whole trace: a filter changes no colour."""
-    trace = state.trace()
+    found: dict[str, Place] = _by_label(state.whole())
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={Scope: repr})
+def _by_label(whole: Scope) -> dict[str, Place]:
+    trace = state.read(whole)
     table, several = trace.places, len(trace.processes) > 1
     of_gpus = colours.of_gpus(len(trace.gpus))
     found = {}

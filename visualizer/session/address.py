@@ -2,6 +2,9 @@
 
 The keepers below go before the widget of the same key. An address that says something new (a link was followed, or the
 page was opened with it) goes before what was chosen here; else the choice stays, and is written into the address.
+
+Who does two things in quick succession tells the app with the second the address of before the first, whose answer is
+still under way. So where something was done on a page, what it has kept holds: the address is no news.
 """
 
 from __future__ import annotations
@@ -17,6 +20,24 @@ Value = TypeVar("Value")
 _WRITTEN = "address_written"
 # All that was ever kept.
 _KEPT = "address_kept"
+# The values as the last run left them, and the keys of those that hold whatever the address says.
+_LEFT, _HELD = "address_left", "address_held"
+_PAGE, _HOLDS = "address_page", "address_holds"
+
+
+def begin(page: str) -> None:
+    """Once in each run, before what a page keeps: whether this run is due to an address, or to what was done."""
+    session = st.session_state
+    left = session.get(_LEFT, {})
+    changed = any(key in session and session[key] != value for key, value in left.items())
+    holds = session.pop(_HOLDS, False) or changed
+    session[_HELD] = set(left) if holds and session.get(_PAGE) == page else set()
+    session[_PAGE] = page
+
+
+def hold() -> None:
+    """The run that comes next is not due to an address: what this page has kept holds."""
+    st.session_state[_HOLDS] = True
 
 
 def keep(
@@ -34,8 +55,10 @@ def keep(
     written: dict[str, list[str]] = st.session_state.setdefault(_WRITTEN, {})
     st.session_state.setdefault(_KEPT, set()).add(key)
     given = st.query_params.get_all(key)
+    left: dict[str, Value] = st.session_state.setdefault(_LEFT, {})
+    held: set[str] = st.session_state.setdefault(_HELD, set())
     value: Value | None = st.session_state.get(key)
-    if given and given != written.get(key):
+    if given and given != written.get(key) and key not in held:
         value = read(given)
     elif value is None and key in written:
         # Another page was shown since, and Streamlit forgot the widget.
@@ -43,7 +66,8 @@ def keep(
     if value is None or not valid(value):
         value = default
     # Assigned in every run: Streamlit forgets the state of a widget that a page does not show.
-    st.session_state[key] = value
+    st.session_state[key] = left[key] = value
+    held.add(key)
     if value == default:
         written.pop(key, None)
         if given:
@@ -103,7 +127,7 @@ def reset(*keys: str) -> None:
     """Back to the defaults, but for what the address newly says."""
     written = st.session_state.get(_WRITTEN, {})
     for key in keys:
-        st.session_state.pop(key, None)
+        _drop(key)
         if key in written and written.pop(key) == st.query_params.get_all(key):
             del st.query_params[key]
 
@@ -111,8 +135,14 @@ def reset(*keys: str) -> None:
 def reread(*keys: str) -> None:
     """Drops what was chosen: what the address says is new."""
     for key in keys:
-        st.session_state.pop(key, None)
+        _drop(key)
         st.session_state.get(_WRITTEN, {}).pop(key, None)
+
+
+def _drop(key: str) -> None:
+    st.session_state.pop(key, None)
+    st.session_state.get(_LEFT, {}).pop(key, None)
+    st.session_state.get(_HELD, set()).discard(key)
 
 
 def number(words: Sequence[str]) -> int | None:

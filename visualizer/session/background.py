@@ -15,23 +15,23 @@ from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from types import FunctionType
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from snoopie import Trace
-from visualizer.session import state
-from visualizer.session.question import Question, full_name
+from visualizer.session import again, state
+from visualizer.session.question import Question, Scope, full_name, key
 
 _Answer = TypeVar("_Answer")
 
 _ROOT = Path(__file__).resolve().parents[2]
 # Of so many records all is there at once.
 _FEW = 30_000
-# Seconds that a page waits for what may be there soon, and between two looks whether it is.
+# Of so many the first answer of a kind, for which they are gone through, is not there soon.
+_MANY = 1_000_000
+# Seconds that a page waits for what may be there soon.
 _PROMPT = 0.15
-_WAIT = 0.5
 _GOING = "Going through the recorded accesses …"
 
 
@@ -48,7 +48,7 @@ def answer(question: Question[_Answer], prompt: float = _PROMPT, wait: str = _GO
     try:
         # What stands behind another question will not be there soon, and a page may ask for several.
         first = next((one for one in list(_line()) if not one.done()), future)
-        return future.result(prompt if first is future else 0)
+        return future.result(prompt if first is future and _is_soon(question) else 0)
     except TimeoutError:
         _wait(future, wait)
         return None
@@ -66,7 +66,26 @@ def ahead(question: Question[_Answer]) -> _Answer | None:
 def is_large() -> bool:
     """Whether answers are made beside the pages."""
     # The workers of a cluster are others' too, and its traces larger: it is asked when somebody looks.
-    return state.arguments().scheduler is None and state.ask_whole(Trace.summary)["records"] > _FEW
+    return state.arguments().scheduler is None and _records() > _FEW
+
+
+def _records() -> int:
+    return int(state.ask_whole(Trace.summary)["records"])
+
+
+def _is_soon(question: Question[Any]) -> bool:
+    """Whether the sums that answer it may be there."""
+    return _records() < _MANY or _kind(question) in _answered()
+
+
+def _kind(question: Question[Any]) -> tuple[Scope, str]:
+    return question.scope, full_name(question.method)
+
+
+@st.cache_resource(show_spinner=False)
+def _answered() -> set[tuple[Scope, str]]:
+    """The kinds of questions that were."""
+    return set()
 
 
 def _future(question: Question[_Answer]) -> Future[_Answer]:
@@ -74,18 +93,18 @@ def _future(question: Question[_Answer]) -> Future[_Answer]:
     return future
 
 
-@st.fragment(run_every=_WAIT)
 def _wait(future: Future[_Answer], why: str) -> None:
-    if future.done():
-        st.rerun()
+    again.once(future)
     st.caption(f":material/hourglass_empty: {why}")
 
 
-@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={FunctionType: full_name})
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Question: key})
 def _asked(question: Question[Any]) -> Future[Any]:
     future: Future[Any] = Future()
     _line().append(future)
     future.add_done_callback(_line().remove)
+    answered = _answered()
+    future.add_done_callback(lambda _: answered.add(_kind(question)))
     _queue().put((question, future))
     return future
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import FunctionType
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import snoopie
 from visualizer.session.filters import Filters
@@ -52,6 +51,12 @@ class Question(Generic[_Answer]):
         return self.method(of(self.scope), *self.args, **dict(self.options))
 
 
-def full_name(method: FunctionType) -> str:
+def full_name(method: Callable[..., Any]) -> str:
     """What distinguishes a method from others, for caches: they would look for its code otherwise."""
     return f"{method.__module__}.{method.__qualname__}"
+
+
+def key(question: Question[Any]) -> tuple[str, ...]:
+    """What distinguishes a question from others, for caches: they would take every part of it apart, each time."""
+    scope = question.scope
+    return repr(scope), full_name(question.method), repr(question.args), repr(question.options)

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Timer
-from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
@@ -22,7 +22,7 @@ from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.session import address, opened, recents, runs, uploads
 from visualizer.session.filters import FILTERS, Filters
-from visualizer.session.question import Identity, Question, Scope, full_name
+from visualizer.session.question import Identity, Question, Scope, key
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -55,6 +55,11 @@ class Arguments:
 
 def arguments() -> Arguments:
     """The command line of the app, as far as it is understood."""
+    return _understood(tuple(sys.argv[1:]))
+
+
+@lru_cache(maxsize=1)
+def _understood(words: tuple[str, ...]) -> Arguments:
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("traces", nargs="*")
     parser.add_argument("--source", action="append", default=[])
@@ -68,7 +73,7 @@ def arguments() -> Arguments:
     parser.add_argument("--scheduler")
     parser.add_argument("--scheduler-file", type=Path)
     try:
-        known, _ = parser.parse_known_intermixed_args(sys.argv[1:])
+        known, _ = parser.parse_known_intermixed_args(words)
     except (argparse.ArgumentError, SystemExit):
         return Arguments()
     scheduler = known.scheduler or known.scheduler_file
@@ -255,7 +260,7 @@ def answer(question: Question[_Answer]) -> _Answer:
     return known
 
 
-@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={FunctionType: full_name})
+@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={Question: key})
 def _answer(question: Question[Any]) -> Any:
     return question.answer(read)
 

@@ -17,7 +17,7 @@ import snoopie
 from snoopie.analysis.findings import RULES
 from tests.support.encoder import TraceBuilder
 from tests.support.endless import endless
-from tests.support.pages import PATIENCE, ROOT, start, table, table_rows, until
+from tests.support.pages import PATIENCE, ROOT, start, table, table_rows, unfold, until
 from tests.support.program import ACCESSES, FILE, MIB, SECTORS, App, reads
 from tests.support.viewing import alive
 from visualizer import pages
@@ -167,6 +167,7 @@ def test_what_ran_and_how_gpus_are_linked(monkeypatch: pytest.MonkeyPatch, tmp_p
     linked = app.expander[1].label.replace("\\", "")
     assert ran.startswith("`'./a'pp' '<b>*x*</b>'`") and "on node1" in ran and "ran 2 s" in ran
     assert linked == "3 × NVIDIA H200, 18 NVLinks each."
+    unfold(app, "overview_amounts", "overview_machine")
     assert table_rows(app, "routes") == [["GPU → GPU", "1 MiB", "0 B", "1 MiB"]]
     assert list(table(app, "links")) == ["", "GPU 0", "GPU 1", "GPU 2"]
     assert table_rows(app, "links") == [

@@ -115,6 +115,24 @@ def test_a_part_of_the_time_by_the_address(monkeypatch: Patch, path: Path) -> No
     assert "time_to" not in app.query_params
 
 
+def test_what_is_done_before_the_address_follows_counts(monkeypatch: Patch, path: Path) -> None:
+    """With the second of two quick acts the browser tells the address of before the first."""
+    app = view(monkeypatch, "timeline", path, time_from=str(4 * MS), time_to=str(5 * MS))
+    before = dict(app.query_params)
+    app.button(key="timeline_earlier").click().run()
+    earlier = picture(app)["shown"]
+    assert earlier == [3.5 * MS, 4.5 * MS]
+    app.query_params.update(before)
+    app.segmented_control(key="idle").set_value("whole").run()
+    assert picture(app)["shown"] == earlier
+    assert picture(app)["folds"] == []
+    assert app.query_params["time_from"] in (["3500000"], "3500000")
+    # Where nothing was done the address is news, as of a link or of a step back.
+    app.query_params.update(before)
+    app.run()
+    assert picture(app)["shown"] == [4 * MS, 5 * MS]
+
+
 def test_busy_and_idle_follow_the_time(monkeypatch: Patch, path: Path) -> None:
     """Of 100 µs, step ran 80."""
     shown: dict[str, pd.DataFrame] = {}
@@ -128,8 +146,9 @@ def test_busy_and_idle_follow_the_time(monkeypatch: Patch, path: Path) -> None:
     assert idle == {"GPU 0": ["20 µs to 50 µs", "less than 10 µs"], "GPU 1": ["100 µs to 1 ms"]}
 
 
-def test_a_page_waits_for_one_answer_alone(monkeypatch: Patch) -> None:
-    """It asks for several, which come one after the other."""
+@pytest.mark.parametrize("many", [False, True])
+def test_a_page_waits_for_one_answer_alone(monkeypatch: Patch, many: bool) -> None:
+    """It asks for several, which come one after the other; of many records no first one is there soon."""
     released, answer, result = threading.Event(), background._Worker.answer, Future.result
     waited: list[float] = []
 
@@ -141,14 +160,24 @@ def test_a_page_waits_for_one_answer_alone(monkeypatch: Patch) -> None:
         waited.extend([] if timeout is None else [timeout])
         return result(self, timeout)
 
+    # What other tests have asked for may not be answered yet.
+    for cached in (background._asked, background._line, background._queue, background._answered):
+        cached.clear()
     monkeypatch.setattr(background._Worker, "answer", held)
     monkeypatch.setattr(background, "_FEW", 0)
+    if many:
+        monkeypatch.setattr(background, "_MANY", 0)
     monkeypatch.setattr(Future, "result", seen)
     app = view(monkeypatch, "timeline", ROOT / "sample_traces" / "halo-4gpu")
     assert not app.exception
-    assert waited == [background._PROMPT, 0, 0]
+    assert waited == [0 if many else background._PROMPT, 0, 0]
     released.set()
     until(app, lambda: "Bytes are where their accesses were recorded" in captions(app))
+    # Its sums are there now.
+    until(app, lambda: not background._line())
+    waited.clear()
+    app.button(key="timeline_closer").click().run()
+    assert waited[0] == background._PROMPT
 
 
 def test_filter_to_the_time(monkeypatch: Patch, path: Path) -> None:
