@@ -16,7 +16,7 @@ from snoopie.errors import SnoopieError
 from snoopie.extras import APP, need
 
 if TYPE_CHECKING:
-    from snoopie.analysis.source.lines import Mapping
+    from snoopie.analysis.source.finder import Mapping
 
 DESCRIPTION = """Open traces in the app, in a web browser. Without one, it offers samples, the folders here, and what
 was opened before. Prints the app's address with a token, without which nobody gets in. Ctrl-C ends it."""
@@ -65,7 +65,7 @@ def _port(text: str) -> int:
 
 
 def _mapping(text: str) -> Mapping:
-    from snoopie.analysis.source.lines import Mapping
+    from snoopie.analysis.source.finder import Mapping
 
     try:
         return Mapping.parse(text)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from snoopie.analysis.source import lines as _lines
 from snoopie.analysis.source import texts
+from snoopie.analysis.source.finder import Finder, read_source
 from snoopie.api.trace import Trace
 from snoopie.errors import SnoopieError
 from snoopie.words import text as words
 
 
-def lines_of(trace: Trace, file: str, sources: Sequence[Path]) -> tuple[list[str] | None, bool]:
+def lines_of(trace: Trace, file: str, finder: Finder) -> tuple[list[str] | None, bool]:
     """The lines of a file, None where they are not known, and whether the trace itself holds them."""
     recorded = trace.source(file)
     if recorded is not None:
         return texts.split(recorded), True
-    path = _lines.find_source(file, sources)
+    path = finder.find(file)
     if path is None:
         return None, False
     try:
-        return texts.split(_lines.read_source(path)), False
+        return texts.split(read_source(path)), False
     except SnoopieError:
         return None, False
 

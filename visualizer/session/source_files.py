@@ -8,25 +8,30 @@ They are kept in the session and never in the address: a link must not open file
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from threading import Thread
 
 import streamlit as st
 
 import snoopie
 from snoopie.analysis.source import highlight, texts
-from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source.finder import Finder, Mapping, read_source
 from snoopie.analysis.source.highlight import Line
-from snoopie.analysis.source.lines import Mapping
 from snoopie.errors import SnoopieError
 from visualizer.look import theme
-from visualizer.session import state
+from visualizer.session import again, state
 
 _MAPPINGS, _FOLDERS, _REFUSED = "source_mappings", "source_folders", "source_refused"
-# Looking for a file goes through whole folders: its place is looked up again after so many seconds.
-_KEPT = 10
+# Files are looked for in whole folders. A page goes through so many entries itself; more, as in a home or on a network
+# file system, are gone through beside it.
+_FEW = 5_000
+# Seconds for which what was found holds at least, and how many times as long as it took.
+_KEPT, _TIMES = 10, 10
 
 
 def mappings() -> list[Mapping]:
@@ -53,11 +58,15 @@ class Source:
 def find(file: str) -> Source | None:
     """A file as the trace holds it, which is what ran, else as it is found here; None where it is not found, or, after
     saying why, cannot be read."""
-    here = _find(file, tuple(map(str, folders())), tuple(mappings()))
+    looked = _looked()
+    here = looked.finder.find(file) if looked.whole.done() else looked.finder.near(file)
     recorded = state.ask_whole(snoopie.Trace.source, file)
     if recorded is not None:
         also = f" {here} is a different version." if here is not None and texts.differs(here, recorded) else ""
         return Source(_split(recorded), f"Text recorded with the trace.{also}")
+    if not looked.whole.done():
+        looked.go_on()
+        again.once(looked.whole)
     if here is None:
         return None
     try:
@@ -84,15 +93,63 @@ def highlighted(file: str, lines: list[str], first: int, last: int) -> list[Line
     return _highlighted(file, hash(tuple(lines[max(first - 1000, 0) : last])), first, last, lines)
 
 
-@st.cache_data(ttl=_KEPT, max_entries=256, show_spinner=False)
-def _find(file: str, folders: tuple[str, ...], mappings: tuple[Mapping, ...]) -> Path | None:
-    return _lines.find_source(file, folders, mappings)
+class _Looked:
+    """What is known of where files lie; all of it when ``whole`` is done."""
+
+    def __init__(self, folders: tuple[str, ...], mappings: tuple[Mapping, ...]) -> None:
+        self.finder = Finder(folders, mappings)
+        self.whole: Future[None] = Future()
+        self._begun = time.monotonic()
+        self._until = 0.0
+        self._thread: Thread | None = None
+        if self.finder.look(_FEW):
+            self._end()
+
+    @property
+    def is_old(self) -> bool:
+        """Whether files may have come or gone since."""
+        return self.whole.done() and time.monotonic() > self._until
+
+    def go_on(self) -> None:
+        """Beside the page."""
+        if self._thread is None and not self.whole.done():
+            self._thread = Thread(target=self._look, name="source files", daemon=True)
+            self._thread.start()
+
+    def _look(self) -> None:
+        while not self.finder.look(_FEW):
+            pass
+        self._end()
+
+    def _end(self) -> None:
+        ended = time.monotonic()
+        self._until = ended + max(_KEPT, _TIMES * (ended - self._begun))
+        self.whole.set_result(None)
+
+
+def _looked() -> _Looked:
+    """The latest that is whole, while there is one."""
+    places = tuple(map(str, folders())), tuple(mappings())
+    kept = _kept(*places)
+    if not kept:
+        kept.append(_Looked(*places))
+    elif kept[-1].is_old:
+        kept.append(_Looked(*places))
+        kept[-1].go_on()
+    if kept[-1].whole.done():
+        del kept[:-1]
+    return kept[0]
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _kept(folders: tuple[str, ...], mappings: tuple[Mapping, ...]) -> list[_Looked]:
+    return []
 
 
 # As they are, not copied for every run: nobody changes them.
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _read(path: str, size: int, changed: int) -> list[str]:
-    return highlight.split(_lines.read_source(Path(path)))
+    return highlight.split(read_source(Path(path)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -106,9 +163,12 @@ def _highlighted(file: str, content: int, first: int, last: int, _lines: list[st
 
 
 def missing(file: str) -> None:
-    """Says that a file is not found, and asks where it is."""
+    """Says that a file is not found, and asks where it is; or that it is still looked for."""
     where = ", ".join(map(str, folders()))
     name = PurePosixPath(file).name
+    if not _looked().whole.done():
+        st.caption(theme.plain(f"Looking for {name} in {where} …"))
+        return
     sentence = f"{name} is not in {where}, and {_why_not(file)}. Only folders that you name are looked into."
     st.warning(theme.plain(sentence), icon=":material/folder_off:")
     _form("missing", str(PurePosixPath(file).parent))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from snoopie.analysis.source.lines import read_bytes
+from snoopie.analysis.source.finder import read_bytes
 from snoopie.errors import UsageError
 from snoopie.trace.columns import decode
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 
 from snoopie.analysis.source import highlight
 from snoopie.analysis.source import lines as _lines
+from snoopie.analysis.source.finder import Finder
 from snoopie.api.trace import Trace
 from snoopie.report import source_text
 from snoopie.report.interactive.cells import Cells
@@ -39,6 +40,7 @@ def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[
     """For each file, most bytes first: name, path, origin, and parts: of each its first line's number, and its lines. A
     line is kind and characters of its runs one after another, as `highlight` has them."""
     left = limits.text
+    finder = Finder(sources or ())
     found: list[dict[str, Any]] = []
     for place, file in enumerate(dict.fromkeys(file for file, _ in cells.lines)):
         parts: list[Part] = []
@@ -50,7 +52,9 @@ def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[
             origin = _TOO_MUCH
         else:
             hot = [line for other, line in cells.lines if other == file]
-            text, spans, origin = _shown(trace, file, hot, sources, left)
+            text, spans, origin = _shown(trace, file, hot, finder, left)
+            if not origin:
+                origin = _NOT_FOUND if sources else _MISSING
             left -= sum(_size(text[first:last]) for first, last in spans)
             parts = [_part(file, text, first, last) for first, last in spans]
         name = cut(PurePath(file).name) if file else ""
@@ -58,14 +62,12 @@ def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[
     return found
 
 
-def _shown(
-    trace: Trace, file: str, hot: Sequence[int], sources: Sequence[Path], left: int
-) -> tuple[list[str], list[Span], str]:
+def _shown(trace: Trace, file: str, hot: Sequence[int], finder: Finder, left: int) -> tuple[list[str], list[Span], str]:
     """The lines; which of them to show: all, or, where there is no room, those around lines with traffic; and where the
-    text is from."""
-    lines, recorded = source_text.lines_of(trace, file, sources)
+    text is from, "" where it is not known."""
+    lines, recorded = source_text.lines_of(trace, file, finder)
     if lines is None:
-        return [], [], _NOT_FOUND if sources else _MISSING
+        return [], [], ""
     text = [source_text.code(line, _WIDEST) for line in lines]
     origin = _RECORDED if recorded else _FOUND
     if _size(text) <= left:

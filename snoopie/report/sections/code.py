@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from snoopie.analysis.source.finder import Finder
 from snoopie.api.trace import Trace
 from snoopie.figures.lines import NO_LINE
 from snoopie.report import source_text
@@ -61,9 +62,10 @@ def lines(trace: Trace, sources: Folders) -> Section:
 def _excerpts(trace: Trace, moved: pd.DataFrame, sources: Sequence[Path]) -> list[Part]:
     parts: list[Part] = []
     found, missing = [], []
+    finder = Finder(sources)
     known = moved[moved["line"] > 0]
     for file, own in known.head(_EXCERPTS).groupby("file", sort=False):
-        text, recorded = source_text.lines_of(trace, str(file), sources)
+        text, recorded = source_text.lines_of(trace, str(file), finder)
         name = cut(Path(str(file)).name)
         if text is None:
             missing.append(name)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from snoopie.analysis.source import finder
 from tests.support import ring, waiting
 from tests.support.encoder import TraceBuilder
-from tests.support.pages import ROOT, said, sent, view
+from tests.support.pages import PATIENCE, ROOT, said, sent, until, view
 from visualizer.components import file_tree, listing
 from visualizer.look import theme
+from visualizer.session import source_files
 
 MISSING = "Only folders that you name are looked into"
 
@@ -357,3 +360,33 @@ def test_files_in_which_kernels_only_waited(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_trace_without_waits_has_no_room_for_them(monkeypatch: pytest.MonkeyPatch, sources: Path) -> None:
     app = view(monkeypatch, "source", sources)
     assert sent(app, "listing")["amounts"] == ["Bytes", "Accesses", "Wire eff."]
+
+
+def test_a_large_folder_is_gone_through_beside_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The trace lies in one, as in a home: nothing waits for all that is there."""
+    released, look = threading.Event(), finder.Finder.look
+
+    def held(self: finder.Finder, entries: int) -> bool:
+        if threading.current_thread().name == "source files":
+            assert released.wait(PATIENCE)
+        return look(self, entries)
+
+    monkeypatch.setattr(finder.Finder, "look", held)
+    monkeypatch.setattr(source_files, "_FEW", 1)
+    (tmp_path / "far/away").mkdir(parents=True)
+    (tmp_path / "far/away/k.cu").write_text("int a;\n")
+    app = view(monkeypatch, "source", one_line(tmp_path, "/home/u/k.cu"))
+    assert not app.exception
+    assert theme.plain(f"Looking for k.cu in {tmp_path} …") in captions(app)
+    assert MISSING not in said(app)
+    released.set()
+    until(app, lambda: "Looking for" not in captions(app))
+    assert text(sent(app, "listing")["lines"]) == ["int a;"]
+    # Later what is known holds until the folder was gone through once more.
+    monkeypatch.setattr(source_files._Looked, "is_old", property(lambda looked: looked.whole.done()))
+    released.clear()
+    (tmp_path / "far/away/k.cu").rename(tmp_path / "far/k.cu")
+    app.run()
+    assert "Looking for" not in captions(app)
+    released.set()
+    until(app, lambda: theme.plain(f"Text from {tmp_path / 'far/k.cu'}") in captions(app))

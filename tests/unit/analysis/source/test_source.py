@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import snoopie
-from snoopie.analysis.source.lines import MAX_SOURCE, Mapping, find_source, inlined, read_source, ways
+from snoopie.analysis.source import finder
+from snoopie.analysis.source.finder import MAX_SOURCE, Finder, Mapping, read_source
+from snoopie.analysis.source.lines import inlined, ways
 from snoopie.errors import UsageError
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
+
+
+def find_source(file: str, folders: Sequence[str | Path], mappings: Sequence[Mapping] = ()) -> Path | None:
+    return Finder(folders, mappings).find(file)
 
 
 @pytest.fixture
@@ -95,6 +102,38 @@ def test_no_guess_between_equals(tmp_path: Path) -> None:
 def test_earlier_folders_win(folder: Path, tmp_path: Path) -> None:
     other = ring.write_sources(tmp_path / "other")
     assert find_source(ring.RING_CU, [other, folder]) == other / "src/ring.cu"
+
+
+def test_folders_are_gone_through_once_and_when_it_takes_that(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "src/deep").mkdir()
+    (folder / "src/deep/far.cu").write_text("far")
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def noted(path: str) -> object:
+        listed.append(os.path.relpath(path, tmp_path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", noted)
+    places = Finder([folder])
+    assert places.near("/build/src/ring.cu") == folder / "src/ring.cu"
+    assert places.near("/build/far.cu") is None
+    assert places.find("src/ring.cu") == folder / "src/ring.cu"
+    assert listed == []
+    # A part of it, then the rest.
+    assert not places.look(1)
+    assert listed == ["project"]
+    assert places.find("/build/far.cu") == folder / "src/deep/far.cu"
+    assert places.find("/build/src/ring.cu") == folder / "src/ring.cu"
+    assert places.find("/build/include/absent.h") is None
+    assert places.look(1)
+    assert listed == ["project", "project/include", "project/src", "project/src/deep"]
+    # Of a whole disk, the beginning.
+    monkeypatch.setattr(finder, "_MAX_ENTRIES", 3)
+    assert Finder([folder]).look(1 << 30)
+    assert find_source("/build/far.cu", [folder]) is None
 
 
 def test_reading(folder: Path) -> None:
