@@ -24,6 +24,10 @@ _DOING = (
     (("UBLK",), "bulk copies that cannot be followed"),
     (("UTMA",), "tensor copies that cannot be followed"),
 )
+_NOT_MEASURED = [
+    *("site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass"),
+    *("accesses", "lanes"),
+]
 _OTHER = "unknown instructions"
 # Notices of the collector on what is in no count; others are on records, stacks or memory.
 _UNCOUNTED = re.compile(r"not measured|in no count|cannot be measured|could not be (measured|instrumented|attributed)")
@@ -259,14 +263,13 @@ def not_measured(sites: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:
 
     With accesses and lanes, the sums over ``counts``: how often it ran, most often first.
     """
-    table = sites[~sites["measured"]].reset_index()
+    table = sites[~sites["measured"]].reset_index().assign(accesses=np.int64(0), lanes=np.int64(0))
+    if table.empty:
+        return table[_NOT_MEASURED]
     ran = settled(counts, ["site"], ["accesses", "lanes"]).set_index("site").reindex(table["site"], fill_value=0)
     for value in ("accesses", "lanes"):
         table[value] = ran[value].to_numpy()
-    table = table.sort_values(["accesses", "site"], ascending=[False, True], ignore_index=True)
-    return table[
-        ["site", "kernel", "file", "line", "offset", "opcode", "operation", "width", "sass", "accesses", "lanes"]
-    ]
+    return table.sort_values(["accesses", "site"], ascending=[False, True], ignore_index=True)[_NOT_MEASURED]
 
 
 def that_ran(unmeasured: pd.DataFrame) -> pd.DataFrame:

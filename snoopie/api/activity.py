@@ -29,9 +29,8 @@ class ActivityMethods(WaitMethods):
         where there can be several.
         """
         ran = self._activity(streams)
-        times = ran.events.groupby("lane").agg(start=("start", "min"), end=("end", "max"))
         places = {place: self.label(place) for place in ran.lanes["place"].unique().tolist()}
-        return ran.lanes.assign(place=ran.lanes["place"].map(places).astype("str"), **times)
+        return ran.lanes.assign(place=ran.lanes["place"].map(places).astype("str"), **ran.times())
 
     def stream_names(self) -> pd.DataFrame:
         """process stream (its handle) name, such as "stream 1" and "default stream": streams in the order in which
@@ -65,8 +64,9 @@ class ActivityMethods(WaitMethods):
         ran = self._of_lanes(streams, lanes)
         events = ran.events[self._names(streams).having(text)[ran.events.index]] if text else ran.events
         table = activity.blocks(events, first, last, most, Folding(list(folds)))
-        named = table.assign(id=table["longest"])
-        return table.drop(columns="longest").assign(name=self._described(named, ran)["name"])
+        named = activity.Activity(ran.lanes, table[["lane", "longest"]].rename(columns={"longest": "id"}))
+        called = activity.names(named, self._of_activities, self.label)
+        return table.drop(columns="longest").assign(name=called.known.take(called.codes))
 
     def activity_sums(
         self, first: int, last: int, streams: bool = True, lanes: Iterable[int] | None = None

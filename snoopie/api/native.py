@@ -90,7 +90,8 @@ class NativeMethods(TimeMethods):
         found = self._matching
         there = len(self._clean_or_refuse.launches) - len(found.clean)
         rows = [("exact", "matched", len(found.pairs)), ("clean", "matched", there)]
-        for recording, reasons in (("exact", found.exact), ("clean", found.clean)):
+        of_clean = found.clean.map(lambda reason: Reason(reason).of_clean)
+        for recording, reasons in (("exact", found.exact), ("clean", of_clean)):
             rows += [(recording, str(reason), int(number)) for reason, number in reasons.value_counts().items()]
         return pd.DataFrame(rows, columns=["recording", "outcome", "launches"]).astype(
             {"recording": "str", "outcome": "str", "launches": "int64"}

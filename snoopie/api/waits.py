@@ -103,7 +103,9 @@ class WaitMethods(TimeMethods, SourceMethods):
 
     @cached_property
     def _launches_moved(self) -> pd.DataFrame:
-        return _by_launch.times(self._named_moves, self._whole._wait_clock, self._whole._when)
+        # Names, which the filters by owner need, are not for nothing.
+        moves = self._named_moves if len(self.moves) else self.moves
+        return _by_launch.times(moves, self._whole._wait_clock, self._whole._when)
 
     @cached_property
     def _launches_waited(self) -> pd.DataFrame:

@@ -210,7 +210,8 @@ def _chooser(matrix: pd.DataFrame, shown: Shown) -> str:
 
 def _options(matrix: pd.DataFrame, shown: Shown) -> list[Choice]:
     """Everything, each place, and each pair with traffic, most first."""
-    issued = [Choice("issued", (label,)) for label in matrix.index if places.by_label()[label].kind == "gpu"]
+    known = places.by_label()
+    issued = [Choice("issued", (label,)) for label in matrix.index if known[label].kind == "gpu"]
     owned = [Choice("owned", (label,)) for label in matrix.columns]
     cells = np.nan_to_num(matrix.to_numpy(np.float64))
     ranked = sorted(np.argwhere(cells > 0).tolist(), key=lambda at: -float(cells[at[0], at[1]]))

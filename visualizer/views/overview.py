@@ -28,6 +28,7 @@ NOT_MEASURED_NOTE = (
     "These instructions can reach memory outside their GPU, but the bytes they moved cannot be counted and are in no "
     "other number here. Accesses and lanes say how often they ran."
 )
+AMOUNTS = "Amounts by pair, operation and kind of place"
 NO_FINDING = "No findings. docs/findings.md lists the rules and their thresholds."
 _LINE = ["file", "line", "kernel", "bytes", "wire_efficiency", "least_time"]
 _FEW, _MOST = 5, 1000
@@ -60,15 +61,20 @@ def show() -> None:
     looked_at = st.container(gap="small")
     _losses(state.ask_whole(Trace.losses))
     _not_measured(state.ask(Trace.not_measured))
-    with st.expander("Amounts by pair, operation and kind of place", icon=":material/table:"):
-        _pairs(pairs)
-        _operations(state.ask(Trace.by_operation))
-        _routes(state.ask(Trace.by_route))
-    with st.expander(_machine(between), icon=":material/memory:"):
-        remarks.not_filtered("the lists of GPUs and processes")
-        _links(between)
-        _gpus(state.trace().gpus)
-        _processes(state.trace().processes)
+    # What is folded away is made when it is opened.
+    amounts = st.expander(AMOUNTS, icon=":material/table:", key="overview_amounts", on_change="rerun")
+    if amounts.open:
+        with amounts:
+            _pairs(pairs)
+            _operations(state.ask(Trace.by_operation))
+            _routes(state.ask(Trace.by_route))
+    machine = st.expander(_machine(between), icon=":material/memory:", key="overview_machine", on_change="rerun")
+    if machine.open:
+        with machine:
+            remarks.not_filtered("the lists of GPUs and processes")
+            _links(between)
+            _gpus(state.trace().gpus)
+            _processes(state.trace().processes)
     # All else is drawn by now.
     with looked_at:
         _findings()

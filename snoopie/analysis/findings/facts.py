@@ -78,15 +78,22 @@ class Facts:
         )
 
     def large_lines(
-        self, operations: Sequence[str], value: str, least: Threshold, least_share: Threshold
+        self,
+        operations: Sequence[str],
+        value: str,
+        least: Threshold,
+        least_share: Threshold,
+        efficiency: Threshold | None = None,
     ) -> pd.DataFrame:
-        """What each PLACE moved by some operations, of those that moved enough of a value for a finding: PLACE,
-        counts.VALUES, share (of the value), site (one of them), kernels (how many), kernel, issuer, owner (names,
-        joined)."""
+        """What each PLACE moved by some operations, where that is enough of a value for a finding, and less efficient
+        than the last threshold: PLACE, counts.VALUES, share (of the value), site (one of them), kernels (how many),
+        kernel, issuer, owner (names, joined)."""
         own = self.by_site[self.by_site["operation"].isin(operations)]
         table = counts.settled(own, PLACE)
         table["share"] = self.shares(table[value], value)
         table = table[(table[value] >= least.limit) & (table["share"] >= least_share.limit)]
+        if efficiency is not None:
+            table = table[table["bytes"] < efficiency.limit * table["wire_bytes"]]
         if table.empty:
             return table
         # Names are joined for these few alone.

@@ -20,22 +20,20 @@ def _loads(facts: Facts) -> Iterator[Finding]:
 
 
 def _find(facts: Facts, operation: str) -> Iterator[Finding]:
-    for row in rows(facts.large_lines([operation], "wire_bytes", LEAST_WIRE, LEAST_SHARE)):
-        efficiency = row["bytes"] / row["wire_bytes"]
-        if EFFICIENCY.crossed(efficiency):
-            says = (
-                f"{operation}s small scattered pieces: {units.bytes(row['bytes'])} of data take "
-                f"{units.bytes(row['wire_bytes'])} on the wire"
-            )
-            numbers = {
-                EFFICIENCY.number: efficiency,
-                "bytes": row["bytes"],
-                LEAST_WIRE.number: row["wire_bytes"],
-                LEAST_SHARE.number: row["share"],
-                "accesses": row["accesses"],
-            }
-            spared = row["wire_bytes"] - row["bytes"]
-            yield on_line(row, says, numbers, row["wire_bytes"], row["share"], spared)
+    for row in rows(facts.large_lines([operation], "wire_bytes", LEAST_WIRE, LEAST_SHARE, EFFICIENCY)):
+        says = (
+            f"{operation}s small scattered pieces: {units.bytes(row['bytes'])} of data take "
+            f"{units.bytes(row['wire_bytes'])} on the wire"
+        )
+        numbers = {
+            EFFICIENCY.number: row["bytes"] / row["wire_bytes"],
+            "bytes": row["bytes"],
+            LEAST_WIRE.number: row["wire_bytes"],
+            LEAST_SHARE.number: row["share"],
+            "accesses": row["accesses"],
+        }
+        spared = row["wire_bytes"] - row["bytes"]
+        yield on_line(row, says, numbers, row["wire_bytes"], row["share"], spared)
 
 
 STORES = Rule(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.host.copies import ORDERS, Order
 from snoopie.errors import UsageError
 
@@ -48,7 +49,7 @@ def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
 
 def summarise_times(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """How many calls took at least 2^log2 ns and less than twice that: keys, log2, calls."""
-    return block.groupby([*keys, "log2"], observed=True, sort=False)[["calls"]].sum().reset_index()
+    return sums.by(block, [*keys, "log2"], ["calls"])
 
 
 def merge_times(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:
@@ -58,7 +59,7 @@ def merge_times(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataF
 
 def summarise_errors(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """How many calls returned what: keys, code, name, calls."""
-    return block.groupby([*keys, "code", "name"], observed=True, sort=False)[["calls"]].sum().reset_index()
+    return sums.by(block, [*keys, "code", "name"], ["calls"])
 
 
 def merge_errors(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.traffic.reading import Reading, ends
 from snoopie.errors import UsageError
 from snoopie.joined.amounts import Copied
@@ -34,7 +35,7 @@ def counted(copies: pd.DataFrame) -> pd.DataFrame:
 
 def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """The sums of VALUES for each combination of the keys: one row each, keys first."""
-    return block.groupby(list(keys), observed=True, sort=False)[list(VALUES)].sum().reset_index()
+    return sums.by(block, keys, VALUES)
 
 
 def merge(tables: Iterable[pd.DataFrame], keys: Sequence[str]) -> pd.DataFrame:

@@ -32,6 +32,11 @@ class Reason(StrEnum):
     # Of the clean recording alone.
     NOT_MEASURED = "their kernel was not measured in the exact recording"
 
+    @property
+    def of_clean(self) -> str:
+        """The same of launches of the clean recording."""
+        return self.replace("the clean recording", "the exact recording")
+
 
 @dataclass(frozen=True, slots=True)
 class Side:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums as _sums
 from snoopie.analysis.time.bandwidth import capacities
 from snoopie.analysis.traffic import counts as _counts
 
@@ -64,8 +65,8 @@ def _least(traffic: pd.DataFrame, gpus: pd.DataFrame, by: Sequence[str]) -> pd.D
     parts = []
     for end in ("from", "to"):
         part = between[between[end] >= 0]
-        sums = part.groupby([*by, end], observed=True, sort=False)["wire_bytes"].sum().reset_index()
-        sums["least_time"] = 1e9 * sums["wire_bytes"] / of_gpu[sums[end].to_numpy(np.int64)]
-        parts.append(sums[[*by, "least_time"]])
+        of_end = _sums.by(part, [*by, end], ["wire_bytes"])
+        of_end["least_time"] = 1e9 * of_end["wire_bytes"] / of_gpu[of_end[end].to_numpy(np.int64)]
+        parts.append(of_end[[*by, "least_time"]])
     both = pd.concat(parts, ignore_index=True)
     return both.groupby(list(by), observed=True, sort=False)["least_time"].max().reset_index()

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.analysis import sums as _sums
 from snoopie.analysis.time.folding import Folding, long_gaps
 from snoopie.analysis.time.timeline import moments
 from snoopie.errors import UsageError
@@ -62,14 +63,18 @@ class Activity:
     lanes: pd.DataFrame
     events: pd.DataFrame
 
+    def times(self) -> dict[str, Ints]:
+        """start end: of each lane."""
+        start, end = self.events["start"].to_numpy(), self.events["end"].to_numpy()
+        at = np.flatnonzero(np.diff(self.events["lane"].to_numpy(), prepend=-1))
+        return {"start": _of_each(np.minimum, start, at), "end": _of_each(np.maximum, end, at)}
+
     def together(self) -> Activity:
         """One lane for all streams of a GPU, and for all threads of a process."""
         lanes = self.lanes
         of_threads = lanes["what"].isin(OF_THREADS)
         lanes = lanes.assign(process=lanes["process"].where(of_threads, SEVERAL), line=SEVERAL)
-        groups = lanes.groupby(_LANE, sort=False)
-        merged = groups["events"].sum().reset_index()
-        into = groups.ngroup().to_numpy()
+        merged, into = _sums.by(lanes, _LANE, ["events"]), _sums.codes(lanes, _LANE)
         return _sorted(merged, self.events.assign(lane=into[self.events["lane"].to_numpy()]))
 
 
@@ -94,10 +99,11 @@ def activity(
         _part(COPY, copies[on_gpu], "issuer", "stream"),
         _part(COPY_CALL, copies[~on_gpu], "issuer", "stream"),
         _part(COLLECTIVE, collectives, "issuer", "stream"),
-        _part(RANGE, ranges.assign(gpu=HOST), "gpu", "thread"),
-        _part(CALL, calls.assign(gpu=HOST), "gpu", "thread"),
+        _part(RANGE, ranges, HOST, "thread"),
+        _part(CALL, calls, HOST, "thread"),
     ]
-    events = pd.concat(parts, ignore_index=True)
+    columns = [*_LANE, "id", "start", "end"]
+    events = pd.DataFrame(dict(zip(columns, map(np.concatenate, zip(*parts, strict=True)), strict=True)))
     groups = events.groupby(_LANE, sort=False)
     lanes = groups.size().rename("events").reset_index()
     # The host comes after the GPUs.
@@ -109,20 +115,20 @@ def activity(
     return _sorted(lanes, events[["id", "start", "end"]].assign(lane=at[groups.ngroup().to_numpy()]))
 
 
-def _part(what: str, table: pd.DataFrame, place: str, line: str) -> pd.DataFrame:
+def _part(what: str, table: pd.DataFrame, place: str | int, line: str) -> tuple[Ints, ...]:
+    """Columns of events, and of the lane of each; ``place``: the column that has it, or the place of all."""
+    if table.empty:
+        return (np.zeros(0, np.int64),) * 7
     start = moments(table["start"])
-    # Streams are 64-bit handles: they fit once their sign is not looked at.
-    handles = table[line].to_numpy().astype(np.uint64).view(np.int64)
-    return pd.DataFrame(
-        {
-            "what": np.int64(WHAT.index(what)),
-            "place": table[place].to_numpy(np.int64),
-            "process": table["process"].to_numpy(np.int64),
-            "line": handles,
-            "id": table.index.to_numpy(np.int64),
-            "start": start,
-            "end": np.maximum(start, moments(table["end"])),
-        }
+    return (
+        np.full(len(table), WHAT.index(what), np.int64),
+        table[place].to_numpy(np.int64) if isinstance(place, str) else np.full(len(table), place, np.int64),
+        table["process"].to_numpy(np.int64),
+        # Streams are 64-bit handles: they fit once their sign is not looked at.
+        table[line].to_numpy().astype(np.uint64).view(np.int64),
+        table.index.to_numpy(np.int64),
+        start,
+        np.maximum(start, moments(table["end"])),
     )
 
 
@@ -164,21 +170,44 @@ def blocks(events: pd.DataFrame, first: int, last: int, most: int, folding: Fold
     order = np.lexsort([start, ~short, cell, lane])
     begins[1:] = ~short[order][1:] | (np.diff(lane[order]) != 0) | (np.diff(cell[order]) != 0)
     group = np.cumsum(begins) - 1
-    table = pd.DataFrame({"group": group, "start": start[order], "end": end[order]})
-    before = table.groupby("group")["end"].cummax().groupby(table["group"]).shift(fill_value=first)
-    table["busy"] = (table["end"] - np.maximum(table["start"], before)).clip(lower=0)
-    sums = table.groupby("group").agg(
-        start=("start", "min"), end=("end", "max"), count=("end", "size"), busy=("busy", "sum")
+    lane, ids, start, end = lane[order], shown["id"].to_numpy()[order], start[order], end[order]
+    at = np.flatnonzero(begins)
+    count = np.diff(at, append=len(lane))
+    longest = ids[_largest(end - start, at, group)]
+    result = pd.DataFrame(
+        {
+            "lane": lane[at],
+            "start": _of_each(np.minimum, start, at),
+            "end": _of_each(np.maximum, end, at),
+            "count": count,
+            "busy": _running(start, end, at, group, first),
+            "id": np.where(count == 1, longest, 0),
+            "longest": longest,
+        }
     )
-    ids = shown["id"].to_numpy()[order]
-    longest = ids[(table["end"] - table["start"]).groupby(table["group"]).idxmax().to_numpy()]
-    result = sums.reset_index(drop=True)
-    result = result.assign(id=np.where(result["count"] == 1, longest, 0), longest=longest)
-    result.insert(0, "lane", lane[order[begins]])
     if folding:
         begin, until = folding.starts(result["start"].to_numpy()), folding.ends(result["end"].to_numpy())
         result = result.assign(start=begin, end=np.maximum(begin, until))
     return result.sort_values(["lane", "start", "end"], ignore_index=True)
+
+
+def _of_each(what: np.ufunc, values: Ints, at: Ints) -> Ints:
+    """The least, largest or sum of each group of neighbours, which begin at these places."""
+    reduced: Ints = what.reduceat(values, at) if len(at) else values
+    return reduced
+
+
+def _running(start: Ints, end: Ints, at: Ints, group: Ints, first: int) -> Ints:
+    """How long at least one of each group ran, of which none began before ``first``; in the order of their starts."""
+    before = np.roll(pd.Series(end).groupby(group).cummax().to_numpy(), 1)
+    before[at] = first
+    return _of_each(np.add, np.maximum(end - np.maximum(start, before), 0), at)
+
+
+def _largest(values: Ints, at: Ints, group: Ints) -> Ints:
+    """Where in each group the first of its largest values is."""
+    among = np.flatnonzero(values == _of_each(np.maximum, values, at)[group])
+    return among[np.unique(group[among], return_index=True)[1]]
 
 
 def _widths(lane: Ints, length: Ints, width: int, most: int) -> Ints:
@@ -280,10 +309,10 @@ def busy(ran: Activity, first: int, last: int) -> pd.DataFrame:
     place = ran.lanes["place"].to_numpy()[touched["lane"].to_numpy()]
     start, end = np.maximum(touched["start"].to_numpy(), first), np.minimum(touched["end"].to_numpy(), last)
     order = np.lexsort([start, place])
-    table = pd.DataFrame({"place": place[order], "start": start[order], "end": end[order]})
-    until = table.groupby("place")["end"].cummax().groupby(table["place"]).shift(fill_value=first)
-    table["busy"] = (table["end"] - np.maximum(table["start"], until)).clip(lower=0)
-    return table.groupby("place", sort=False)["busy"].sum().reset_index()
+    place, start, end = place[order], start[order], end[order]
+    begins = np.diff(place, prepend=place[:1] - 1) != 0
+    at = np.flatnonzero(begins)
+    return pd.DataFrame({"place": place[at], "busy": _running(start, end, at, np.cumsum(begins), first)})
 
 
 def found(events: pd.DataFrame, number: int, after: int) -> tuple[pd.DataFrame, int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.time import bandwidth
 
 
@@ -20,19 +21,16 @@ def times(flow: pd.DataFrame, keys: Sequence[str], gpus: pd.DataFrame, links: pd
     least is what the busiest of them needs in one direction.
     """
     keys = list(keys)
-    moved = flow.groupby(keys, sort=False, observed=True)["wire_bytes"].sum().reset_index()
+    moved = sums.by(flow, keys, ["wire_bytes"])
+    place = sums.codes(flow, keys)
     rate = bandwidth.of_pairs(flow[["from", "to"]], gpus, links)
-    carried = flow[~np.isnan(rate)]
+    carried = flow[["from", "to", "wire_bytes"]].assign(place=place)[~np.isnan(rate) & (place >= 0)]
     of_gpu = bandwidth.capacities(gpus)
-    sides = []
+    longest = np.full(len(moved), np.nan)
     for side in ("from", "to"):
-        sums = carried.groupby([*keys, side], sort=False, observed=True)["wire_bytes"].sum().reset_index()
-        sides.append(
-            sums.assign(least_time=1e9 * sums["wire_bytes"] / of_gpu[sums[side].to_numpy(np.int64)])[
-                [*keys, "least_time"]
-            ]
-        )
-    longest = pd.concat(sides, ignore_index=True).groupby(keys, sort=False, observed=True)["least_time"].max()
-    table = moved.merge(longest.reset_index(), on=keys, how="left")
+        of_side = sums.by(carried, ["place", side], ["wire_bytes"])
+        time = 1e9 * of_side["wire_bytes"] / of_gpu[of_side[side].to_numpy(np.int64)]
+        np.fmax.at(longest, of_side["place"].to_numpy(np.int64), time.to_numpy())
+    table = moved.assign(least_time=longest)
     order = ["least_time", "wire_bytes", *keys]
     return table.sort_values(order, ascending=[False, False, *[True] * len(keys)], ignore_index=True)

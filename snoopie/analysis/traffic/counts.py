@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.traffic.reading import Reading, ends
 from snoopie.analysis.traffic.values import VALUES as VALUES
 from snoopie.analysis.traffic.values import Value as Value
@@ -60,23 +61,22 @@ def _category(names: pd.Series[str], rows: Ints) -> pd.Series[Any]:
 
 def summarise(block: pd.DataFrame, keys: Sequence[str], values: Sequence[str] = VALUES) -> pd.DataFrame:
     """The sums of ``values`` for each combination of the keys, and of weight if there is one: keys first."""
-    every = [*keys, *_weight(block)]
-    return block.groupby(every, observed=True, sort=False)[list(values)].sum().reset_index()
+    return sums.by(block, [*keys, *_weight(block)], values)
 
 
 def settled(block: pd.DataFrame, keys: Sequence[str], values: Sequence[str] = VALUES) -> pd.DataFrame:
     """The sums of ``values`` for each combination of the keys, as integers: what was measured, scaled by its weight."""
-    sums = summarise(block, keys, values)
-    if "weight" not in sums:
-        return sums
+    table = summarise(block, keys, values)
+    if "weight" not in table:
+        return table
     # The same order of adding, whatever the order of the rows.
-    sums = sums.sort_values("weight", kind="stable", ignore_index=True)
-    estimated = sums["weight"] != 1
+    table = table.sort_values("weight", kind="stable", ignore_index=True)
+    estimated = table["weight"] != 1
     for value in values:
-        sums[f"estimate of {value}"] = (sums[value] * sums["weight"]).where(estimated, 0.0)
-        sums[value] = sums[value].where(~estimated, 0)
+        table[f"estimate of {value}"] = (table[value] * table["weight"]).where(estimated, 0.0)
+        table[value] = table[value].where(~estimated, 0)
     columns = [*values, *(f"estimate of {value}" for value in values)]
-    table = sums.groupby(list(keys), observed=True, sort=False)[columns].sum().reset_index()
+    table = sums.by(table, keys, columns)
     for value in values:
         table[value] += table.pop(f"estimate of {value}").round().astype("int64")
     return table
@@ -147,7 +147,7 @@ def _with_launches(traffic: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """`ranked`, with how many launches each row is of, and how many of these were measured, after the keys."""
     launches = traffic[[*keys, "launch", *_weight(traffic)]].drop_duplicates().assign(launches=1, measured=1)
     every = settled(launches, keys, ["launches"])
-    measured = launches.groupby(keys, observed=True, sort=False)["measured"].sum().reset_index()
+    measured = sums.by(launches, keys, ["measured"])
     table = settled(traffic, keys).merge(every, on=keys, how="left").merge(measured, on=keys, how="left")
     return ranked(table[[*keys, "launches", "measured", *VALUES]], keys)
 
@@ -222,5 +222,5 @@ def _with_kernels(table: pd.DataFrame, traffic: pd.DataFrame, keys: Sequence[str
 
 def totals(traffic: pd.DataFrame) -> dict[str, int]:
     """The sums of VALUES over all rows."""
-    sums = settled(traffic.assign(all=0), ["all"])
-    return {value: int(sums[value].sum()) for value in VALUES}
+    every = settled(traffic.assign(all=0), ["all"])
+    return {value: int(every[value].sum()) for value in VALUES}

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.host import copies as _copies
 from snoopie.analysis.traffic import counts as _counts
 from snoopie.analysis.traffic.reading import Initiated, Reading, checked, ends
@@ -53,7 +54,7 @@ def _added(device: pd.DataFrame, host: pd.DataFrame, every: Sequence[str]) -> pd
     # Sums of 64-bit integers: a join would go through floats where one side lacks a pair.
     parts = [part.assign(**{other: np.int64(0)}) for part, other in zip(parts, reversed(sides), strict=True)]
     table = pd.concat([part[[*every, *sides]] for part in parts], ignore_index=True)
-    table = table.groupby(list(every), observed=True, sort=False)[sides].sum().reset_index()
+    table = sums.by(table, every, sides)
     table.insert(len(every), "bytes", table["device_bytes"] + table["host_bytes"])
     return table
 
@@ -73,8 +74,8 @@ def by_route(pairs: pd.DataFrame) -> pd.DataFrame:
     sides; most bytes first."""
     ends = {end: ["GPU" if place >= 0 else _KINDS.get(place, "multicast") for place in pairs[end]] for end in _FLOW}
     table = pairs.assign(**{end: pd.Series(kinds, pairs.index, dtype="str") for end, kinds in ends.items()})
-    sums = table.groupby([*_FLOW])[["bytes", "device_bytes", "host_bytes"]].sum().reset_index()
-    return sums.sort_values(["bytes", *_FLOW], ascending=[False, True, True], ignore_index=True)
+    of_kinds = sums.by(table, _FLOW, ["bytes", "device_bytes", "host_bytes"])
+    return of_kinds.sort_values(["bytes", *_FLOW], ascending=[False, True, True], ignore_index=True)
 
 
 def nodes(tables: Tables, traffic: pd.DataFrame, initiated: Initiated) -> list[int]:

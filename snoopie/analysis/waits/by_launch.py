@@ -36,8 +36,11 @@ def times(waits: pd.DataFrame, clock: pd.DataFrame, when: pd.DataFrame) -> pd.Da
 
     ``when`` is the `timeline`: nothing lies beyond a launch whose time is known.
     """
-    extents = _extents(waits[waits["launch"].isin(clock.index)])
-    own = when.loc[extents.index, ["process", "gpu", "stream", "thread", "start", "end", "spanned"]]
+    known = waits[waits["launch"].isin(clock.index)]
+    if known.empty:
+        return when.iloc[:0][[*_PLACE, "start", "end"]].assign(error=np.empty(0, np.int64))
+    extents = _extents(known)
+    own = when.loc[extents.index, [*_PLACE, "start", "end", "spanned"]]
     began, ended, spanned = (own[name].to_numpy() for name in ("start", "end", "spanned"))
     ahead, error = (clock.loc[extents.index, name].to_numpy() for name in ("ahead", "error"))
     start, end = extents["first"].to_numpy() - ahead, extents["last"].to_numpy() - ahead

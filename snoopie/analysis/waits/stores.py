@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.objects.by_object import extent
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses
@@ -110,4 +111,4 @@ def stores(waits: pd.DataFrame, counts: pd.DataFrame, records: pd.DataFrame) -> 
 
 
 def _summed(counts: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    return counts.groupby([*keys, *_STORE], observed=True, sort=False)[SUMS].sum().reset_index()
+    return sums.by(counts, [*keys, *_STORE], SUMS)

@@ -173,6 +173,8 @@ def test_why_a_launch_was_not_matched(tmp_path: Path, clean: list[Rank], reason:
     trace = joined(tmp_path, [Rank([[PUT]])], clean)
     # The only GPU that it uses is the same, whatever its number.
     assert outcomes(trace) == ({"matched": 1} if reason is None else {"matched": 0, reason: 1})
+    others = set(outcomes(trace, "clean")) - {"matched"}
+    assert not [other for other in others if "the clean recording" in other]
 
 
 def test_ranks_that_are_not_there(tmp_path: Path) -> None:

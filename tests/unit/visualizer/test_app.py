@@ -14,7 +14,7 @@ from snoopie.importers.nsys import import_nsys
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder, without
 from tests.support.nsys_export import Export
-from tests.support.pages import APP, PATIENCE, ROOT, TITLES, VIEWS, metrics, said, start, table, view
+from tests.support.pages import APP, PATIENCE, ROOT, TITLES, VIEWS, metrics, said, start, table, unfold, view
 from visualizer.look import theme
 
 
@@ -132,6 +132,7 @@ def test_overview_of_ranks_copies_and_collectives(monkeypatch: pytest.MonkeyPatc
     }
     captions = " ".join(caption.value for caption in app.caption)
     assert "memory whose owner the collector does not know" in captions
+    unfold(app, "overview_machine")
     assert table(app, "gpus")["Used by"] == ["rank 0", "rank 1"]
     processes = table(app, "all_processes")
     assert [processes[heading] for heading in ("Rank", "Ranks", "GPUs")] == [["0", "1"], ["2", "2"], ["GPU 0", "GPU 1"]]

@@ -12,7 +12,7 @@ import snoopie
 from snoopie.analysis import selection
 from tests.support import mixed, ring
 from tests.support.encoder import START_NS
-from tests.support.pages import APP, PATIENCE, VIEWS, metrics, start, view
+from tests.support.pages import APP, PATIENCE, VIEWS, metrics, start, unfold, view
 from visualizer.controls import filters
 from visualizer.session.filters import FILTERS
 
@@ -216,7 +216,9 @@ def test_what_a_filter_does_not_divide_is_said(monkeypatch: pytest.MonkeyPatch, 
     assert "apply to" not in captions(view(monkeypatch, "collectives", mixed_folder, issuers=["GPU 1"]))
     sites = view(monkeypatch, "sites", mixed_folder, owners=["GPU 1"], operations=["load"])
     assert "The filter “Owner” does not apply to these instructions" in captions(sites)
-    assert "lists of GPUs" in captions(view(monkeypatch, "overview", mixed_folder, processes=["1"]))
+    overview = view(monkeypatch, "overview", mixed_folder, processes=["1"])
+    unfold(overview, "overview_machine")
+    assert "lists of GPUs" in captions(overview)
     assert "apply to" not in captions(view(monkeypatch, "overview", mixed_folder))
 
 
