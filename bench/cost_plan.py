@@ -84,7 +84,14 @@ PROGRAMS = {
             local=True,
             columns=("native", "counts", "records"),
         ),
-        Program("launches", "one warp with one reduction on the peer", ("launches",), 2000, sampled_launches=2000),
+        Program(
+            "launches",
+            "one warp with one reduction on the peer",
+            ("launches",),
+            launches=2000,
+            sampled_launches=2000,
+            columns=(*_WITH_CONTROL, "timed", "untimed", "waits", "records", "records_100", "launches_100"),
+        ),
         Program("all_reduce", "NCCL, 4 MiB of floats, two GPUs in one process", ("all_reduce",), controlled=False),
         Program(
             "all_reduce_graph",
@@ -130,7 +137,7 @@ class Column:
 
     @property
     def instruments(self) -> bool:
-        return self.tool == "collector" and self.name != "loaded" and not self.alone
+        return self.tool == "collector" and self.settings["KERNEL_NAME"] == "all" and not self.alone
 
     def runs(self, program: Program) -> bool:
         if program.columns or self.named:
@@ -147,10 +154,12 @@ COLUMNS = {
     for column in (
         Column("native", "native"),
         Column("loaded", "tool loaded", "collector", {"KERNEL_NAME": "none_such"}),
+        Column("timed", "tool loaded + times", "collector", {"KERNEL_NAME": "none_such", "TIMES": "all"}, named=True),
         Column("nvbit", "NVBit alone", "control", {"CONTROL": "idle"}, named=True),
         Column("clean", "clean recording", "times", named=True),
         Column("control", "control", "control"),
         _collector("counts", "counts", SAMPLE_SIZE="0"),
+        _collector("untimed", "counts without times", named=True, SAMPLE_SIZE="0", TIMES="off"),
         _collector("counts_nccl", "counts of NCCL", named=True, KERNEL_NAME="nccl", SAMPLE_SIZE="0"),
         _collector("waits", "counts + waits", SAMPLE_SIZE="0", WAITS="on"),
         _collector("records", "counts + records", SAMPLE_SIZE="1"),
@@ -173,8 +182,9 @@ class Target:
     column: str
     base: str
     bound: float
-    kind: Literal["kernel", "ahead", "process", "cold", "warm"] = "kernel"
-    """kernel: ratio of the kernel times; ahead: how far it is below the predecessor's. process: ratio of the times of
+    kind: Literal["kernel", "launch", "ahead", "process", "cold", "warm"] = "kernel"
+    """kernel: ratio of the kernel times; launch: by how many µs they are longer; ahead: how far the ratio is below the
+    predecessor's. process: ratio of the times of
     whole processes. cold, warm: by how many seconds a whole process takes longer, when nothing was in its cache of
     disassembly and when it was, whatever column it is of."""
 
@@ -184,6 +194,8 @@ class Target:
         match self.kind:
             case "kernel":
                 return f"{self.program}: {column} / {base}"
+            case "launch":
+                return f"{self.program}: {column} beyond {base}"
             case "ahead":
                 return f"{self.program}: {column}, against the predecessor"
             case "process":
@@ -221,6 +233,8 @@ TARGETS = (
     Target("fsdp", "clean", "native", 1.05),
     Target("ddp", "counts", "native", 3),
     Target("ddp", "counts", "native", 1.5, "process"),
+    Target("launches", "timed", "loaded", 3, "launch"),
+    Target("launches", "counts", "untimed", 3, "launch"),
     Target("jacobi", "launches_100", "native", 1.2),
     Target("put", "records", "native", 6, "ahead"),
     Target("stencil", "records", "native", 15, "ahead"),

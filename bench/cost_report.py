@@ -62,6 +62,9 @@ class Results:
         if target.kind in ("kernel", "ahead"):
             ratio = self.ratio(target.program, target.column, target.base)
             return ratio and (PREDECESSOR[target.program] / ratio if target.kind == "ahead" else ratio)
+        if target.kind == "launch":
+            longer, shorter = (self.kernel(target.program, column) for column in (target.column, target.base))
+            return statistics.median(longer) - statistics.median(shorter) if longer and shorter else None
         one_column = target.kind == "process"
         over = (
             self.of(target.program, target.column)
@@ -71,8 +74,8 @@ class Results:
         under = self.of(target.program, target.base)
         if not over or not under:
             return None
-        longer, shorter = (statistics.median(sample.process for sample in samples) for samples in (over, under))
-        return longer / shorter if one_column else longer - shorter
+        long, short = (statistics.median(sample.process for sample in samples) for samples in (over, under))
+        return long / short if one_column else long - short
 
     @property
     def programs(self) -> list[Program]:
@@ -211,6 +214,8 @@ def _target_row(results: Results, target: Target) -> list[str] | None:
     match target.kind:
         case "cold" | "warm":
             return [target.text, f"{measured:+.2f} s", f"≤ {target.bound:+g} s", met]
+        case "launch":
+            return [target.text, f"{measured:+.2f} µs", f"≤ {target.bound:+g} µs", met]
         case "ahead":
             return [target.text, f"{measured:.1f}", f"≥ {target.bound:g}", met]
         case _:
@@ -234,6 +239,7 @@ training is a step. Programs have two GPUs unless they say otherwise.
 
 {programs}
 - **native**: without the collector. **tool loaded**: with it, but no kernel is selected (`KERNEL_NAME=none_such`).
+  **Tool loaded + times**: the same with `TIMES=all`. **Counts without times**: `SAMPLE_SIZE=0 TIMES=off`.
   **Clean recording**: with `snoopie_times.so` instead, which records times and instruments nothing.
 - **control**: another NVBit tool (`bench/control`), which calls an empty function without arguments before each global
   memory access, at the same instructions of the same program. **NVBit alone**: the same tool, which does nothing.
