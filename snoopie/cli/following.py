@@ -80,7 +80,11 @@ def follow(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_by_signals(end: Callable[[], None]) -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: end()) for number in (signal.SIGINT, signal.SIGTERM)}
+    def ended(*_: object) -> None:
+        # On another thread: this one was interrupted, and may hold the lock of what is to be told.
+        threading.Thread(target=end).start()
+
+    before = {number: signal.signal(number, ended) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import IO
 import pytest
 
 from snoopie import cli
+from snoopie.cli import following
 from tests.support import ring
 from tests.support.metrics import Receiver, checked, free_port, scrape, until, values
 from tests.support.run_bench import PATIENCE, ROOT, Bench
@@ -239,3 +241,18 @@ def test_what_watch_is_not_told(
 def test_a_file_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["watch", str(tmp_path / "absent.zst"), "--for", "1s", "--prometheus", ":0"]) == 1
     assert "there is no file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_may_come_while_the_event_is_in_use(number: signal.Signals) -> None:
+    over, unlocked = threading.Event(), threading.Event()
+
+    def end() -> None:
+        assert unlocked.wait(60)
+        over.set()
+
+    with following._ended_by_signals(end):
+        # As the event's own lock, where the signal comes while it is asked.
+        signal.raise_signal(number)
+        unlocked.set()
+        assert over.wait(60)
