@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
