@@ -157,9 +157,9 @@ void Collector::context_ready(CUcontext handle) {
         if (!clock)
             notices_.note("when launches ran on GPU " + std::to_string(context->gpu()) +
                           " is not known: it did not answer, as if it were busy");
+        if (clock && options_.times == Times::all) context->give_timer(std::make_unique<LaunchTimer>(handle));
         context->give_clock(std::move(clock));
     }
-    if (options_.times == Times::all) context->give_timer(std::make_unique<LaunchTimer>(handle));
     memory_.attach(context, std::move(memory));
     drain_.add(context);
 }

@@ -88,3 +88,17 @@ def test_launches_wait_for_counts_of_those_that_have_ended(tmp_path: Path) -> No
     trace = snoopie.load(path)
     assert trace.totals["launches_lost"] == 0
     assert trace.totals["launches_measured"] == LAUNCHES_BEFORE + 4 * 4090
+
+
+def test_times_of_launches_that_are_not_measured(tmp_path: Path) -> None:
+    """They are taken when the launches have ended, of 4,090 together in each of four rounds."""
+    path = tmp_path / "timed.zst"
+    run(path, FLOOD="1", KERNEL_NAME="none_such", TIMES="all")
+    trace = snoopie.load(path)
+    assert trace.totals["errors"] == 0
+    assert trace.totals["launches_measured"] == 0
+    timed = trace.unmeasured_launches
+    # Nodes of graphs, of which the program launches two, have no times.
+    assert len(timed) == trace.totals["launches_seen"] - 2 == LAUNCHES_BEFORE + 4 * 4090 - 2
+    assert (timed["end"] >= timed["start"]).all()
+    assert not [text for text in trace.notices["text"] if "timed" in text]

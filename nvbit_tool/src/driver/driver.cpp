@@ -8,17 +8,23 @@
 namespace snoopie {
 
 std::atomic<uint64_t> driver_errors{0};
-thread_local int OwnCalls::depth_ = 0;
+namespace {
 
-OwnCalls::OwnCalls() {
-    if (depth_++ == 0) cuThreadExchangeStreamCaptureMode(&mode_);
+// Whether an OwnCalls lives on this thread.
+thread_local bool relaxed = false;
+
+}  // namespace
+
+OwnCalls::OwnCalls() : outermost_(!relaxed) {
+    relaxed = true;
+    if (outermost_) cuThreadExchangeStreamCaptureMode(&mode_);
 }
 
 // A call can return the error of earlier work and be done all the same. What was exchanged tells whether it was.
 OwnCalls::~OwnCalls() {
-    for (int tries = 0; depth_ == 1 && tries < 2 && mode_ != CU_STREAM_CAPTURE_MODE_RELAXED; ++tries)
+    for (int tries = 0; outermost_ && tries < 2 && mode_ != CU_STREAM_CAPTURE_MODE_RELAXED; ++tries)
         succeeded(cuThreadExchangeStreamCaptureMode(&mode_));
-    --depth_;
+    relaxed = relaxed && !outermost_;
 }
 
 // As above; and the context that is current already stays, so that it can be told whether another one came.
@@ -109,7 +115,7 @@ int gpu_of(CUcontext context) {
 }
 
 bool capturing(CUstream stream) {
-    const OwnCalls own;
+    const OwnHarmlessCalls own;
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
@@ -127,7 +133,7 @@ CUgraphNode last_captured(CUstream stream) {
 
 CUcontext context_of(CUstream stream, CUcontext current) {
     if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return current;
-    const OwnCalls own;
+    const OwnHarmlessCalls own;
     CUcontext context = nullptr;
     return cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context ? context : current;
 }

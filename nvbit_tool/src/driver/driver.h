@@ -25,18 +25,32 @@ inline bool succeeded(CUresult result) {
 }
 
 // While one of these lives, driver events of this thread are the collector's own. Per thread: a flag for all threads would lose the
-// application's events. The thread's capture mode is relaxed meanwhile, or the collector's calls would break a stream capture that the
-// application has under way.
+// application's events. For calls that no stream capture minds, whichever is under way: they ask about a stream, or record an event in one
+// that is not captured.
+class OwnHarmlessCalls {
+  public:
+    OwnHarmlessCalls() { ++depth_; }
+    ~OwnHarmlessCalls() { --depth_; }
+    OwnHarmlessCalls(const OwnHarmlessCalls&) = delete;
+    OwnHarmlessCalls& operator=(const OwnHarmlessCalls&) = delete;
+    static bool active() { return depth_ > 0; }
+
+  private:
+    static inline thread_local int depth_ = 0;
+};
+
+// The same for all calls. The thread's capture mode is relaxed meanwhile, or they would break a capture that the application has under way.
 class OwnCalls {
   public:
     OwnCalls();
     ~OwnCalls();
     OwnCalls(const OwnCalls&) = delete;
     OwnCalls& operator=(const OwnCalls&) = delete;
-    static bool active() { return depth_ > 0; }
+    static bool active() { return OwnHarmlessCalls::active(); }
 
   private:
-    static thread_local int depth_;
+    const OwnHarmlessCalls own_;
+    const bool outermost_;
     // Exchanged: until then the collector's, after that the program's.
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };

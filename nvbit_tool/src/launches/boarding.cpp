@@ -27,17 +27,12 @@ uint32_t Boarding::without_probes(const Context& context, ContextFunction& funct
 }
 
 UnmeasuredRow Boarding::unmeasured(const Context& context, const ContextFunction& function, const LaunchCall& call) {
-    return {writer_->intern(function.name),
-            context.gpu(),
-            reinterpret_cast<u8>(call.stream),
-            thread_id(),
-            now_ns(),
-            call.grid[0],
-            call.grid[1],
-            call.grid[2],
-            call.block[0],
-            call.block[1],
-            call.block[2]};
+    uint32_t name = function.name_id;
+    if (name == 0) function.name_id = name = writer_->intern(function.name);
+    return {name,          context.gpu(), reinterpret_cast<u8>(call.stream),
+            thread_id(),   now_ns(),      call.grid[0],
+            call.grid[1],  call.grid[2],  call.block[0],
+            call.block[1], call.block[2]};
 }
 
 std::optional<Flight> Boarding::board(Context& context, ContextFunction& function, const LaunchCall& call, const Decision& decision) {

@@ -192,11 +192,13 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
 }
 
 std::optional<Span> Context::span(const Flight& flight) {
-    return flight.start ? clock_->span(flight.start, flight.event, flight.called) : std::nullopt;
+    Span span;
+    if (!flight.start || !succeeded(clock_->span(flight.start, flight.event, flight.called, &span))) return std::nullopt;
+    return span;
 }
 
-std::optional<Span> Context::span(const LaunchTimer::Timing& timing) {
-    return clock_ ? clock_->span(timing.start, timing.end, timing.called) : std::nullopt;
+CUresult Context::span(const LaunchTimer::Timing& timing, Span* span) {
+    return clock_->span(timing.start, timing.end, timing.called, span);
 }
 
 void Context::keep_time() {

@@ -36,6 +36,7 @@ struct ContextFunction {
     std::once_flag decision;
     bool selected = false;
     std::string name;
+    mutable std::atomic<uint32_t> name_id{0};  // in the trace; 0 = it was not asked for
     bool instrumented = false;
     bool unmeasurable = false;        // it could have sites, and NVBit cannot handle it
     bool by_table = false;            // it calls through a table,
@@ -106,7 +107,7 @@ class Context {
     // The same; null where it cannot be told when launches ran.
     void give_clock(std::unique_ptr<GpuClock> clock) { clock_ = std::move(clock); }
 
-    // The same; null unless launches that are not measured are timed.
+    // The same, where there is a clock; null unless launches that are not measured are timed.
     void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
     LaunchTimer* timer() const { return timer_.get(); }
 
@@ -135,7 +136,8 @@ class Context {
     std::vector<Flight> landed(size_t limit, std::vector<Flight>* lost);
     // When one of those ran on the GPU; none for a node of a graph.
     std::optional<Span> span(const Flight& flight);
-    std::optional<Span> span(const LaunchTimer::Timing& timing);
+    // The same of one that is not measured; what the driver said, that it is not ready while the launch has not ended.
+    CUresult span(const LaunchTimer::Timing& timing, Span* span);
     // Before those of `span`: they are right then.
     void keep_time();
     // The launch that has been in flight longest, if any.

@@ -16,6 +16,7 @@ constexpr size_t kRowsAtOnce = 4096;
 constexpr size_t kFlightsAtOnce = 256;
 constexpr size_t kTimesAtOnce = 4096;
 constexpr uint64_t kUnitsAtOnce = 1 << 16;  // of a GPU that makes records as fast as they are taken, before the others have their turn
+constexpr auto kTimesPause = std::chrono::milliseconds(2);
 constexpr auto kBusyPause = std::chrono::microseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(100);
 constexpr auto kStampPatience = std::chrono::seconds(5);
@@ -89,7 +90,7 @@ void Drain::run() {
             if (member.closed) continue;
             const bool last = member.closing;
             lock.unlock();
-            const bool more = serve(member);
+            const bool more = serve(member, last);
             if (more) watch(member);
             lock.lock();
             busy |= more;
@@ -124,13 +125,13 @@ void Drain::run() {
 }
 
 // Returns whether launches are still under way.
-bool Drain::serve(Member& member) {
+bool Drain::serve(Member& member, bool last) {
     Context& context = *member.context;
     if (!context.memory()) return false;
     const CurrentContext current(context.handle());
 
     take_records(member, std::numeric_limits<uint64_t>::max());
-    take_times(context);
+    take_times(member, last);
     const auto under_way = [&context] { return context.in_flight() > 0 || (context.timer() && context.timer()->busy()); };
 
     std::vector<Flight> lost;
@@ -191,26 +192,32 @@ uint64_t* Drain::land(Member& member, const Flight& flight, uint64_t* values) {
     return end;
 }
 
-void Drain::take_times(Context& context) {
+void Drain::take_times(Member& member, bool last) {
+    Context& context = *member.context;
     LaunchTimer* const timer = context.timer();
-    if (!timer) return;
-    const std::vector<LaunchTimer::Timing> ended = timer->landed(kTimesAtOnce);
-    if (ended.empty()) return;
+    if (!timer || !timer->busy()) return;
+    // Nothing waits for them: many at a time hold up those less who launch.
+    const auto now = std::chrono::steady_clock::now();
+    if (!last && now < member.next_times) return;
+    member.next_times = now + kTimesPause;
     context.keep_time();
     std::vector<SpanRow> spans;
     std::vector<UnmeasuredRow> unmeasured;
-    for (const LaunchTimer::Timing& timing : ended) {
-        if (const auto span = context.span(timing)) {
-            if (timing.launch) {
-                spans.push_back({timing.launch, span->start, span->end});
-            } else {
-                unmeasured.push_back(timing.row);
-                unmeasured.back().start = span->start;
-                unmeasured.back().end = span->end;
-            }
+    timer->give_back(timer->landed(kTimesAtOnce, [&](const LaunchTimer::Timing& timing) {
+        Span span;
+        const CUresult result = context.span(timing, &span);
+        if (result == CUDA_ERROR_NOT_READY) return false;
+        // After an error of the context every call fails: then all have ended.
+        if (!succeeded(result)) return true;
+        if (timing.launch) {
+            spans.push_back({timing.launch, span.start, span.end});
+        } else {
+            unmeasured.push_back(timing.row);
+            unmeasured.back().start = span.start;
+            unmeasured.back().end = span.end;
         }
-        timer->give_back(timing);
-    }
+        return true;
+    }));
     writer_->append(spans);
     writer_->append(unmeasured);
 }

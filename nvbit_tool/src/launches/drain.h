@@ -81,7 +81,8 @@ class Drain {
         uint64_t waits_dropped = 0;
         std::unordered_map<uint16_t, WaitSums> waits;                             // by the launch's slot
         std::vector<uint64_t> taken = std::vector<uint64_t>(Context::kSlots, 0);  // records of the launch in each slot
-        bool more_ended = false;                                                  // launches, than were taken at once
+        std::chrono::steady_clock::time_point next_times;
+        bool more_ended = false;  // launches, than were taken at once
         bool closing = false;
         bool closed = false;
         std::chrono::steady_clock::time_point deadline;
@@ -94,9 +95,9 @@ class Drain {
     };
 
     void run();
-    bool serve(Member& member);
+    bool serve(Member& member, bool last);
     // The same for launches that are timed, but not measured.
-    void take_times(Context& context);
+    void take_times(Member& member, bool last);
     void watch(Member& member);
     void take_records(Member& member, uint64_t until);
     void append(Member& member, const RawRecord& record);

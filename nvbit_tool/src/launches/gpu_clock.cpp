@@ -42,11 +42,13 @@ std::unique_ptr<GpuClock> GpuClock::create(CUstream stream) {
     return clock;
 }
 
-std::optional<Span> GpuClock::span(CUevent start, CUevent end, uint64_t called) {
+CUresult GpuClock::span(CUevent start, CUevent end, uint64_t called, Span* span) {
     float since = 0;
     float length = 0;
-    if (!succeeded(cuEventElapsedTime(&since, base_, end)) || !succeeded(cuEventElapsedTime(&length, start, end))) return std::nullopt;
-    return clock_.span(since, length, called);
+    CUresult result = cuEventElapsedTime(&since, base_, end);
+    if (result == CUDA_SUCCESS) result = cuEventElapsedTime(&length, start, end);
+    if (result == CUDA_SUCCESS) *span = clock_.span(since, length, called);
+    return result;
 }
 
 void GpuClock::keep_up() {

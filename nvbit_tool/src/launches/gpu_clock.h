@@ -15,8 +15,8 @@ class GpuClock {
     static std::unique_ptr<GpuClock> create(CUstream stream);
 
     // One thread at a time, context current:
-    // Of a launch between two events with timing that have happened.
-    std::optional<Span> span(CUevent start, CUevent end, uint64_t called);
+    // Of a launch between two events with timing; what the driver said, that it is not ready where they have not happened.
+    CUresult span(CUevent start, CUevent end, uint64_t called, Span* span);
     // Follows the host's clock, once a second. Waits for the GPU to come to an empty stream, but not longer than kPatience.
     void keep_up();
 

@@ -6,52 +6,59 @@
 namespace snoopie {
 
 std::optional<LaunchTimer::Timing> LaunchTimer::begin(CUstream stream) {
-    {
-        std::unique_lock lock(mutex_);
-        if (taken_ == kMost) return std::nullopt;
-        ++taken_;
+    if (taken_.fetch_add(1) >= kMost) {
+        --taken_;
+        return std::nullopt;
     }
-    const OwnCalls own;
+    const OwnHarmlessCalls own;
     Timing timing;
-    timing.start = events_.take();
-    timing.end = events_.take();
+    const auto [start, end] = events_.take_two();
+    timing.start = start;
+    timing.end = end;
     timing.called = now_ns();
     if (timing.start && timing.end && succeeded(cuEventRecord(timing.start, stream))) return timing;
-    give_back(timing);
+    cancel(timing);
     return std::nullopt;
 }
 
 void LaunchTimer::end(Timing timing, CUstream stream) {
-    const OwnCalls own;
-    if (!succeeded(cuEventRecord(timing.end, stream))) return give_back(timing);
+    const OwnHarmlessCalls own;
+    if (!succeeded(cuEventRecord(timing.end, stream))) return cancel(timing);
     std::unique_lock lock(mutex_);
-    under_way_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(timing);
+    departed_.push_back({{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}, timing});
 }
 
-void LaunchTimer::give_back(const Timing& timing) {
-    for (const CUevent event : {timing.start, timing.end}) events_.give_back(event);
-    std::unique_lock lock(mutex_);
-    --taken_;
+void LaunchTimer::give_back(const std::vector<Timing>& landed) {
+    std::vector<CUevent> events;
+    for (const Timing& timing : landed)
+        for (const CUevent event : {timing.start, timing.end})
+            if (event) events.push_back(event);
+    events_.give_back(events);
+    taken_ -= landed.size();
 }
 
-std::vector<LaunchTimer::Timing> LaunchTimer::landed(size_t limit) {
-    std::unique_lock lock(mutex_);
-    std::vector<Timing> ended;
+std::vector<LaunchTimer::Timing> LaunchTimer::landed(size_t limit, const std::function<bool(const Timing&)>& has_ended) {
+    std::vector<std::pair<Stream, Timing>> departed;
+    {
+        std::unique_lock lock(mutex_);
+        departed.swap(departed_);
+    }
+    for (const auto& [stream, timing] : departed) under_way_[stream].push_back(timing);
+    std::vector<Timing> landed;
     for (auto stream = under_way_.begin(); stream != under_way_.end();) {
         std::deque<Timing>& queue = stream->second;
-        // After an error of the context every query fails: then all of them have ended.
-        while (!queue.empty() && ended.size() < limit && cuEventQuery(queue.front().end) != CUDA_ERROR_NOT_READY) {
-            ended.push_back(queue.front());
+        while (!queue.empty() && landed.size() < limit && has_ended(queue.front())) {
+            landed.push_back(queue.front());
             queue.pop_front();
         }
         stream = queue.empty() ? under_way_.erase(stream) : std::next(stream);
     }
-    return ended;
+    return landed;
 }
 
 bool LaunchTimer::busy() const {
     std::unique_lock lock(mutex_);
-    return !under_way_.empty();
+    return !departed_.empty() || !under_way_.empty();
 }
 
 }  // namespace snoopie

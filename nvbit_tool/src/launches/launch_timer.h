@@ -1,8 +1,10 @@
 // Times of launches that are not measured, by an event before and one after each: with TIMES=all.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,7 +16,7 @@
 
 namespace snoopie {
 
-// Of one context. Safe to call from any thread.
+// Of one context. What is not for the draining thread is safe to call from any.
 class LaunchTimer {
   public:
     // So many launches are under way at most; of further ones the time is not known.
@@ -34,19 +36,25 @@ class LaunchTimer {
     std::optional<Timing> begin(CUstream stream);
     // It is in `stream`.
     void end(Timing timing, CUstream stream);
-    // It did not happen, or was told.
-    void give_back(const Timing& timing);
+    // It did not happen.
+    void cancel(const Timing& timing) { give_back({timing}); }
 
-    // For the draining thread, context current: launches that have ended, at most `limit`.
-    std::vector<Timing> landed(size_t limit);
+    // For the draining thread, context current:
+    // Launches that have ended, at most `limit`, as is told of the first in each stream.
+    std::vector<Timing> landed(size_t limit, const std::function<bool(const Timing&)>& has_ended);
+    // They were told.
+    void give_back(const std::vector<Timing>& landed);
     bool busy() const;
 
   private:
     EventPool events_;
+    std::atomic<size_t> taken_{0};
+    // A stream, and the thread: the per-thread default streams have one handle.
+    using Stream = std::pair<CUstream, uint32_t>;
     mutable std::mutex mutex_;
-    // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.
-    std::map<std::pair<CUstream, uint32_t>, std::deque<Timing>> under_way_;
-    size_t taken_ = 0;
+    std::vector<std::pair<Stream, Timing>> departed_;  // since the draining thread looked last
+    // The draining thread's own: those who launch do not wait for what it asks the driver.
+    std::map<Stream, std::deque<Timing>> under_way_;
 };
 
 }  // namespace snoopie

@@ -109,7 +109,7 @@ void Launches::after(Launch launch, bool succeeded) {
         if (succeeded)
             launch.context->timer()->end(*launch.timing, launch.stream);
         else
-            launch.context->timer()->give_back(*launch.timing);
+            launch.context->timer()->cancel(*launch.timing);
     }
     if (!succeeded && launch.without_probes) {
         --tally_->harmless;
@@ -118,7 +118,7 @@ void Launches::after(Launch launch, bool succeeded) {
         launch.without_probes->liveness.did_not_run();
     }
     if (!launch.flight) return;
-    const OwnCalls own;
+    const OwnHarmlessCalls own;
     if (!succeeded) {
         --tally_->boarded;
         --launch.flight->function->launches;

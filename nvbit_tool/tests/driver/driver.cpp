@@ -198,6 +198,13 @@ CUresult attribute_of(void* value, CUpointer_attribute attribute, CUdeviceptr ad
     }
 }
 
+// Whether what was given to the event's stream before it has not run yet.
+bool is_held(CUevent event) {
+    const std::lock_guard lock(lock_of_all());
+    const auto stream = streams().find(events()[event]);
+    return stream != streams().end() && stream->second.held;
+}
+
 }  // namespace
 
 ProgramCall::ProgramCall() { ++program_calls; }
@@ -356,10 +363,8 @@ DRIVER(cuStreamGetCaptureInfo_v2,
 DRIVER(cuEventCreate, (CUevent * event, unsigned), if (!current()) return CUDA_ERROR_INVALID_CONTEXT; *event = new_handle<CUevent>())
 DRIVER(cuEventRecord, (CUevent event, CUstream stream), if (!event) return CUDA_ERROR_INVALID_HANDLE;
        const std::lock_guard lock(lock_of_all()); events()[event] = stream)
-DRIVER(cuEventQuery, (CUevent event), if (!event) return CUDA_ERROR_INVALID_HANDLE; const std::lock_guard lock(lock_of_all());
-       const auto stream = streams().find(events()[event]);
-       if (stream != streams().end() && stream->second.held) return CUDA_ERROR_NOT_READY)
-DRIVER(cuEventElapsedTime, (float* milliseconds, CUevent from, CUevent to),
+DRIVER(cuEventQuery, (CUevent event), if (!event) return CUDA_ERROR_INVALID_HANDLE; if (is_held(event)) return CUDA_ERROR_NOT_READY)
+DRIVER(cuEventElapsedTime, (float* milliseconds, CUevent from, CUevent to), if (is_held(from) || is_held(to)) return CUDA_ERROR_NOT_READY;
        *milliseconds = static_cast<float>(reinterpret_cast<int64_t>(to) - reinterpret_cast<int64_t>(from)) / 1000)
 
 DRIVER(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), if (!current()) return CUDA_ERROR_INVALID_CONTEXT;

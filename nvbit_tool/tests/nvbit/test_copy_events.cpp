@@ -48,9 +48,8 @@ CUgraphNode newest = nullptr;  // that a capture made
 namespace snoopie {
 
 std::atomic<uint64_t> driver_errors{0};
-thread_local int OwnCalls::depth_ = 0;
-OwnCalls::OwnCalls() { ++depth_; }
-OwnCalls::~OwnCalls() { --depth_; }
+OwnCalls::OwnCalls() : outermost_(false) {}
+OwnCalls::~OwnCalls() = default;
 bool capturing(CUstream stream) { return stream == kCapturing; }
 CUgraphNode last_captured(CUstream stream) { return stream == kCapturing ? newest : nullptr; }
 CUcontext context_of(CUstream, CUcontext current) { return current; }

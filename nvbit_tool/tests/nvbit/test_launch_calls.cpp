@@ -183,9 +183,8 @@ void general_nodes() {
 namespace snoopie {
 
 std::atomic<uint64_t> driver_errors{0};
-thread_local int OwnCalls::depth_ = 0;
-OwnCalls::OwnCalls() { ++depth_; }
-OwnCalls::~OwnCalls() { --depth_; }
+OwnCalls::OwnCalls() : outermost_(false) {}
+OwnCalls::~OwnCalls() = default;
 CurrentContext::CurrentContext(CUcontext context) : context_(context), pushed_(true) { pushed.push_back(context); }
 CurrentContext::~CurrentContext() {
     CHECK(pushed_ && pushed.back() == context_);
