@@ -234,8 +234,8 @@ Written by `python bench/cost.py` on {date}: {machine}; {processes}.
 All tables are from one run of the benchmark. Each figure is a median, with minimum and maximum in brackets if there
 are several. **Kernel time** is the GPU time between two events around the launches, divided by the number of launches,
 in at least {repetitions} repetitions after a warm-up. For `ring`, `launches`, the Jacobis and training it is host time,
-from the first launch to the end of the last. A launch of `ring` or of a Jacobi is one iteration on its GPUs, one of
-training is a step. Programs have two GPUs unless they say otherwise.
+from the first launch to the end of the last; for `launch_calls` until the last call returns. A launch of `ring` or of a
+Jacobi is one iteration on its GPUs, one of training is a step. Programs have two GPUs unless they say otherwise.
 
 {programs}
 - **native**: without the collector. **tool loaded**: with it, but no kernel is selected (`KERNEL_NAME=none_such`).

@@ -93,6 +93,19 @@ class Measurement {
         });
     }
 
+    // The same without the wait: the host's time alone, where so few are queued that the GPU need not keep up.
+    template <class Launch, class Wait>
+    void by_calls(Launch launch, Wait wait) {
+        first(launch, wait);
+        repeat([&] {
+            const uint64_t begin = nanoseconds();
+            for (int i = 0; i < arguments_.launches; ++i) launch();
+            const uint64_t end = nanoseconds();
+            wait();
+            return (end - begin) * 1e-6;
+        });
+    }
+
     // How often `launch` was called so far.
     int launches() const { return 1 + static_cast<int>(arguments_.repetitions + 1) * arguments_.launches; }
 

@@ -1,4 +1,5 @@
-// launches: one block of one warp that counts up in the peer's memory, launched again and again. What is measured is the host's work.
+// launches [calls]: one block of one warp that counts up in the peer's memory, launched again and again. What is measured is until the last
+// has ended, or the host's calls alone.
 #include "bench.cuh"
 
 constexpr int kLanes = 32;
@@ -6,7 +7,8 @@ constexpr int kLanes = 32;
 __global__ void tick(uint32_t* counters) { atomicAdd(counters + threadIdx.x, 1u); }
 
 int main(int argc, char** argv) {
-    Arguments arguments = read_arguments(argc, argv);
+    const bool calls = argc > 1 && std::strcmp(argv[1], "calls") == 0;
+    Arguments arguments = read_arguments(argc - calls, argv + calls);
     arguments.mapping = true;
     prepare_gpu("launches", arguments);
     uint32_t* counters = nullptr;
@@ -17,12 +19,15 @@ int main(int argc, char** argv) {
     CHECK(cudaSetDevice(0));
 
     Measurement measurement(arguments);
-    measurement.by_clock(
-        [&] {
-            tick<<<1, kLanes>>>(counters);
-            CHECK(cudaGetLastError());
-        },
-        [] { CHECK(cudaDeviceSynchronize()); });
+    const auto launch = [&] {
+        tick<<<1, kLanes>>>(counters);
+        CHECK(cudaGetLastError());
+    };
+    const auto wait = [] { CHECK(cudaDeviceSynchronize()); };
+    if (calls)
+        measurement.by_calls(launch, wait);
+    else
+        measurement.by_clock(launch, wait);
 
     std::vector<uint32_t> result(kLanes);
     CHECK(cudaMemcpy(result.data(), counters, kLanes * sizeof(uint32_t), cudaMemcpyDefault));
