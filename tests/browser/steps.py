@@ -81,20 +81,30 @@ def in_address(page: Page, part: str, *, absent: bool = False) -> None:
         expect(page).to_have_url(address)
 
 
+# Clicks on the entry of an open list that says this, or has it in what it says; whether there is one.
+_CHOOSE = """([option, exact]) => {
+  const said = (entry) => entry.textContent.replace(/\\s+/g, " ").trim();
+  const meant = (text) => exact ? text === option : text.toLowerCase().includes(option.toLowerCase());
+  const entry = [...document.querySelectorAll('[role="option"]')].find((one) => meant(said(one)));
+  entry?.click();
+  return Boolean(entry);
+}"""
+
+
 def choose(page: Page, label: str, option: str, *, exact: bool = False) -> None:
     """Picks an entry of a chooser by what it says, or by the whole of it."""
     chooser = page.get_by_role("combobox", name=label)
-    entry = page.get_by_role("option", name=option, exact=exact)
     # A list closes when what it stands in is scrolled, or drawn anew; a click on one that is open closes it.
     chooser.scroll_into_view_if_needed()
     settled(page)
-    tries = 24
+    tries = 8
     for again in range(tries):
         if chooser.get_attribute("aria-expanded") != "true":
             chooser.click()
         try:
-            # Not with the mouse: on a busy machine the list still moves, and another entry may be where this one was.
-            entry.dispatch_event("click", timeout=PATIENCE / tries)
+            # Found and clicked in one step: the elements of a list that is just being opened become those of other
+            # entries ("Select all" comes before the first), and on a busy machine a list still moves under the mouse.
+            page.wait_for_function(_CHOOSE, arg=[option, exact], timeout=PATIENCE / tries)
             break
         except TimeoutError:
             if again == tries - 1:
