@@ -8,6 +8,7 @@
 namespace snoopie {
 
 std::atomic<uint64_t> driver_errors{0};
+
 namespace {
 
 // Whether an OwnCalls lives on this thread.
