@@ -81,27 +81,17 @@ class Measurement {
         CHECK(cudaEventDestroy(end));
     }
 
-    // `launch` queues one launch on each GPU, `wait` waits for all that was queued. Measures by the host's clock.
+    // `launch` queues one launch on each GPU, `wait` waits for all that was queued. Measures by the host's clock, to the end of the last
+    // launch, or the calls alone, where so few are queued that the GPU need not keep up.
     template <class Launch, class Wait>
-    void by_clock(Launch launch, Wait wait) {
+    void by_clock(Launch launch, Wait wait, bool to_the_end = true) {
         first(launch, wait);
         repeat([&] {
             const uint64_t begin = nanoseconds();
             for (int i = 0; i < arguments_.launches; ++i) launch();
-            wait();
-            return (nanoseconds() - begin) * 1e-6;
-        });
-    }
-
-    // The same without the wait: the host's time alone, where so few are queued that the GPU need not keep up.
-    template <class Launch, class Wait>
-    void by_calls(Launch launch, Wait wait) {
-        first(launch, wait);
-        repeat([&] {
-            const uint64_t begin = nanoseconds();
-            for (int i = 0; i < arguments_.launches; ++i) launch();
+            if (to_the_end) wait();
             const uint64_t end = nanoseconds();
-            wait();
+            if (!to_the_end) wait();
             return (end - begin) * 1e-6;
         });
     }

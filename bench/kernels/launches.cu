@@ -19,15 +19,12 @@ int main(int argc, char** argv) {
     CHECK(cudaSetDevice(0));
 
     Measurement measurement(arguments);
-    const auto launch = [&] {
-        tick<<<1, kLanes>>>(counters);
-        CHECK(cudaGetLastError());
-    };
-    const auto wait = [] { CHECK(cudaDeviceSynchronize()); };
-    if (calls)
-        measurement.by_calls(launch, wait);
-    else
-        measurement.by_clock(launch, wait);
+    measurement.by_clock(
+        [&] {
+            tick<<<1, kLanes>>>(counters);
+            CHECK(cudaGetLastError());
+        },
+        [] { CHECK(cudaDeviceSynchronize()); }, !calls);
 
     std::vector<uint32_t> result(kLanes);
     CHECK(cudaMemcpy(result.data(), counters, kLanes * sizeof(uint32_t), cudaMemcpyDefault));
