@@ -184,9 +184,8 @@ class Target:
     bound: float
     kind: Literal["kernel", "launch", "ahead", "process", "cold", "warm"] = "kernel"
     """kernel: ratio of the kernel times; launch: by how many µs they are longer; ahead: how far the ratio is below the
-    predecessor's. process: ratio of the times of
-    whole processes. cold, warm: by how many seconds a whole process takes longer, when nothing was in its cache of
-    disassembly and when it was, whatever column it is of."""
+    predecessor's. process: ratio of the times of whole processes. cold, warm: by how many seconds a whole process takes
+    longer, when nothing was in its cache of disassembly and when it was, whatever column it is of."""
 
     @property
     def text(self) -> str:

@@ -53,6 +53,11 @@ class Results:
         over, under = self.kernel(program, column), self.kernel(program, base)
         return statistics.median(over) / statistics.median(under) if over and under else None
 
+    def difference(self, program: str, column: str, base: str) -> float | None:
+        """The same of a launch in µs, not as a ratio."""
+        over, under = self.kernel(program, column), self.kernel(program, base)
+        return statistics.median(over) - statistics.median(under) if over and under else None
+
     def instrumented(self, program: str, *, cold: bool) -> list[Sample]:
         """Processes that the collector instrumented."""
         return [s for s in self.samples if s.program == program and COLUMNS[s.column].instruments and s.cold == cold]
@@ -63,8 +68,7 @@ class Results:
             ratio = self.ratio(target.program, target.column, target.base)
             return ratio and (PREDECESSOR[target.program] / ratio if target.kind == "ahead" else ratio)
         if target.kind == "launch":
-            longer, shorter = (self.kernel(target.program, column) for column in (target.column, target.base))
-            return statistics.median(longer) - statistics.median(shorter) if longer and shorter else None
+            return self.difference(target.program, target.column, target.base)
         one_column = target.kind == "process"
         over = (
             self.of(target.program, target.column)
@@ -74,8 +78,8 @@ class Results:
         under = self.of(target.program, target.base)
         if not over or not under:
             return None
-        long, short = (statistics.median(sample.process for sample in samples) for samples in (over, under))
-        return long / short if one_column else long - short
+        longer, shorter = (statistics.median(sample.process for sample in samples) for samples in (over, under))
+        return longer / shorter if one_column else longer - shorter
 
     @property
     def programs(self) -> list[Program]:
