@@ -77,9 +77,10 @@ def _repeated(numbers: Collection[int]) -> Iterator[None]:
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     over = threading.Event()
     thread = threading.Thread(target=_repeat, args=(numbers, reading, over), daemon=True)
-    _wakes.add(writing)
     try:
-        if before != -1:
+        if before == -1:
+            _wakes.add(writing)
+        else:
             # An event loop's own, which must hear its signals.
             signal.set_wakeup_fd(before)
         thread.start()
