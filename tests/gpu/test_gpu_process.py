@@ -10,14 +10,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import gpu_machine
 import pytest
 from gpu_programs import of_ring, of_ring_once
 from gpu_runs import TIMEOUT, Runner, build, environment, start, traced_environment
 from gpu_traffic import Far, Where, by_launch, dense, nothing_lost, total
+
+Found = TypeVar("Found")
 
 SIZE = (1000, 2)
 # Enough records to fill a small disk.
@@ -227,28 +230,35 @@ def wait_for_launches(process: subprocess.Popen[Any], path: Path, count: int) ->
     """Waits until the trace, which is not complete, has the counts of so many launches."""
     import snoopie
 
-    deadline = time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "it ended by itself"
-        if snoopie.load(path, allow_truncated=True).counts.launch.nunique() >= count:
-            return
-        time.sleep(0.1)
-    pytest.fail("no launches were written")
+    def written() -> bool:
+        return snoopie.load(path, allow_truncated=True).counts.launch.nunique() >= count
+
+    wait_until(process, written, "no launches were written")
 
 
 def wait_for_growth(process: subprocess.Popen[Any], folder: Path, grown: int = 1) -> Path:
     """Waits until the process has written so many bytes of its trace after it began."""
-    deadline = time.monotonic() + TIMEOUT
-    first_size = 0
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "it ended by itself"
+    first_sizes: dict[Path, int] = {}
+
+    def grew() -> Path | None:
         for path in folder.glob("snoopie-*.zst"):
             size = path.stat().st_size
-            first_size = first_size or size
-            if first_size and size >= first_size + grown:
+            if size and size >= first_sizes.setdefault(path, size) + grown:
                 return path
+        return None
+
+    return wait_until(process, grew, "no trace grew")
+
+
+def wait_until(process: subprocess.Popen[Any], look: Callable[[], Found | None], lacking: str) -> Found:
+    """What ``look`` finds, asked again and again while the process runs."""
+    deadline = time.monotonic() + TIMEOUT
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "it ended by itself"
+        if found := look():
+            return found
         time.sleep(0.02)
-    pytest.fail("no trace grew")
+    pytest.fail(lacking)
 
 
 def test_a_kernel_without_progress_is_reported(runner: Runner, far: Far) -> None:
