@@ -1,8 +1,9 @@
-// The table of slots: which objects have one, for how long, and what a launch's counters mean.
+// The table of slots: which objects have one, for how long, and what a launch's counters mean. The banks that these lie in.
 #include <numeric>
 #include <vector>
 
 #include "check.h"
+#include "launches/banks.h"
 #include "launches/slots.h"
 
 using namespace snoopie;
@@ -107,6 +108,51 @@ void large_kernels_get_fewer_slots() {
     CHECK_EQ(slots(10, kRoom), kFirst + kSlotStep);
 }
 
+// --- Banks of a launch's counters ---
+
+void banks_where_many_blocks_meet() {
+    constexpr uint64_t kAny = 1 << 20;
+    CHECK_EQ(bank_cells_for(20, 1, kAny), 0u);
+    CHECK_EQ(bank_cells_for(20, kBlocksForBanks, kAny), kLeastBankCells);
+    CHECK_EQ(bank_cells_for(kLeastBankCells, 1000, kAny), kLeastBankCells);
+    CHECK_EQ(bank_cells_for(kLeastBankCells + 1, 1000, kAny), 2 * kLeastBankCells);
+    CHECK_EQ(bank_cells_for(kMostBankCells, 1000, kAny), kMostBankCells);
+    CHECK_EQ(bank_cells_for(kMostBankCells + 1, 1000, kAny), 0u);
+    CHECK_EQ(bank_cells_for(20, 1000, kBanks * kLeastBankCells - 1), 0u);  // not affordable
+    CHECK_EQ(cells_of_banks(20, 0), 20u);
+    CHECK_EQ(cells_of_banks(20, 32), 7 * 32 + 20u);
+}
+
+void slots_tell_how_far_banks_are_apart() {
+    constexpr uint32_t kAlike = 1 << kLog2SlotsAlike;
+    for (uint32_t slot = 0; slot < kBankedSlots; slot += kAlike) CHECK_EQ(bank_cells(static_cast<uint16_t>(slot + kAlike - 1)), 0u);
+    uint32_t slot = kBankedSlots;
+    for (uint32_t cells = kLeastBankCells; cells <= kMostBankCells; cells *= 2, slot += kAlike) {
+        CHECK_EQ(first_banked_slot(cells), slot);
+        CHECK_EQ(bank_cells(static_cast<uint16_t>(slot)), cells);
+        CHECK_EQ(bank_cells(static_cast<uint16_t>(slot + kAlike - 1)), cells);
+    }
+    CHECK_EQ(slot, 1u << 16);
+}
+
+// Each bank adds to cells of its own; together they are what one bank has.
+void banks_add_up() {
+    for (const uint64_t size : {1, 20, 32, 33, 500}) {
+        for (const uint64_t blocks : {1, 1000}) {
+            const uint32_t apart = bank_cells_for(size, blocks, 1 << 20);
+            std::vector<uint64_t> values(cells_of_banks(size, apart) * kCounters), sums(size * kCounters);
+            for (uint64_t access = 0; access < 4000; ++access) {
+                const uint64_t sm = access % 132, counter = access * 7 % sums.size(), lanes = access % 3 ? 1 : 0 - uint64_t{5};
+                values.at(sm % kBanks * apart * kCounters + counter) += lanes;
+                sums[counter] += lanes;
+            }
+            fold_banks(size, apart, values.data());
+            values.resize(sums.size());
+            CHECK(values == sums);
+        }
+    }
+}
+
 }  // namespace
 
 int main() {
@@ -115,5 +161,8 @@ int main() {
     launches_in_flight_keep_slots();
     launches_know_objects_that_came_before();
     large_kernels_get_fewer_slots();
+    banks_where_many_blocks_meet();
+    slots_tell_how_far_banks_are_apart();
+    banks_add_up();
     return test::summary("slots");
 }

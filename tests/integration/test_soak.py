@@ -81,13 +81,16 @@ def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, objects: str, ne
     assert not [text for text in trace.notices["text"] if "told apart" in text]
 
 
-def test_launches_wait_for_counts_of_those_that_have_ended(tmp_path: Path) -> None:
-    """Rather than go without: there are slots for 4,096 launches, and 4,090 of each round end together."""
+@pytest.mark.parametrize(("warps", "settings"), [(1, {"WAITS": "on"}), (70, {})])
+def test_launches_wait_for_counts_of_those_that_have_ended(tmp_path: Path, warps: int, settings: dict[str, str]) -> None:
+    """Rather than go without: there are slots for 4,096 launches, and 4,090 of each round end together. With banks of
+    counters, others have one bank."""
     path = tmp_path / "flood.zst"
-    run(path, FLOOD="1", WAITS="on")
+    run(path, FLOOD=str(warps), **settings)
     trace = snoopie.load(path)
     assert trace.totals["launches_lost"] == 0
     assert trace.totals["launches_measured"] == LAUNCHES_BEFORE + 4 * 4090
+    assert trace.summary()["accesses"] == ACCESSES_BEFORE + 4 * 4090 * warps
 
 
 def test_times_of_launches_that_are_not_measured(tmp_path: Path) -> None:

@@ -90,10 +90,16 @@ bool Context::some_come_back_locked() const {
                                       [](const auto& stream) { return cuEventQuery(stream.second.front().event) != CUDA_ERROR_NOT_READY; });
 }
 
+// Rather without banks than not at all.
 std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks) {
-    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1, blocks);
+    std::optional<Flight> flight = board_locked(launch, function, blocks, true);
+    return flight ? flight : board_locked(launch, function, blocks, false);
+}
+
+std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks, bool banks) {
+    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1, blocks, banks);
     if (!counters) return std::nullopt;
-    const auto slot = free_slot(counters->time_cells);
+    const auto slot = free_slot(*counters);
     if (!slot) {
         memory_->release(*counters);
         return std::nullopt;
@@ -108,11 +114,12 @@ std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& fu
     return flight;
 }
 
-// Where it tells the number of time cells, one of those that do.
-std::optional<uint16_t> Context::free_slot(uint32_t time_cells) {
-    const uint32_t first = time_cells ? first_slot_of(time_cells) : 0;
-    const uint32_t count = time_cells ? 1u << kLog2SlotsAlike : kSlots;
-    uint32_t& next = next_slot_[time_cells];
+// One of those that tell what there is to tell: of time cells or of banks.
+std::optional<uint16_t> Context::free_slot(const ProbeMemory::Counters& counters) {
+    const bool timed = counters.time_cells != 0, banked = counters.bank_cells != 0;
+    const uint32_t first = timed ? first_slot_of(counters.time_cells) : banked ? first_banked_slot(counters.bank_cells) : 0;
+    const uint32_t count = timed || banked ? 1u << kLog2SlotsAlike : kBankedSlots;
+    uint32_t& next = next_slot_[first];
     for (uint32_t tried = 0; tried < count; ++tried) {
         const uint32_t slot = first + next;
         next = (next + 1) % count;

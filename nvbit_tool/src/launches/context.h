@@ -152,9 +152,10 @@ class Context {
 
   private:
     std::optional<Flight> board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks);
+    std::optional<Flight> board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks, bool banks);
     // Whether slots and counters come back without another launch having to end.
     bool some_come_back_locked() const;
-    std::optional<uint16_t> free_slot(uint32_t time_cells);
+    std::optional<uint16_t> free_slot(const ProbeMemory::Counters& counters);
     void free_locked(const Flight& flight);
 
     const CUcontext handle_;
@@ -182,7 +183,7 @@ class Context {
     std::condition_variable came_back_;
     bool collecting_ = false;      // landed() has handed out flights, and was not called again yet
     bool waited_in_vain_ = false;  // nothing came back in time: nobody drains any longer
-    // Slots go round, so that what comes late for one finds no other launch in it. By the number of time cells.
+    // Slots go round, so that what comes late for one finds no other launch in it. By the first of those that are alike.
     std::map<uint32_t, uint32_t> next_slot_;
 };
 

@@ -184,7 +184,7 @@ std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& descr
     return pack_words_ - words;
 }
 
-std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites, uint64_t blocks) {
+std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites, uint64_t blocks, bool banks) {
     Counters counters;
     counters.first_site = first_site;
     counters.boarding = slots_.board(sites, arena_.room());
@@ -196,7 +196,9 @@ std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, 
         counters.log2_blocks = log2_blocks_of_cell(blocks, counters.time_cells);
     }
     counters.size = static_cast<uint64_t>(sites) * counters.cells_of_site();
-    const std::optional<uint64_t> place = arena_.allocate(counters.size);
+    // Likewise; and where moments are told, slots tell those.
+    if (banks && !waits_) counters.bank_cells = bank_cells_for(counters.size, blocks, arena_.room() / SlotTable::kPartOfRoom);
+    const std::optional<uint64_t> place = arena_.allocate(counters.cells_of_banks());
     if (!place) {
         slots_.land(counters.boarding.moment);
         return std::nullopt;
@@ -206,7 +208,7 @@ std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, 
 }
 
 void ProbeMemory::release(const Counters& counters) {
-    arena_.release(counters.place, counters.size);
+    arena_.release(counters.place, counters.cells_of_banks());
     slots_.land(counters.boarding.moment);
 }
 
@@ -252,36 +254,48 @@ void ProbeMemory::clear_wait(size_t slot) {
     succeeded(cuMemcpyHtoDAsync_v2(waits_ + slot * sizeof(WaitSlot), zeros_, sizeof(WaitSlot::key), drain_stream_));
 }
 
-bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) { return copy_counters(counters, values, false); }
+bool ProbeMemory::peek(const Counters& counters, std::vector<uint64_t>* values) {
+    const bool ok = copy_counters(counters, values, false);
+    if (ok) fold_banks(counters.size, counters.bank_cells, values->data());
+    values->resize(counters.size * kCounters);
+    return ok;
+}
 
 // Counters of launches in a row are often neighbours: these are one copy. To wait for each launch's alone would take longer than launches
 // do, above all where other processes have their turn on the GPU in between.
 size_t ProbeMemory::collect(const Counters* launches, size_t count, std::vector<uint64_t>* values) {
+    const auto values_of = [launches](size_t launch) { return launches[launch].cells_of_banks() * kCounters; };
     size_t taken = 1;
-    uint64_t sum = launches[0].size * kCounters;
+    uint64_t sum = values_of(0);
+    // None has several banks where one alone is so large.
     if (sum > kStagingValues) {
         if (!copy_counters(launches[0], values, true)) values->clear();
         return taken;
     }
-    while (taken < count && sum + launches[taken].size * kCounters <= kStagingValues) sum += launches[taken++].size * kCounters;
+    while (taken < count && sum + values_of(taken) <= kStagingValues) sum += values_of(taken++);
     bool ok = true;
     uint64_t* to = staging_;
     for (size_t first = 0; first < taken;) {
         size_t next = first;
         uint64_t cells = 0;
-        while (next < taken && launches[next].place == launches[first].place + cells) cells += launches[next++].size;
+        while (next < taken && launches[next].place == launches[first].place + cells) cells += launches[next++].cells_of_banks();
         ok = ok && begin_copy(launches[first].place * kCounters, cells * kCounters, to, true);
         to += cells * kCounters;
         first = next;
     }
     // Also where one failed: the next copies come into the same memory.
     ok = succeeded(cuStreamSynchronize(drain_stream_)) && ok;
-    values->assign(staging_, ok ? to : staging_);
+    values->clear();
+    uint64_t* from = staging_;
+    for (size_t launch = 0; ok && launch < taken; from += values_of(launch++)) {
+        fold_banks(launches[launch].size, launches[launch].bank_cells, from);
+        values->insert(values->end(), from, from + launches[launch].size * kCounters);
+    }
     return taken;
 }
 
 bool ProbeMemory::copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero) {
-    values->resize(counters.size * kCounters);
+    values->resize(counters.cells_of_banks() * kCounters);
     for (uint64_t done = 0; done < values->size(); done += kStagingValues) {
         const uint64_t count = std::min<uint64_t>(kStagingValues, values->size() - done);
         if (!begin_copy(counters.place * kCounters + done, count, staging_, zero) || !succeeded(cuStreamSynchronize(drain_stream_)))

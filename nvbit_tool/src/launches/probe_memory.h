@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/driver.h"
+#include "launches/banks.h"
 #include "launches/counter_arena.h"
 #include "launches/slots.h"
 #include "probe/pages.h"
@@ -42,7 +43,8 @@ class ProbeMemory {
 
     struct Counters {
         uint64_t place = 0;  // in the arena
-        uint64_t size = 0;   // cells
+        uint64_t size = 0;   // cells, of one bank
+        uint32_t bank_cells = 0;
         uint32_t first_site = 0;
         SlotTable::Boarding boarding;
         // Behind a site's slots, each of 2^log2_blocks blocks; none unless waits are recorded.
@@ -50,9 +52,11 @@ class ProbeMemory {
         uint32_t log2_blocks = 0;
 
         uint32_t cells_of_site() const { return boarding.slots + time_cells; }
+        uint64_t cells_of_banks() const { return snoopie::cells_of_banks(size, bank_cells); }
     };
-    // Zeroed counters of a launch of so many blocks, for the sites first … first+sites-1. Callers lock.
-    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites, uint64_t blocks);
+    // Zeroed counters of a launch of so many blocks, for the sites first … first+sites-1; `banks`: where it is worth it, in several banks.
+    // Callers lock.
+    std::optional<Counters> allocate(uint32_t first_site, uint32_t sites, uint64_t blocks, bool banks);
     void release(const Counters& counters);
     uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
@@ -71,7 +75,7 @@ class ProbeMemory {
         uint64_t waits_dropped = 0;
     };
     std::optional<Progress> read_progress();
-    // Copies the counters out.
+    // Copies the counters out, the sums of their banks.
     bool peek(const Counters& counters, std::vector<uint64_t>* values);
     // The same for the first of `count` launches, as many as are copied at once (one at least), and zeroes their counters on the device:
     // how many those are. `values` has theirs one after the other, or none if they could not be copied.
@@ -97,12 +101,13 @@ class ProbeMemory {
     // Null: what the creation of this one got before it failed is the driver's again.
     static std::unique_ptr<ProbeMemory> give_back(std::unique_ptr<ProbeMemory> memory);
     bool wait(CUstream stream, int milliseconds);
+    // Of all banks.
     bool copy_counters(const Counters& counters, std::vector<uint64_t>* values, bool zero);
     // Of `count` values behind the first ones, into pinned memory.
     bool begin_copy(uint64_t first, uint64_t count, uint64_t* to, bool zero);
 
     // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart. With moments of
-    // 132 blocks it takes 640 KB.
+    // 132 blocks it takes 640 KB. A launch of many blocks with 10 sites on 2 GPUs takes 12 KB, in eight banks.
     static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
     static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
     static constexpr uint64_t kTimedArenaCells = 4 * kArenaCells;

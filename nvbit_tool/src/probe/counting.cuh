@@ -62,11 +62,16 @@ __device__ __forceinline__ uint64_t address_of_cell(const ProbeState* state, uin
 template <class P>
 __device__ __forceinline__ uint64_t counters_of(const P& place) {
     const uint32_t slots = launch_slots(place.launch, place.state->owners);
+    uint32_t cells = slots, bank = 0;
+    if constexpr (P::kTimed)
+        cells += time_cells(launch_slot(place.launch));
+    else
+        bank = sm_of_block() % kBanks * bank_cells(launch_slot(place.launch));
+    // Before the slot is looked for: in the other order the launch takes one register more.
+    const uint32_t first = cell_of(place.launch, site_id(place.site_word), cells, bank);
     uint32_t slot = place.owner;
     if (slot >= slots) slot = owner_byte(reinterpret_cast<uint64_t>(place.state), slot + 1) - 1;
-    uint32_t cells = slots;
-    if constexpr (P::kTimed) cells += time_cells(launch_slot(place.launch));
-    return address_of_cell(place.state, cell_of(place.launch, site_id(place.site_word), cells, slot));
+    return address_of_cell(place.state, first + slot);
 }
 
 // An instruction of `lanes` lanes, by one of them, that touches `extra` wire units more than full_units. Nearly all are of full warps side

@@ -233,6 +233,24 @@ SNOOPIE_BOTH uint32_t time_cell_of(uint64_t block, uint64_t blocks, uint32_t cel
     return static_cast<uint32_t>(block >> log2_blocks_of_cell(blocks, cells)) & (cells - 1);
 }
 
+// --- Banks ---
+// Atomics on one address take turns: on an H200, 0.7 ns each, so a kernel of 2^19 warps that all add to one counter takes 0.4 ms at least.
+// So a launch of many thread blocks has its counters kBanks times, as many cells apart as its slot tells, and each multiprocessor adds to
+// those of its own bank: eight addresses, 512 bytes apart or more, take 0.1 ms. Slots below kBankedSlots have one bank. Not with WAITS=on,
+// where a slot tells the number of time cells.
+constexpr uint32_t kBanks = 8;
+constexpr uint32_t kBankedSlots = 1u << 15;
+constexpr uint32_t kLeastBankCells = 32, kMostBankCells = kLeastBankCells << (kBankedSlots >> kLog2SlotsAlike) >> 1;
+SNOOPIE_BOTH uint32_t bank_cells(uint16_t launch_slot) {
+    return kLeastBankCells << (launch_slot >> kLog2SlotsAlike) >> (kBankedSlots >> kLog2SlotsAlike) & ~(kLeastBankCells - 1);
+}
+// The first of those that tell so many cells.
+inline uint32_t first_banked_slot(uint32_t cells) {
+    uint32_t slot = kBankedSlots;
+    while (bank_cells(static_cast<uint16_t>(slot)) < cells) slot += 1u << kLog2SlotsAlike;
+    return slot;
+}
+
 // --- The launch value: what NVBit hands to every probe of a launch ---
 // From the right: 32 bits are the cell where site 0 of the launch's block would be, modulo 2^32; 4 how many slots its sites have beyond
 // those of the owners, in steps; 6 are the GPU; 6 a pattern; 16 are the launch's slot. A value that has gone to another GPU's launch would

@@ -135,7 +135,9 @@ void run_kernel(CUcontext context, CUfunction function, const std::vector<CUdevi
         const auto counters = [&](uint32_t cell) {
             return state->counters + uint64_t{cell_of(launch, site_id(place->site_word), slots + moments, cell)} * kCounters;
         };
-        counters(slot)[kAccesses] += warps;
+        // Its warps run on all multiprocessors.
+        const uint32_t apart = place->timed ? 0 : bank_cells(launch_slot(launch));
+        for (uint32_t bank = 0; bank < kBanks; ++bank) counters(slot + bank * apart)[kAccesses] += (warps + bank) / kBanks;
         static uint64_t clock = 1'000'000;
         for (uint64_t block = 0; place->timed && block < warps; ++block) {
             uint64_t* const own = counters(slots + time_cell_of(block, warps, moments));

@@ -106,9 +106,9 @@ void launch_by_table(CUdeviceptr there, CUstream stream) {
     CALL(cuMemFree_v2, ({table}), return cuMemFree_v2(p.dptr));
 }
 
-// Nearly as many launches as a context has slots for where moments are told, and they end only when all of them have been made. So the
-// first of the next round find hardly a slot that is free, and only launches that have ended.
-void flood() {
+// Nearly as many launches as a context has slots for where moments are told, or banks of counters, and they end only when all of them have
+// been made. So the first of the next round find hardly a slot that is free, and only launches that have ended.
+void flood(uint64_t warps) {
     constexpr int kLaunches = 4090;
     quiet = true;
     switch_to(1);
@@ -118,7 +118,7 @@ void flood() {
     for (int round = 0; round < 4; ++round) {
         const CUstream stream = streams[round % 2];
         hold(stream);
-        for (int i = 0; i < kLaunches; ++i) launch(kernel(0), stream, there, 1);
+        for (int i = 0; i < kLaunches; ++i) launch(kernel(0), stream, there, warps);
         let_go(stream);
     }
     quiet = false;
@@ -203,7 +203,7 @@ int main() {
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
 
-    if (std::getenv("FLOOD")) flood();
+    if (const char* const warps = std::getenv("FLOOD")) flood(std::strtoull(warps, nullptr, 10));
     if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
 
     if (std::getenv("END_CONTEXTS")) {
