@@ -82,7 +82,9 @@ def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, objects: str, ne
 
 
 @pytest.mark.parametrize(("warps", "settings"), [(1, {"WAITS": "on"}), (70, {})])
-def test_launches_wait_for_counts_of_those_that_have_ended(tmp_path: Path, warps: int, settings: dict[str, str]) -> None:
+def test_launches_wait_for_counts_of_those_that_have_ended(
+    tmp_path: Path, warps: int, settings: dict[str, str]
+) -> None:
     """Rather than go without: there are slots for 4,096 launches, and 4,090 of each round end together. With banks of
     counters, others have one bank."""
     path = tmp_path / "flood.zst"
