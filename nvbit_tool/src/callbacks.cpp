@@ -119,7 +119,7 @@ void nvbit_at_ctx_term(CUcontext context) {
 }
 
 void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
-    if (collector) guarded([&] { collector->launch_events().at_graph_node(context, function, stream, launch_handle); });
+    if (collector) guarded([&] { collector->launch_events().at_graph_kernel(context, function, stream, launch_handle); });
 }
 
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {

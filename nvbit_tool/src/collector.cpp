@@ -96,11 +96,11 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       decision_(options_, &memory_, &window_),
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
-      graphs_(
-          &recording_, &contexts_, &decision_, &instrumenter_, &boarding_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
-          [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
+      graph_nodes_(&recording_, &contexts_, &decision_, &instrumenter_, &notices_, &graph_stacks_, [this] { return stack(); }),
+      graphs_(&contexts_, &decision_, &boarding_, &launches_, &notices_, &tally_, &graph_stacks_,
+              [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
       unloaded_code_(&contexts_, &instrumenter_, &notices_),
-      launch_events_(&launches_, &graphs_, [this](const char* what) { not_followed(what); }),
+      launch_events_(&launches_, &graph_nodes_, &graphs_, [this](const char* what) { not_followed(what); }),
       process_(process) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
     const Preload& preload = preloaded_library();

@@ -126,6 +126,7 @@ class Collector {
     LaunchDecision decision_;
     Boarding boarding_;
     Launches launches_;
+    GraphNodes graph_nodes_;
     GraphLaunches graphs_;
     UnloadedCode unloaded_code_;
     LaunchEvents launch_events_;

@@ -132,7 +132,10 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         ),
         Way("stream capture", COUNTED, ("*test_a_graph_is_counted*", "*test_every_node*")),
         Way("explicit graphs, child graphs, updated parameters, relaunches", COUNTED, ("*test_every_node*",)),
-        Way("whole-graph updates (cudaGraphExecUpdate)", UNMEASURED, ("*test_every_node*",)),
+        Way("whole-graph updates (cudaGraphExecUpdate)", COUNTED, ("*test_every_node*", "*test_branches_of*-update-*")),
+        Way("branches of a graph that run side by side", COUNTED, ("*test_branches_of_a_graph_that_run*",)),
+        Way("graphs launched in another stream before they have finished", COUNTED, ("*test_branches_of*-streams-*",)),
+        Way("graphs with kernels on several GPUs", COUNTED, ("*test_branches_of_a_graph_on_two_gpus*",)),
         Way(
             "graphs with disabled kernel nodes",
             UNMEASURED,

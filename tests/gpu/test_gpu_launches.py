@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from gpu_runs import Runner, build, start, traced_environment
@@ -15,6 +16,7 @@ from gpu_traffic import (
     across,
     by_launch,
     dense,
+    kernel_name,
     nothing_dropped,
     nothing_lost,
     of_threads,
@@ -22,6 +24,9 @@ from gpu_traffic import (
 )
 
 from snoopie.joined.gpus import UNKNOWN
+
+if TYPE_CHECKING:
+    from snoopie import Trace
 
 
 @pytest.mark.parametrize("variant", ["", "-per-thread"], ids=["legacy", "per_thread"])
@@ -113,6 +118,10 @@ def put(n: int, owner: int = 1) -> dict[Where, Traffic]:
     return {Where(0, owner, "put", "put"): dense("store", 4, n)}
 
 
+def twice(n: int) -> dict[Where, Traffic]:
+    return {Where(0, 1, "twice", line): dense("store", 4, n) for line in ("once", "again")}
+
+
 def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, ...]) -> None:
     trace = runner.traced("graphs", visible=visible).trace
     last = len(visible) - 1
@@ -122,18 +131,81 @@ def test_every_node_of_a_graph_is_a_launch(runner: Runner, visible: tuple[str, .
         *(put(64), put(128), bump),
         *(put(128), bump),
         *(put(32, last), bump),
+        *((put(96), put(40), bump) * 6),
+        *(twice(80), put(40), bump),
+        *(put(96), twice(72), bump),
         *(put(64), put(128), bump),
+        *(put(96), put(40), bump),
     ]
-    tables = list(by_launch(trace, "graphs").values())
+    found = by_launch(trace, "graphs")
+    tables = [found[launch] for launch in trace.launches.index if launch in found]
     assert tables[:-3] == chains
     assert sorted(tables[-3:-1], key=str) == sorted([put(64), put(32)], key=str)
     assert tables[-1] == bump
     # With the two launches of put that had no traffic.
-    assert trace.totals["launches_measured"] == len(tables) + 2
-    # After an update of the whole graph NVBit does not tell launches apart: six launches of three nodes.
-    assert trace.totals["launches_lost"] == 6 * 3
-    assert trace.totals["launches_seen"] == len(tables) + 2 + 6 * 3
-    assert any("cudaGraphExecUpdate" in sentence for sentence in trace.losses())
+    nothing_lost(trace)
+    assert trace.totals["launches_measured"] == trace.totals["launches_seen"] == len(tables) + 2
+    # Each with the grid that it then had.
+    puts = [table for table in tables if next(iter(table)).kernel != "bump"]
+    assert sorted(grids_of(trace, "put") + grids_of(trace, "twice")) == sorted(
+        [1, 1, *(-(-next(iter(table.values())).lanes // 64) for table in puts)]
+    )
+
+
+def grids_of(trace: Trace, name: str) -> list[int]:
+    """How many blocks the launches of a kernel have."""
+    return trace.launches[trace.launches.kernel.map(kernel_name) == name].grid_x.tolist()
+
+
+def of_branches(branches: int, kernels: int, owners: tuple[int, ...], kernel: str = "put") -> list[Table]:
+    """A launch of the graph of branches.cu, whose branches run by turns on the GPUs that reach these owners."""
+    numbers = range(branches * kernels)
+    gpus = [i // kernels % len(owners) for i in numbers]
+    return [
+        {Where(gpu, owners[gpu], kernel, kernel): dense("store", 4, 32 * (1 + i))}
+        for i, gpu in zip(numbers, gpus, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("branches", "kernels", "how", "slow"),
+    [
+        (4, 1, "wait", ()),
+        (4, 1, "queue", ()),
+        (4, 2, "queue", (0,)),
+        (4, 2, "queue", (3,)),
+        (16, 2, "queue", (1,)),
+        (2, 16, "queue", ()),
+        (4, 2, "thread", (1,)),
+        (4, 2, "streams", (1,)),
+        (4, 2, "set", (1,)),
+        (4, 2, "update", (1,)),
+        (4, 2, "twice", (1,)),
+    ],
+)
+def test_branches_of_a_graph_that_run_side_by_side(
+    runner: Runner, far: Far, branches: int, kernels: int, how: str, slow: tuple[int, ...]
+) -> None:
+    """NVBit tells of their kernels when they may have run."""
+    launches = 20
+    trace = runner.traced("branches", branches, kernels, launches, how, *slow, visible=far.visible).trace
+    nothing_lost(trace)
+    once = of_branches(branches, kernels, (far.owner,)) * (2 if how == "twice" else 1)
+    other = of_branches(branches, kernels, (far.owner,), "twin") if how == "update" else once
+    found = by_launch(trace, "branches")
+    tables = [found[launch] for launch in trace.launches.index]
+    # Launch by launch of the graph.
+    for i in range(launches):
+        assert sorted(tables[i * len(once) : (i + 1) * len(once)], key=str) == sorted(other if i % 2 else once, key=str)
+    assert len(tables) == launches * len(once)
+
+
+def test_branches_of_a_graph_on_two_gpus(runner: Runner, pair: tuple[str, ...]) -> None:
+    launches = 20
+    trace = runner.traced("branches", 4, 2, launches, "gpus", 1, visible=pair).trace
+    nothing_lost(trace)
+    once = of_branches(4, 2, (1, 0))
+    assert sorted(by_launch(trace, "branches").values(), key=str) == sorted(once * launches, key=str)
 
 
 @pytest.mark.parametrize("kind", [(), ("library",)], ids=["module", "library"])

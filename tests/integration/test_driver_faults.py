@@ -144,7 +144,7 @@ def check_all(program: Path, folder: Path, faults: Iterator[str], **settings: st
     """Checks them until none of those that run at a time happens any more; returns how many did."""
     whole = run(program, folder, "", **settings)
     assert whole.status == 7
-    assert whole.counts == {(0, 1): 7792, (1, 0): 20}
+    assert whole.counts == {(0, 1): 7842, (1, 0): 20}
     happened = 0
     with ThreadPoolExecutor(4) as pool:
         while batch := [fault for _, fault in zip(range(AT_ONCE), faults, strict=False)]:
@@ -203,14 +203,15 @@ def test_the_program_has_the_collector_call_each_function(program: Path, tmp_pat
 
 @pytest.fixture
 def recorded(program: Path, tmp_path: Path) -> snoopie.Trace:
-    """With a graph that was launched twice, whose one kernel has another handle there than when it was captured."""
+    """With a graph that was launched three times, whose one kernel has another handle there than when it was captured.
+    The second launch runs it before NVBit tells of it."""
     run(program, tmp_path, "", SAMPLE_SIZE="0", CODE_CONTEXT="1")
     return snoopie.load(tmp_path / "none.zst")
 
 
 def test_each_launch_of_a_graph_has_its_own_counts(recorded: snoopie.Trace) -> None:
     kernels = recorded.counts["launch"].map(recorded.launches["kernel"])
-    assert recorded.counts.loc[kernels == "in_graph", "accesses"].tolist() == [30, 40]
+    assert recorded.counts.loc[kernels == "in_graph", "accesses"].tolist() == [30, 40, 50]
 
 
 def test_calls_are_taken_out_of_the_code_of_single_launches(recorded: snoopie.Trace) -> None:
@@ -234,7 +235,7 @@ def test_a_graphs_kernel_has_the_stack_of_its_capture(recorded: snoopie.Trace) -
 def test_moments_of_all_accesses(program: Path, tmp_path: Path) -> None:
     """Each launch has cells of its own, as many as its blocks need, and they are zero again for the next."""
     whole = run(program, tmp_path, "", SAMPLE_SIZE="0", WAITS="on", END_CONTEXTS="1")
-    assert (whole.status, whole.counts) == (7, {(0, 1): 7792, (1, 0): 20})
+    assert (whole.status, whole.counts) == (7, {(0, 1): 7842, (1, 0): 20})
     trace = snoopie.load(tmp_path / "none.zst")
     keys = ["launch", "site"]
     assert trace.moves.groupby(keys)["accesses"].sum().equals(trace.counts.groupby(keys)["accesses"].sum())

@@ -15,6 +15,7 @@ class ThreadStack {
     bool empty() const { return !items_; }
     // It is not empty.
     const T& top() const { return items_->back(); }
+    T& top() { return items_->back(); }
 
     void push(T item) {
         if (!items_) items_ = new std::vector<T>;

@@ -55,13 +55,16 @@ std::optional<Flight> Boarding::board(Context& context, ContextFunction& functio
     return flight;
 }
 
-void Boarding::lose(Context& context, std::optional<Flight>* flight) {
+void Boarding::lose_late(Context& context, std::optional<Flight>* flight) {
+    lose(context, flight,
+         " was launched in a non-blocking stream while the default stream was busy: it could not be instrumented in time, and the launch "
+         "was not measured");
+}
+
+void Boarding::lose(Context& context, std::optional<Flight>* flight, const char* why) {
     --tally_->boarded;
     ++tally_->lost;
-    notices_->note_once(
-        "kernel " + without_arguments((*flight)->function->name) +
-        " was launched in a non-blocking stream while the default stream was busy: it could not be instrumented in time, and the launch "
-        "was not measured");
+    notices_->note_once("kernel " + without_arguments((*flight)->function->name) + why);
     context.cancel(**flight);
     flight->reset();
 }

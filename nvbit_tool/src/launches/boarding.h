@@ -35,8 +35,9 @@ class Boarding {
     // Returns its id, 0 for none. `stack`: who launched it, if that is not the calling thread.
     uint32_t without_probes(const Context& context, ContextFunction& function, const LaunchCall& call,
                             std::optional<uint32_t> stack = std::nullopt);
-    // The flight was boarded but its code is not in place: it is none.
-    void lose(Context& context, std::optional<Flight>* flight);
+    // The flight was boarded but is none: its code is not in place in time, or for this reason, the rest of a sentence about the kernel.
+    void lose_late(Context& context, std::optional<Flight>* flight);
+    void lose(Context& context, std::optional<Flight>* flight, const char* why);
     // The launch's row in the trace, before the launch: its records can reach the trace before its call returns, and must find it there.
     // `stack`: who launched it, if that is not the calling thread.
     void announce(const Context& context, const Flight& flight, const LaunchCall& call, std::optional<uint32_t> stack = std::nullopt);

@@ -143,6 +143,14 @@ void Context::give_back_launch_cell(uint64_t cell) {
     memory_->give_back_launch_cell(cell);
 }
 
+CUstream Context::side_stream() {
+    std::call_once(side_stream_once_, [this] {
+        const CurrentContext current(handle_);
+        if (!succeeded(cuStreamCreate(&side_stream_, CU_STREAM_NON_BLOCKING))) side_stream_ = nullptr;
+    });
+    return side_stream_;
+}
+
 void Context::begin(Flight* flight, CUstream stream) {
     if (!clock_) return;
     const CUevent event = events_.take();

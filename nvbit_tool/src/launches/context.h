@@ -115,6 +115,9 @@ class Context {
     // draining thread gives back one after the other. None if all are in use by launches under way.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
     LaunchCode& code() { return *code_; }
+    EventPool& events() { return events_; }
+    // Of the collector's own, which waits for no other; null if there can be none.
+    CUstream side_stream();
 
     uint64_t launch_value(const Flight& flight) const { return memory_->launch_value(flight.slot, flight.counters); }
     std::optional<uint64_t> take_launch_cell();
@@ -165,6 +168,8 @@ class Context {
     std::unique_ptr<ProbeMemory> memory_;
     std::unique_ptr<GpuClock> clock_;
     std::unique_ptr<LaunchTimer> timer_;
+    std::once_flag side_stream_once_;
+    CUstream side_stream_ = nullptr;
 
     std::mutex functions_mutex_;
     std::unordered_map<CUfunction, ContextFunction*> functions_;

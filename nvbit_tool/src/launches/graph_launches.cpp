@@ -1,8 +1,9 @@
 #include "launches/graph_launches.h"
 
-#include "base/say.h"
+#include <algorithm>
+#include <set>
+
 #include "launches/launch_code.h"
-#include "launches/live_calls.h"
 #include "nvbit.h"
 #include "settings/kernel_filter.h"
 
@@ -10,154 +11,243 @@ namespace snoopie {
 
 namespace {
 
-std::vector<CUgraphNode> nodes_of(CUgraph graph) {
-    size_t count = 0;
-    if (!succeeded(cuGraphGetNodes(graph, nullptr, &count)) || count == 0) return {};
-    std::vector<CUgraphNode> nodes(count);
-    if (!succeeded(cuGraphGetNodes(graph, nodes.data(), &count))) return {};
-    nodes.resize(count);
-    return nodes;
+uint64_t value_of(const Launch& launch) { return launch.flight ? launch.context->launch_value(*launch.flight) : kLaunchUncounted; }
+
+// What comes in one stream from now on waits for what is in another, of this context, so far.
+bool stand_behind(Context* context, CUstream first, CUstream second) {
+    const CUevent event = context->events().take();
+    const bool behind = event && succeeded(cuEventRecord(event, first)) && succeeded(cuStreamWaitEvent(second, event, 0));
+    context->events().give_back(event);
+    return behind;
+}
+
+// The stream of a launch, or one of the kernel's context that stands for it: there the launch's values are written and its end is seen.
+CUstream stream_in(Context& context, const GraphLaunch& launch) {
+    return &context == launch.context ? launch.stream : context.side_stream();
+}
+
+// Whether the kernel's code reads a launch value.
+bool reads_value(const Context& context, const ContextFunction& function) {
+    return context.memory() && function.instrumented && function.last_site != 0;
 }
 
 }  // namespace
 
-void GraphLaunches::added(CUcontext handle, const LaunchCall& call, bool new_node) {
-    Context* context = contexts_->find_for_launch(handle);
-    if (!context || !context->memory()) return;
+GraphLaunch GraphLaunches::before(CUcontext current, CUgraphExec handle, CUstream stream) {
+    GraphLaunch launch;
+    launch.handle = handle;
+    launch.stream = stream;
+    if (capturing(stream)) return launch;
+    launch.graph = find(handle);
+    launch.context = contexts_->find_for_launch(context_of(stream, current));
+    const ExecutableGraph& graph = *launch.graph;
+    if (!launch.context || graph.kernels.empty()) return launch;
     const OwnCalls own;
-    ContextFunction& function = decision_->function(*context, call.function);
-    if (!function.selected) return;
-    const std::unique_lock lock(function.launching);
-    const bool known = !new_node && function.instrumented && !function.by_table;
-    const bool new_code = !known && instrumenter_->prepare(*context, call, &function);
-    if (function.addresses)
-        function.liveness.put_in_graph(*function.addresses, parameter_bytes(*function.addresses->parameters, call.parameters, call.extra));
-    if (!known && function.last_site != 0) context->code().keep(function, call, new_code);
+    // The driver lets launches of a graph run one after the other. What is written for this one comes behind the last one, too.
+    const bool behind = graph.stream == stream && stream != CU_STREAM_PER_THREAD;
+    if (graph.launched && !behind) succeeded(cuStreamWaitEvent(stream, graph.launched, 0));
+    launch.announced = !graph.changed;
+    for (const GraphPlace& kernel : graph.kernels) {
+        launch.kernels.push_back(board(&launch, *kernel.context, *kernel.function, kernel.call));
+        if (launch.announced) announce(launch, kernel.call, &launch.kernels.back());
+    }
+    write(&launch);
+    return launch;
 }
 
-void GraphLaunches::captured(CUcontext handle, const LaunchCall& call) {
-    if (const CUgraphNode node = last_captured(call.stream)) added(node, handle, call);
-}
-
-void GraphLaunches::added(CUgraphNode node, CUcontext handle, const LaunchCall& call) {
-    Context* context = contexts_->find_for_launch(handle);
-    if (!context) return;
-    if (const uint32_t stack = stack_()) stacks_->added(node, {&context->function(call.function), call.grid}, stack);
-}
-
-void GraphLaunches::removed(CUgraph graph) {
-    const OwnCalls own;
-    stacks_->removed(nodes_of(graph));
-}
-
-void GraphLaunches::instantiated(CUgraphExec executable, CUgraph graph) {
-    const OwnCalls own;
-    stacks_->instantiated(executable, nodes_of(graph));
-}
-
-void GraphLaunches::node_disabled() {
-    if (!recording_->on()) return;
-    const std::string text = "the program disables a node of a CUDA graph: if it is a kernel, NVBit " NVBIT_VERSION
-                             " will end the program at the graph's launch";
-    if (notices_->note_once(text)) say(text);
-}
-
-Launch GraphLaunches::before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, size_t place, uint64_t launch_handle) {
+Launch GraphLaunches::board(GraphLaunch* graph, Context& context, ContextFunction& function, LaunchCall call) {
     Launch launch;
-    Context* context = contexts_->find_for_launch(handle);
-    if (!context) return launch;
     ++tally_->seen;
-    const OwnCalls own;
-    ContextFunction& function = decision_->function(*context, call.function);
-    launch.context = context;
-    launch.stream = call.stream;
-    launch.outside = function.selected && !decision_->inside(*context);
-    if (launch.outside) {
-        // Its code stays as it is, and counts for nobody.
-    } else if (function.selected && is_updated(graph)) {
-        ++tally_->lost;
-        launch.lost = true;
-        notices_->note_once(
-            "the program updates an executable CUDA graph (cudaGraphExecUpdate): its kernels are not measured from then on, because "
-            "NVBit can no longer distinguish their launches");
-    } else if (function.selected && function.instrumented) {
+    const CurrentContext current(context.handle());
+    launch.context = &context;
+    launch.stream = call.stream = stream_in(context, *graph);
+    launch.outside = function.selected && !decision_->inside(context);
+    // Of one outside, the code stays as it is, and counts for nobody.
+    if (launch.outside || !function.selected) return launch;
+    if (function.instrumented) {
         const std::unique_lock lock(function.launching);
         ++function.launches;
-        boarding_->prepare(*context, function, call);
+        boarding_->prepare(context, function, call);
         launch.lost = function.unmeasurable;
-        if (function.last_site != 0) board(*context, function, call, graph, &launch);
-    } else if (function.selected && context->memory() && decision_->reaches_foreign(*context)) {
+        if (function.last_site != 0) board_measured(graph, function, call, &launch);
+    } else if (context.memory() && decision_->reaches_foreign(context)) {
         ++tally_->lost;
         launch.lost = true;
         notices_->note_once("kernel " + without_arguments(function.name) +
                             " entered a CUDA graph unnoticed: its launches by the graph are not measured");
     }
-    uint64_t value = launch.flight ? context->launch_value(*launch.flight) : kLaunchUncounted;
-    if (function.instrumented && function.last_site != 0 && context->memory()) value = given(*context, graph, place, value, call.stream);
-    nvbit_set_at_launch(handle, call.function, value, call.stream, launch_handle);
     return launch;
 }
 
-void GraphLaunches::board(Context& context, ContextFunction& function, const LaunchCall& call, CUgraphExec graph, Launch* launch) {
-    const Decision decision = decision_->decide_for_graphs(context, function);
+void GraphLaunches::board_measured(GraphLaunch* graph, ContextFunction& function, const LaunchCall& call, Launch* launch) {
+    Context& context = *launch->context;
+    const Decision& decision = decide(graph, context, function);
     const bool needs_probes = decision.code != Code::original;
     if (needs_probes) launch->flight = boarding_->board(context, function, call, decision);
-    // The node has a value of its own.
+    // The kernel has a value of its own.
     const std::optional<uint64_t> value = launch->flight ? std::optional(kLaunchUncounted) : std::nullopt;
-    if (!context.code().choose(function, call, value, false, decision.live)) boarding_->lose(context, &launch->flight);
+    if (!context.code().choose(function, call, value, false, decision.live)) boarding_->lose_late(context, &launch->flight);
     ++function.nodes_under_way;
     launch->node_of = &function;
     launch->lost = needs_probes && !launch->flight;
-    if (launch->lost) return;
-    const std::vector<uint32_t> stacks = stacks_->of(graph, {&function, call.grid});
+}
+
+// The same for all launches of the function: they run the same code.
+const Decision& GraphLaunches::decide(GraphLaunch* graph, const Context& context, ContextFunction& function) {
+    const auto known =
+        std::find_if(graph->decisions.begin(), graph->decisions.end(), [&](const auto& one) { return one.first == &function; });
+    if (known != graph->decisions.end()) return known->second;
+    return graph->decisions.emplace_back(&function, decision_->decide_for_graphs(context, function)).second;
+}
+
+void GraphLaunches::announce(const GraphLaunch& graph, LaunchCall call, Launch* launch) {
+    if (!launch->node_of || launch->lost) return;
+    ContextFunction& function = *launch->node_of;
+    call.stream = graph.stream;
+    const std::vector<uint32_t> stacks = stacks_->of(graph.handle, {&function, call.grid});
     const std::optional<uint32_t> stack = stacks.empty() ? std::nullopt : std::optional(common_(stacks));
-    if (launch->flight) return boarding_->announce(context, *launch->flight, call, stack);
-    boarding_->without_probes(context, function, call, stack);
+    if (launch->flight) return boarding_->announce(*launch->context, *launch->flight, call, stack);
+    boarding_->without_probes(*launch->context, function, call, stack);
     launch->without_probes = &function;
 }
 
-// What NVBit gives a node is among its constants, of which the GPU keeps some between launches of the graph: later ones would read what was
-// given to one before. So a node has a cell for good, and each launch of the graph writes its value there, in its stream.
-uint64_t GraphLaunches::given(Context& context, CUgraphExec graph, size_t place, uint64_t value, CUstream stream) {
-    std::unique_lock lock(mutex_);
-    std::vector<Cell>& cells = cells_[graph];
-    if (cells.size() <= place) cells.resize(place + 1);
-    Cell& cell = cells[place];
-    if (!cell.context) {
-        const std::optional<uint64_t> taken = context.take_launch_cell();
-        if (!taken) {
-            notices_->note_once(
-                "there are more kernels in CUDA graphs than can be told apart: what a launch of a graph does may count as done by a launch "
-                "of "
-                "it before; sums are right");
-            return value;
-        }
-        cell = {&context, *taken};
+void GraphLaunches::write(GraphLaunch* launch) {
+    std::map<Context*, std::vector<ProbeMemory::CellValue>> values;
+    std::vector<GraphPlace>& kernels = launch->graph->kernels;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+        const uint64_t value = value_of(launch->kernels[i]);
+        if (!kernels[i].cell || (value == kLaunchUncounted && kernels[i].value == value)) continue;
+        kernels[i].value = value;
+        values[kernels[i].context].push_back({*kernels[i].cell, value});
     }
-    const bool written = cell.context == &context && context.memory()->write_launch_cell(cell.value, value, stream);
-    return written ? cell.value : value;
+    for (const auto& [context, cells] : values) {
+        if (write(*launch, *context, cells)) continue;
+        for (size_t i = 0; i < kernels.size(); ++i) {
+            if (kernels[i].context != context) continue;
+            kernels[i].value = std::nullopt;
+            lose(&launch->kernels[i]);
+        }
+    }
+    if (launch->announced) return;
+    EventPool& events = launch->context->events();
+    launch->written = events.take();
+    if (launch->written && !succeeded(cuEventRecord(launch->written, launch->stream)))
+        events.give_back(std::exchange(launch->written, nullptr));
 }
 
-void GraphLaunches::updated(CUgraphExec graph) {
-    std::unique_lock lock(mutex_);
-    updated_.insert(graph);
-    stacks_->destroyed(graph);
+bool GraphLaunches::write(const GraphLaunch& launch, Context& context, const std::vector<ProbeMemory::CellValue>& cells) {
+    const CUstream stream = stream_in(context, launch);
+    if (&context == launch.context) return context.memory()->write_launch_cells(cells, stream);
+    return stream && stand_behind(launch.context, launch.stream, stream) && context.memory()->write_launch_cells(cells, stream) &&
+           stand_behind(&context, stream, launch.stream);
+}
+
+void GraphLaunches::at_kernel(GraphLaunch* launch, CUcontext handle, const LaunchCall& told, uint64_t launch_handle) {
+    const size_t place = launch->told++;
+    Context* const context = contexts_->find_for_launch(handle);
+    if (!context || !launch->graph) return;
+    const OwnCalls own;
+    ContextFunction& function = decision_->function(*context, told.function);
+    std::vector<GraphPlace>& kernels = launch->graph->kernels;
+    kernels.resize(std::max(kernels.size(), place + 1));
+    launch->kernels.resize(std::max(launch->kernels.size(), place + 1));
+    GraphPlace& kernel = kernels[place];
+    Launch& own_launch = launch->kernels[place];
+    const bool boarded = own_launch.context == context && kernel.function == &function;
+    kernel.context = context;
+    kernel.function = &function;
+    kernel.call = told;
+    if (!boarded) {
+        launches_->after(std::move(own_launch), false);
+        own_launch = board(launch, *context, function, told);
+        write_now(*launch, &kernel, &own_launch);
+    }
+    if (!boarded || !launch->announced) announce(*launch, told, &own_launch);
+    const uint64_t value = value_of(own_launch);
+    nvbit_set_at_launch(handle, told.function, kernel.cell && kernel.value == value ? *kernel.cell : value, told.stream, launch_handle);
+}
+
+// What NVBit gives a kernel is among its constants, of which the GPU keeps some between launches of the graph: later ones would read what
+// was given to one before. So it is the kernel's cell each time.
+void GraphLaunches::write_now(const GraphLaunch& launch, GraphPlace* kernel, Launch* own) {
+    if (!reads_value(*kernel->context, *kernel->function)) return;
+    if (!kernel->cell) kernel->cell = kernel->context->take_launch_cell();
+    if (!kernel->cell) {
+        notices_->note_once(
+            "there are more kernels in CUDA graphs than can be told apart: what a launch of a graph does may count as done by a launch of "
+            "it before; sums are right");
+        return;
+    }
+    kernel->value = value_of(*own);
+    if (kernel->context->memory()->write_launch_cell_now(*kernel->cell, *kernel->value, launch.written)) return;
+    kernel->value = std::nullopt;
+    lose(own);
+}
+
+void GraphLaunches::lose(Launch* launch) {
+    if (!launch->flight) return;
+    boarding_->lose(
+        *launch->context, &launch->flight,
+        " in a CUDA graph could not be prepared: the driver refused, or the stream did not get there in time. The launch was not "
+        "measured");
+    launch->lost = true;
+}
+
+void GraphLaunches::after(GraphLaunch launch, bool worked) {
+    const OwnCalls own;
+    std::set<Context*> elsewhere;
+    for (Launch& kernel : launch.kernels) {
+        if (worked && kernel.flight && kernel.context != launch.context && elsewhere.insert(kernel.context).second)
+            stand_behind(launch.context, launch.stream, kernel.stream);
+        launches_->after(std::move(kernel), worked);
+    }
+    if (!launch.graph || !launch.context) return;
+    launch.context->events().give_back(launch.written);
+    if (worked) launched(launch.graph.get(), launch);
+}
+
+void GraphLaunches::launched(ExecutableGraph* graph, const GraphLaunch& launch) {
+    graph->changed = false;
+    if (std::none_of(graph->kernels.begin(), graph->kernels.end(), [](const GraphPlace& kernel) { return kernel.cell.has_value(); }))
+        return;
+    if (graph->context != launch.context && graph->context) graph->context->events().give_back(std::exchange(graph->launched, nullptr));
+    graph->context = launch.context;
+    graph->stream = launch.stream;
+    if (!graph->launched) graph->launched = launch.context->events().take();
+    if (graph->launched) succeeded(cuEventRecord(graph->launched, launch.stream));
+}
+
+std::shared_ptr<ExecutableGraph> GraphLaunches::find(CUgraphExec graph) {
+    const std::unique_lock lock(mutex_);
+    std::shared_ptr<ExecutableGraph>& known = graphs_[graph];
+    if (!known) known = std::make_shared<ExecutableGraph>();
+    return known;
 }
 
 void GraphLaunches::destroyed(CUgraphExec graph) {
-    std::unique_lock lock(mutex_);
-    updated_.erase(graph);
-    if (const auto found = cells_.find(graph); found != cells_.end()) {
-        for (const Cell& cell : found->second)
-            if (cell.context) cell.context->give_back_launch_cell(cell.value);
-        cells_.erase(found);
+    std::shared_ptr<ExecutableGraph> known;
+    {
+        const std::unique_lock lock(mutex_);
+        const auto found = graphs_.find(graph);
+        if (found == graphs_.end()) return;
+        known = std::move(found->second);
+        graphs_.erase(found);
     }
-    stacks_->destroyed(graph);
-}
-
-bool GraphLaunches::is_updated(CUgraphExec graph) {
-    std::unique_lock lock(mutex_);
-    return updated_.count(graph) > 0;
+    const OwnCalls own;
+    std::map<Context*, std::vector<uint64_t>> cells;
+    for (const GraphPlace& kernel : known->kernels)
+        if (kernel.cell) cells[kernel.context].push_back(*kernel.cell);
+    for (auto& [context, those] : cells) {
+        CUevent behind = known->launched;
+        if (context != known->context) {
+            const CUstream stream = context->side_stream();
+            behind = context->events().take();
+            if (!stream || !behind || !succeeded(cuStreamWaitEvent(stream, known->launched, 0)) ||
+                !succeeded(cuEventRecord(behind, stream)))
+                continue;
+        }
+        context->code().give_back_cells(behind, std::move(those));
+    }
 }
 
 }  // namespace snoopie

@@ -1,18 +1,23 @@
-// Kernels in CUDA graphs: instrumented when they get into a graph, followed when the graph is launched. Their stacks are those of the
-// former.
+// Launches of CUDA graphs, each of which is one of every kernel in the graph.
+//
+// NVBit tells which kernels those are only while the graph is launched: one after the other, always in the same order. By then the GPU may
+// have begun: branches of the graph are given to it before NVBit has told of their kernels. So these get what they take before the launch:
+// each has a cell for good, and its launch value is written there in the stream, in front of the graph. In a graph's first launch nothing
+// is known of its kernels. Then each gets its value when NVBit tells of it, and the host waits until the GPU has it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "calls/graph_stacks.h"
 #include "launches/boarding.h"
 #include "launches/contexts.h"
-#include "launches/instrumenter.h"
 #include "launches/launch_decision.h"
 #include "launches/launch_tally.h"
 #include "launches/launches.h"
@@ -20,72 +25,93 @@
 
 namespace snoopie {
 
-// Safe to call from any thread.
+// Which kernel runs at a place of an executable graph, as its last launch had it.
+struct GraphPlace {
+    Context* context = nullptr;
+    ContextFunction* function = nullptr;
+    LaunchCall call;
+    std::optional<uint64_t> cell;   // none: there are no more, or nothing of it is measured
+    std::optional<uint64_t> value;  // that was written there last; none: that failed
+};
+
+struct ExecutableGraph {
+    std::vector<GraphPlace> kernels;  // in NVBit's order
+    bool changed = false;             // since the last launch: kernels may have other parameters, other grids, and even other functions
+    // Behind the last launch, which was in this stream of this context; null before the first.
+    CUevent launched = nullptr;
+    Context* context = nullptr;
+    CUstream stream = nullptr;
+};
+
+// A launch of a graph between its entry and its exit.
+struct GraphLaunch {
+    CUgraphExec handle = nullptr;
+    std::shared_ptr<ExecutableGraph> graph;  // null: it is not launched, but becomes part of another
+    Context* context = nullptr;              // of the stream; null: nothing is measured
+    CUstream stream = nullptr;
+    std::vector<Launch> kernels;  // that have what they take
+    size_t told = 0;              // of so many NVBit has told
+    bool announced = false;       // those of which it has not
+    CUevent written = nullptr;    // behind their values; null: nobody may have to wait for that
+    std::vector<std::pair<const ContextFunction*, Decision>> decisions;
+};
+
+// Safe to call from any thread, of which one at a time launches or changes an executable graph.
 class GraphLaunches {
   public:
-    GraphLaunches(const Recording* recording, const Contexts* contexts, LaunchDecision* decision, Instrumenter* instrumenter,
-                  Boarding* boarding, Notices* notices, LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t()> stack,
-                  std::function<uint32_t(const std::vector<uint32_t>&)> common)
-        : recording_(recording),
-          contexts_(contexts),
+    // `common`: what stacks have in common.
+    GraphLaunches(const Contexts* contexts, LaunchDecision* decision, Boarding* boarding, Launches* launches, Notices* notices,
+                  LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t(const std::vector<uint32_t>&)> common)
+        : contexts_(contexts),
           decision_(decision),
-          instrumenter_(instrumenter),
           boarding_(boarding),
+          launches_(launches),
           notices_(notices),
           tally_(tally),
-          stack_(std::move(stack)),
-          common_(std::move(common)),
-          stacks_(stacks) {}
+          stacks_(stacks),
+          common_(std::move(common)) {}
 
-    // A kernel becomes part of a graph. `new_node`: and not new parameters of one that is there.
-    void added(CUcontext handle, const LaunchCall& call, bool new_node);
-    // That has succeeded: as the last node of what the stream captures, or as this node.
-    void captured(CUcontext handle, const LaunchCall& call);
-    void added(CUgraphNode node, CUcontext handle, const LaunchCall& call);
-    // A graph is about to be destroyed, or a node; and one has become executable.
-    void removed(CUgraph graph);
-    void removed(CUgraphNode node) { stacks_->removed({node}); }
-    void instantiated(CUgraphExec executable, CUgraph graph);
-    // A node of an executable graph has other parameters: which of its kernels is whose is no longer known.
-    void set_anew(CUgraphExec executable) { stacks_->destroyed(executable); }
-    // Kernels can change the parameters of a node.
-    void changes_on_device() { decision_->nodes_change_on_device(); }
-    // A node of an executable graph is switched off: NVBit ends the program when such a graph is launched.
-    void node_disabled();
+    // At the entry of a launch in a stream, of this context unless it is another's own.
+    GraphLaunch before(CUcontext current, CUgraphExec handle, CUstream stream);
+    // NVBit tells of the next kernel, by a call in a stream of its choice.
+    void at_kernel(GraphLaunch* launch, CUcontext handle, const LaunchCall& call, uint64_t launch_handle);
+    void after(GraphLaunch launch, bool worked);
 
-    // A node is about to run, the one at this place of the graph's launch; its own launch ends with that of the graph.
-    Launch before_node(CUcontext handle, const LaunchCall& call, CUgraphExec graph, size_t place, uint64_t launch_handle);
-
-    // An executable graph was updated as a whole, or destroyed.
-    void updated(CUgraphExec graph);
+    // An executable graph was changed, in a kernel or as a whole, or is about to be destroyed.
+    void changed(CUgraphExec graph) { find(graph)->changed = true; }
     void destroyed(CUgraphExec graph);
 
   private:
-    bool is_updated(CUgraphExec graph);
-    // A node of a kernel that has sites, whose lock is held: what its launch takes.
-    void board(Context& context, ContextFunction& function, const LaunchCall& call, CUgraphExec graph, Launch* launch);
-    // What NVBit is to give the node for this value.
-    uint64_t given(Context& context, CUgraphExec graph, size_t place, uint64_t value, CUstream stream);
+    std::shared_ptr<ExecutableGraph> find(CUgraphExec graph);
+    // What a kernel takes, but for its row in the trace.
+    Launch board(GraphLaunch* graph, Context& context, ContextFunction& function, LaunchCall call);
+    // The same for one that has sites, whose lock is held.
+    void board_measured(GraphLaunch* graph, ContextFunction& function, const LaunchCall& call, Launch* launch);
+    const Decision& decide(GraphLaunch* graph, const Context& context, ContextFunction& function);
+    // Its row in the trace, if it has one.
+    void announce(const GraphLaunch& graph, LaunchCall call, Launch* launch);
+    // The values of all kernels that are boarded, into their cells, in the stream; those of one context.
+    void write(GraphLaunch* graph);
+    static bool write(const GraphLaunch& launch, Context& context, const std::vector<ProbeMemory::CellValue>& cells);
+    // That of one that NVBit tells of.
+    void write_now(const GraphLaunch& launch, GraphPlace* kernel, Launch* own);
+    // Its value was not written.
+    void lose(Launch* launch);
 
-    const Recording* const recording_;
+    // Its launch is in the stream.
+    static void launched(ExecutableGraph* graph, const GraphLaunch& launch);
+
     const Contexts* const contexts_;
     LaunchDecision* const decision_;
-    Instrumenter* const instrumenter_;
     Boarding* const boarding_;
+    Launches* const launches_;
     Notices* const notices_;
     LaunchTally* const tally_;
-
-    const std::function<uint32_t()> stack_;                               // the calling thread's, 0 = unknown
-    const std::function<uint32_t(const std::vector<uint32_t>&)> common_;  // what stacks have in common
     GraphStacks* const stacks_;
+    const std::function<uint32_t(const std::vector<uint32_t>&)> common_;
 
     std::mutex mutex_;
-    std::set<CUgraphExec> updated_;
-    struct Cell {
-        Context* context = nullptr;
-        uint64_t value = 0;
-    };
-    std::map<CUgraphExec, std::vector<Cell>> cells_;  // by places
+    std::map<CUgraphExec, std::shared_ptr<ExecutableGraph>> graphs_;
 };
 
 }  // namespace snoopie

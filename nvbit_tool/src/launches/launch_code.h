@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "launches/context.h"
 #include "launches/stream_cells.h"
@@ -41,6 +42,8 @@ class LaunchCode {
     // At the entry of the call that ends a stream.
     void stream_ending(CUstream stream) { cells_.ending(stream); }
     void give_back_cells() { cells_.give_back_ended(); }
+    // Cells of kernels that have begun once this event, of this context, has come about.
+    void give_back_cells(CUevent behind, std::vector<uint64_t> cells) { cells_.ended(behind, std::move(cells)); }
     // Whether a launch of the function in this stream comes behind what was written of its code.
     bool in_place(const ContextFunction& function, CUstream stream);
 

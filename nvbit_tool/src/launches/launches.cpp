@@ -63,7 +63,7 @@ Launch Launches::before(CUcontext handle, const LaunchCall& call) {
     }
     std::optional<uint64_t> value;
     if (launch.flight) value = context->launch_value(*launch.flight);
-    if (!context->code().choose(function, call, value, new_code, decision.live)) boarding_->lose(*context, &launch.flight);
+    if (!context->code().choose(function, call, value, new_code, decision.live)) boarding_->lose_late(*context, &launch.flight);
     launch.lost = measured && decision.code != Code::original && !launch.flight;
     uint32_t id = 0;
     if (decision.code == Code::original) {

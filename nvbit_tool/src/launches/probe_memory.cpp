@@ -230,6 +230,28 @@ bool ProbeMemory::write_launch_cell(uint64_t cell, uint64_t launch, CUstream str
     return succeeded(cuStreamWriteValue64_v2(stream, state_ + static_cast<uint32_t>(cell), launch, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
+bool ProbeMemory::write_launch_cells(const std::vector<CellValue>& values, CUstream stream) const {
+    // The driver takes fewer than 256 at a time.
+    constexpr size_t kMost = 255;
+    bool ok = true;
+    for (size_t first = 0; first < values.size(); first += kMost) {
+        const auto count = static_cast<unsigned>(std::min(kMost, values.size() - first));
+        std::vector<CUstreamBatchMemOpParams> operations(count);
+        for (unsigned i = 0; i < count; ++i) {
+            operations[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+            operations[i].writeValue.address = state_ + static_cast<uint32_t>(values[first + i].cell);
+            operations[i].writeValue.value64 = values[first + i].launch;
+        }
+        ok = succeeded(cuStreamBatchMemOp_v2(stream, count, operations.data(), 0)) && ok;
+    }
+    return ok;
+}
+
+bool ProbeMemory::write_launch_cell_now(uint64_t cell, uint64_t launch, CUevent behind) {
+    return (!behind || succeeded(cuStreamWaitEvent(page_stream_, behind, 0))) && write_launch_cell(cell, launch, page_stream_) &&
+           wait(page_stream_, kPageWaitMilliseconds);
+}
+
 std::optional<ProbeMemory::Progress> ProbeMemory::read_progress() {
     constexpr size_t kFirst = offsetof(ProbeState, tail);
     const bool ok = succeeded(cuMemcpyDtoHAsync_v2(staging_, state_ + kFirst, sizeof(ProbeState) - kFirst, drain_stream_)) &&

@@ -66,6 +66,15 @@ class ProbeMemory {
     void give_back_launch_cell(uint64_t cell) { free_launch_cells_.push_back(cell); }
     // Launches that follow in the stream have this value, if their kernel has that cell's. Context current.
     bool write_launch_cell(uint64_t cell, uint64_t launch, CUstream stream) const;
+    struct CellValue {
+        uint64_t cell = 0;
+        uint64_t launch = 0;
+    };
+    // The same of many at once.
+    bool write_launch_cells(const std::vector<CellValue>& values, CUstream stream) const;
+    // The same of all launches from now on, which the cell's value does not reach before it has been written: once `behind` has come
+    // about, unless that is null. Waits as set_pages does.
+    bool write_launch_cell_now(uint64_t cell, uint64_t launch, CUevent behind);
 
     // For the draining thread, context current:
     struct Progress {

@@ -27,15 +27,21 @@ std::optional<uint64_t> StreamCells::cell(const ContextFunction& function, CUstr
 void StreamCells::ending(CUstream stream) {
     unsigned long long id = 0;
     if (!succeeded(cuStreamGetId(stream, &id))) return;
-    const std::unique_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     const auto own = cells_.extract(id);
+    lock.unlock();
     if (own.empty()) return;
     // Without an event nobody knows when they are free: nobody gets them.
     const CUevent event = events_.take();
     if (!event || !succeeded(cuEventRecord(event, stream))) return;
-    Ended ended{event, {}};
-    for (const auto& [function, cell] : own.mapped()) ended.cells.push_back(cell);
-    ended_.push_back(std::move(ended));
+    std::vector<uint64_t> cells;
+    for (const auto& [function, cell] : own.mapped()) cells.push_back(cell);
+    ended(event, std::move(cells));
+}
+
+void StreamCells::ended(CUevent behind, std::vector<uint64_t> cells) {
+    const std::unique_lock lock(mutex_);
+    ended_.push_back({behind, std::move(cells)});
 }
 
 void StreamCells::give_back_ended() {

@@ -27,6 +27,8 @@ class StreamCells {
     std::optional<uint64_t> cell(const ContextFunction& function, CUstream stream);
     // At the entry of the call that ends a stream.
     void ending(CUstream stream);
+    // The same of cells that others have, behind whose launches this event is. It is given away, too.
+    void ended(CUevent behind, std::vector<uint64_t> cells);
     // Gives the context those that are free by now.
     void give_back_ended();
 

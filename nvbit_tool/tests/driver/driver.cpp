@@ -415,6 +415,13 @@ DRIVER(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, size_t bytes, CU
 DRIVER(cuStreamWriteValue64_v2, (CUstream stream, CUdeviceptr to, cuuint64_t value, unsigned),
        if (const CUresult wrong = check(to, sizeof value, stream)) return wrong;
        std::memcpy(reinterpret_cast<void*>(to), &value, sizeof value))
+DRIVER(
+    cuStreamBatchMemOp_v2, (CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations, unsigned),
+    for (unsigned i = 0; i < count; ++i) {
+        const auto& written = operations[i].writeValue;
+        if (const CUresult wrong = check(written.address, sizeof written.value64, stream)) return wrong;
+        std::memcpy(reinterpret_cast<void*>(written.address), &written.value64, sizeof written.value64);
+    })
 // Memory is new where the collector fills it, and all of it is 0.
 DRIVER(cuMemsetD8Async, (CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream),
        if (const CUresult wrong = check(to, bytes, stream)) return wrong;

@@ -4,15 +4,19 @@
 //   kernel  operation  accesses      lanes  bytes/lane  sectors
 //   put     store      ceil(N / 32)  N      4           ceil(N / 8)
 //   bump    reduction  2             64     4           8
+//   twice   store        ceil(N / 32)  N      4           ceil(N / 8)   by each of two lines
 // A chain is put A, put B, a memset of GPU 0's memory, bump on GPU 1. It is launched with these N and owners, G being the last GPU:
 //                                              A         B
 //   as built                                   64, 1     128, 1
 //   parameters of A set anew                   64, 0     128, 1     so A has no remote traffic
 //   those of B too, by another call            64, 0     32, G
-//   the whole updated from another             not measured
-//   five times more                            not measured
-// Then a chain as built is launched as the only node of another graph. And at last one that was captured: put (64, 1) in a stream, put
-// (32, 1) in another that forks from it and joins it, then bump; the two puts in any order.
+//   the whole updated from another             96, 1     40, 1
+//   five times more                            96, 1     40, 1
+//   A is twice instead of put                  80, 1     40, 1
+//   the whole updated, B is twice instead      96, 1     72, 1      and A is put again
+// Then a chain as built is launched as the only node of another graph, and again after it was updated from one with 96 and 40. And at last
+// one that was captured: put (64, 1) in a stream, put (32, 1) in another that forks from it and joins it, then bump; the two puts in any
+// order.
 #include <cstdint>
 #include <vector>
 
@@ -25,6 +29,13 @@ __global__ void put(uint32_t* there, uint32_t n, uint32_t value) {
     if (i < n) there[i] = value + i;  // remote: put
 }
 
+__global__ void twice(uint32_t* there, uint32_t n, uint32_t value) {
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    there[i] = value + i;         // remote: once
+    there[i + 1024] = value + i;  // remote: again
+}
+
 __global__ void bump(uint32_t* there) {
     atomicAdd(&there[threadIdx.x], 1u);  // remote: bump
 }
@@ -35,13 +46,14 @@ struct Put {
     uint32_t n;
     uint32_t value;
     void* arguments[3] = {&there, &n, &value};
+    void* function = reinterpret_cast<void*>(put);
 
     Put(const Array& array, uint32_t words, uint32_t first) : there(array), n(words), value(first) {}
     Put(const Put&) = delete;
 
     cudaKernelNodeParams parameters() {
         cudaKernelNodeParams node{};
-        node.func = reinterpret_cast<void*>(put);
+        node.func = function;
         node.gridDim = dim3((n + 63) / 64);
         node.blockDim = dim3(64);
         node.kernelParams = arguments;
@@ -50,7 +62,7 @@ struct Put {
     cudaGraphNodeParams any_parameters() {
         cudaGraphNodeParams node{};
         node.type = cudaGraphNodeTypeKernel;
-        node.kernel.func = reinterpret_cast<void*>(put);
+        node.kernel.func = function;
         node.kernel.gridDim = dim3((n + 63) / 64);
         node.kernel.blockDim = dim3(64);
         node.kernel.kernelParams = arguments;
@@ -150,12 +162,30 @@ void launch_chains(cudaStream_t stream, int last_gpu) {
     for (int k = 0; k < 5; ++k) launch(executable, stream);
     expect("five times more", counts(counted, 9));
 
+    Put twice_a(first, 80, 7000);
+    twice_a.function = reinterpret_cast<void*>(twice);
+    const cudaKernelNodeParams of_twice = twice_a.parameters();
+    CHECK(cudaGraphExecKernelNodeSetParams(executable, chain.a, &of_twice));
+    launch(executable, stream);
+    expect("another kernel", holds(first, 80, 7000) && holds(second, 40, 6000) && counts(counted, 10));
+
+    Put twice_b(second, 72, 8000);
+    twice_b.function = reinterpret_cast<void*>(twice);
+    const Chain third(new_a, twice_b, zeroed, counted);
+    CHECK(cudaGraphExecUpdate(executable, third.graph, &result));
+    launch(executable, stream);
+    expect("another kernel by an update", holds(first, 96, 5000) && holds(second, 72, 8000) && counts(counted, 11));
+
     cudaGraph_t outer;
     cudaGraphNode_t inner;
     CHECK(cudaGraphCreate(&outer, 0));
     CHECK(cudaGraphAddChildGraphNode(&inner, outer, nullptr, 0, chain.graph));
-    launch(instantiate(outer), stream);
-    expect("a graph in a graph", holds(first, 64, 1000) && holds(second, 128, 2000) && counts(counted, 10));
+    const cudaGraphExec_t outer_executable = instantiate(outer);
+    launch(outer_executable, stream);
+    expect("a graph in a graph", holds(first, 64, 1000) && holds(second, 128, 2000) && counts(counted, 12));
+    CHECK(cudaGraphExecChildGraphNodeSetParams(outer_executable, inner, other.graph));
+    launch(outer_executable, stream);
+    expect("an updated graph in a graph", holds(first, 96, 5000) && holds(second, 40, 6000) && counts(counted, 13));
 }
 
 void launch_captured(cudaStream_t stream) {
