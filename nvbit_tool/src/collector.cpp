@@ -97,8 +97,9 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       boarding_(&instrumenter_, &writer_, &notices_, &recording_, &tally_, [this] { return stack(); }),
       launches_(&recording_, &contexts_, &decision_, &boarding_, &drain_, &notices_, &tally_),
       graph_nodes_(&recording_, &contexts_, &decision_, &instrumenter_, &notices_, &graph_stacks_, [this] { return stack(); }),
-      graphs_(&contexts_, &decision_, &boarding_, &launches_, &notices_, &tally_, &graph_stacks_,
-              [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
+      graphs_(
+          &contexts_, &decision_, &boarding_, &launches_, &notices_, &tally_, &graph_stacks_, [this] { return stack(); },
+          [this](const std::vector<uint32_t>& stacks) { return stacks_->common(stacks); }),
       unloaded_code_(&contexts_, &instrumenter_, &notices_),
       launch_events_(&launches_, &graph_nodes_, &graphs_, [this](const char* what) { not_followed(what); }),
       process_(process) {

@@ -163,11 +163,16 @@ void Context::cancel(const Flight& flight) {
     free_locked(flight);
 }
 
-bool Context::depart(Flight flight, CUstream stream) {
-    flight.event = events_.take();
-    if (!flight.event || !succeeded(cuEventRecord(flight.event, stream))) return false;
+bool Context::depart(Flight* flights, size_t count, CUstream stream) {
+    const CUevent event = events_.take();
+    if (!event || !succeeded(cuEventRecord(event, stream))) return false;
     std::unique_lock lock(mutex_);
-    flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}].push_back(flight);
+    std::deque<Flight>& queue = flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}];
+    for (size_t i = 0; i < count; ++i) {
+        flights[i].event = event;
+        flights[i].owns_event = i + 1 == count;
+        queue.push_back(flights[i]);
+    }
     return true;
 }
 
@@ -193,8 +198,10 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
     std::vector<Flight> ended;
     for (auto stream = flights_.begin(); stream != flights_.end();) {
         std::deque<Flight>& queue = stream->second;
+        CUevent asked = nullptr;
+        CUresult result = CUDA_SUCCESS;
         while (!queue.empty() && ended.size() < limit) {
-            const CUresult result = cuEventQuery(queue.front().event);
+            if (queue.front().event != asked) result = cuEventQuery(asked = queue.front().event);
             if (result == CUDA_ERROR_NOT_READY) break;
             (succeeded(result) ? ended : *lost).push_back(queue.front());
             queue.pop_front();
@@ -237,7 +244,7 @@ std::vector<Flight> Context::flights() const {
 
 void Context::disembark(const Flight& flight) {
     std::unique_lock lock(mutex_);
-    events_.give_back(flight.event);
+    if (flight.owns_event) events_.give_back(flight.event);
     free_locked(flight);
 }
 

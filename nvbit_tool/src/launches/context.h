@@ -71,6 +71,7 @@ struct Flight {
     uint16_t slot = 0;
     ProbeMemory::Counters counters;
     CUevent event = nullptr;  // after the launch, in its stream
+    bool owns_event = true;   // false: one that departed later has it, too
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
     uint32_t group = 0;       // of NCCL's calls that it carries out, 0 = none
@@ -126,8 +127,9 @@ class Context {
     void begin(Flight* flight, CUstream stream);
     // The launch did not happen.
     void cancel(const Flight& flight);
-    // The launch is in `stream`; false if its end cannot be followed: then its slot and counters are never used again.
-    bool depart(Flight flight, CUstream stream);
+    // Launches that end together, as far as is known, are in `stream`; false if their end cannot be followed: then their slots and counters
+    // are never used again.
+    bool depart(Flight* flights, size_t count, CUstream stream);
     // The legacy default stream waits for the measured launches under way that run code of this function; false if it cannot.
     bool let_default_stream_wait(const ContextFunction& function);
     // All functions that were asked for so far.

@@ -26,6 +26,17 @@ CUstream stream_in(Context& context, const GraphLaunch& launch) {
     return &context == launch.context ? launch.stream : context.side_stream();
 }
 
+// The kernel that NVBit tells of.
+LaunchCall call_of(CUcontext context, CUfunction function) {
+    func_config_t config{};
+    nvbit_get_func_config(context, function, &config);
+    return {function,
+            nullptr,
+            {config.gridDimX, config.gridDimY, config.gridDimZ},
+            {config.blockDimX, config.blockDimY, config.blockDimZ},
+            config.shmem_dynamic_nbytes};
+}
+
 // Whether the kernel's code reads a launch value.
 bool reads_value(const Context& context, const ContextFunction& function) {
     return context.memory() && function.instrumented && function.last_site != 0;
@@ -40,16 +51,16 @@ GraphLaunch GraphLaunches::before(CUcontext current, CUgraphExec handle, CUstrea
     if (capturing(stream)) return launch;
     launch.graph = find(handle);
     launch.context = contexts_->find_for_launch(context_of(stream, current));
-    const ExecutableGraph& graph = *launch.graph;
+    ExecutableGraph& graph = *launch.graph;
     if (!launch.context || graph.kernels.empty()) return launch;
     const OwnCalls own;
     // The driver lets launches of a graph run one after the other. What is written for this one comes behind the last one, too.
     const bool behind = graph.stream == stream && stream != CU_STREAM_PER_THREAD;
     if (graph.launched && !behind) succeeded(cuStreamWaitEvent(stream, graph.launched, 0));
     launch.announced = !graph.changed;
-    for (const GraphPlace& kernel : graph.kernels) {
+    for (GraphPlace& kernel : graph.kernels) {
         launch.kernels.push_back(board(&launch, *kernel.context, *kernel.function, kernel.call));
-        if (launch.announced) announce(launch, kernel.call, &launch.kernels.back());
+        if (launch.announced) announce(&launch, &kernel, &launch.kernels.back());
     }
     write(&launch);
     return launch;
@@ -100,15 +111,24 @@ const Decision& GraphLaunches::decide(GraphLaunch* graph, const Context& context
     return graph->decisions.emplace_back(&function, decision_->decide_for_graphs(context, function)).second;
 }
 
-void GraphLaunches::announce(const GraphLaunch& graph, LaunchCall call, Launch* launch) {
+void GraphLaunches::announce(GraphLaunch* graph, GraphPlace* kernel, Launch* launch) {
     if (!launch->node_of || launch->lost) return;
-    ContextFunction& function = *launch->node_of;
-    call.stream = graph.stream;
-    const std::vector<uint32_t> stacks = stacks_->of(graph.handle, {&function, call.grid});
-    const std::optional<uint32_t> stack = stacks.empty() ? std::nullopt : std::optional(common_(stacks));
+    LaunchCall call = kernel->call;
+    call.stream = graph->stream;
+    const uint32_t stack = stack_of(graph, kernel);
     if (launch->flight) return boarding_->announce(*launch->context, *launch->flight, call, stack);
-    boarding_->without_probes(*launch->context, function, call, stack);
-    launch->without_probes = &function;
+    boarding_->without_probes(*launch->context, *launch->node_of, call, stack);
+    launch->without_probes = launch->node_of;
+}
+
+uint32_t GraphLaunches::stack_of(GraphLaunch* graph, GraphPlace* kernel) {
+    if (!kernel->stack) {
+        const std::vector<uint32_t> stacks = stacks_->of(graph->handle, {kernel->function, kernel->call.grid});
+        kernel->stack = stacks.empty() ? 0 : common_(stacks);
+    }
+    if (*kernel->stack) return *kernel->stack;
+    if (!graph->stack) graph->stack = stack_();
+    return *graph->stack;
 }
 
 void GraphLaunches::write(GraphLaunch* launch) {
@@ -142,29 +162,32 @@ bool GraphLaunches::write(const GraphLaunch& launch, Context& context, const std
            stand_behind(&context, stream, launch.stream);
 }
 
-void GraphLaunches::at_kernel(GraphLaunch* launch, CUcontext handle, const LaunchCall& told, uint64_t launch_handle) {
+void GraphLaunches::at_kernel(GraphLaunch* launch, CUcontext handle, CUfunction told, CUstream stream, uint64_t launch_handle) {
     const size_t place = launch->told++;
     Context* const context = contexts_->find_for_launch(handle);
     if (!context || !launch->graph) return;
     const OwnCalls own;
-    ContextFunction& function = decision_->function(*context, told.function);
+    ContextFunction& function = decision_->function(*context, told);
     std::vector<GraphPlace>& kernels = launch->graph->kernels;
     kernels.resize(std::max(kernels.size(), place + 1));
     launch->kernels.resize(std::max(launch->kernels.size(), place + 1));
     GraphPlace& kernel = kernels[place];
     Launch& own_launch = launch->kernels[place];
     const bool boarded = own_launch.context == context && kernel.function == &function;
-    kernel.context = context;
-    kernel.function = &function;
-    kernel.call = told;
+    if (!boarded || !launch->announced) {
+        kernel.context = context;
+        kernel.function = &function;
+        kernel.call = call_of(handle, told);
+        kernel.stack = std::nullopt;
+    }
     if (!boarded) {
         launches_->after(std::move(own_launch), false);
-        own_launch = board(launch, *context, function, told);
+        own_launch = board(launch, *context, function, kernel.call);
         write_now(*launch, &kernel, &own_launch);
     }
-    if (!boarded || !launch->announced) announce(*launch, told, &own_launch);
+    if (!boarded || !launch->announced) announce(launch, &kernel, &own_launch);
     const uint64_t value = value_of(own_launch);
-    nvbit_set_at_launch(handle, told.function, kernel.cell && kernel.value == value ? *kernel.cell : value, told.stream, launch_handle);
+    nvbit_set_at_launch(handle, told, kernel.cell && kernel.value == value ? *kernel.cell : value, stream, launch_handle);
 }
 
 // What NVBit gives a kernel is among its constants, of which the GPU keeps some between launches of the graph: later ones would read what
@@ -196,11 +219,10 @@ void GraphLaunches::lose(Launch* launch) {
 void GraphLaunches::after(GraphLaunch launch, bool worked) {
     const OwnCalls own;
     std::set<Context*> elsewhere;
-    for (Launch& kernel : launch.kernels) {
+    for (const Launch& kernel : launch.kernels)
         if (worked && kernel.flight && kernel.context != launch.context && elsewhere.insert(kernel.context).second)
             stand_behind(launch.context, launch.stream, kernel.stream);
-        launches_->after(std::move(kernel), worked);
-    }
+    launches_->after(std::move(launch.kernels), worked);
     if (!launch.graph || !launch.context) return;
     launch.context->events().give_back(launch.written);
     if (worked) launched(launch.graph.get(), launch);

@@ -30,6 +30,7 @@ struct GraphPlace {
     Context* context = nullptr;
     ContextFunction* function = nullptr;
     LaunchCall call;
+    std::optional<uint32_t> stack;  // of who put it into the graph; 0 = unknown; none: nobody has asked
     std::optional<uint64_t> cell;   // none: there are no more, or nothing of it is measured
     std::optional<uint64_t> value;  // that was written there last; none: that failed
 };
@@ -49,19 +50,21 @@ struct GraphLaunch {
     std::shared_ptr<ExecutableGraph> graph;  // null: it is not launched, but becomes part of another
     Context* context = nullptr;              // of the stream; null: nothing is measured
     CUstream stream = nullptr;
-    std::vector<Launch> kernels;  // that have what they take
-    size_t told = 0;              // of so many NVBit has told
-    bool announced = false;       // those of which it has not
-    CUevent written = nullptr;    // behind their values; null: nobody may have to wait for that
+    std::vector<Launch> kernels;    // that have what they take
+    size_t told = 0;                // of so many NVBit has told
+    bool announced = false;         // those of which it has not
+    CUevent written = nullptr;      // behind their values; null: nobody may have to wait for that
+    std::optional<uint32_t> stack;  // of who launches the graph; none: nobody has asked
     std::vector<std::pair<const ContextFunction*, Decision>> decisions;
 };
 
 // Safe to call from any thread, of which one at a time launches or changes an executable graph.
 class GraphLaunches {
   public:
-    // `common`: what stacks have in common.
+    // `stack`: the calling thread's, 0 = unknown. `common`: what stacks have in common.
     GraphLaunches(const Contexts* contexts, LaunchDecision* decision, Boarding* boarding, Launches* launches, Notices* notices,
-                  LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t(const std::vector<uint32_t>&)> common)
+                  LaunchTally* tally, GraphStacks* stacks, std::function<uint32_t()> stack,
+                  std::function<uint32_t(const std::vector<uint32_t>&)> common)
         : contexts_(contexts),
           decision_(decision),
           boarding_(boarding),
@@ -69,12 +72,13 @@ class GraphLaunches {
           notices_(notices),
           tally_(tally),
           stacks_(stacks),
+          stack_(std::move(stack)),
           common_(std::move(common)) {}
 
     // At the entry of a launch in a stream, of this context unless it is another's own.
     GraphLaunch before(CUcontext current, CUgraphExec handle, CUstream stream);
-    // NVBit tells of the next kernel, by a call in a stream of its choice.
-    void at_kernel(GraphLaunch* launch, CUcontext handle, const LaunchCall& call, uint64_t launch_handle);
+    // NVBit tells of the next kernel.
+    void at_kernel(GraphLaunch* launch, CUcontext handle, CUfunction function, CUstream stream, uint64_t launch_handle);
     void after(GraphLaunch launch, bool worked);
 
     // An executable graph was changed, in a kernel or as a whole, or is about to be destroyed.
@@ -89,7 +93,9 @@ class GraphLaunches {
     void board_measured(GraphLaunch* graph, ContextFunction& function, const LaunchCall& call, Launch* launch);
     const Decision& decide(GraphLaunch* graph, const Context& context, ContextFunction& function);
     // Its row in the trace, if it has one.
-    void announce(const GraphLaunch& graph, LaunchCall call, Launch* launch);
+    void announce(GraphLaunch* graph, GraphPlace* kernel, Launch* launch);
+    // Of a kernel in its launch: of who put it into the graph or, where that is unknown, of who launches the graph.
+    uint32_t stack_of(GraphLaunch* graph, GraphPlace* kernel);
     // The values of all kernels that are boarded, into their cells, in the stream; those of one context.
     void write(GraphLaunch* graph);
     static bool write(const GraphLaunch& launch, Context& context, const std::vector<ProbeMemory::CellValue>& cells);
@@ -108,6 +114,7 @@ class GraphLaunches {
     Notices* const notices_;
     LaunchTally* const tally_;
     GraphStacks* const stacks_;
+    const std::function<uint32_t()> stack_;
     const std::function<uint32_t(const std::vector<uint32_t>&)> common_;
 
     std::mutex mutex_;

@@ -41,15 +41,7 @@ void LaunchEvents::at_graph_launch(CUcontext context, bool is_exit, CUgraphExec 
 }
 
 void LaunchEvents::at_graph_kernel(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
-    if (graphs_under_way.empty()) return;
-    func_config_t config{};
-    nvbit_get_func_config(context, function, &config);
-    const LaunchCall call{function,
-                          stream,
-                          {config.gridDimX, config.gridDimY, config.gridDimZ},
-                          {config.blockDimX, config.blockDimY, config.blockDimZ},
-                          config.shmem_dynamic_nbytes};
-    graphs_->at_kernel(&graphs_under_way.top(), context, call, launch_handle);
+    if (!graphs_under_way.empty()) graphs_->at_kernel(&graphs_under_way.top(), context, function, stream, launch_handle);
 }
 
 void LaunchEvents::at_multi_device_launch(CUcontext context, bool is_exit, const cuLaunchCooperativeKernelMultiDevice_params& params,

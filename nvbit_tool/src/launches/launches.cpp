@@ -1,5 +1,8 @@
 #include "launches/launches.h"
 
+#include <map>
+#include <utility>
+
 #include "launches/launch_code.h"
 #include "settings/kernel_filter.h"
 
@@ -100,37 +103,51 @@ Launch Launches::elsewhere(CUcontext runs_in, const LaunchCall& call) {
 }
 
 void Launches::after(Launch launch, bool succeeded) {
-    if (launch.node_of) --launch.node_of->nodes_under_way;
-    if (!launch.context || !recording_->on() || recording_->exiting()) return;
+    if (!note(&launch, succeeded)) return;
+    depart(launch.context, launch.stream, &*launch.flight, 1);
+}
+
+void Launches::after(std::vector<Launch> launches, bool succeeded) {
+    std::map<std::pair<Context*, CUstream>, std::vector<Flight>> departing;
+    for (Launch& launch : launches)
+        if (note(&launch, succeeded)) departing[{launch.context, launch.stream}].push_back(*launch.flight);
+    for (auto& [where, flights] : departing) depart(where.first, where.second, flights.data(), flights.size());
+}
+
+bool Launches::note(Launch* launch, bool succeeded) {
+    if (launch->node_of) --launch->node_of->nodes_under_way;
+    if (!launch->context || !recording_->on() || recording_->exiting()) return false;
     if (!succeeded) --tally_->seen;
-    if (!succeeded && launch.lost) --tally_->lost;
-    if (!succeeded && launch.outside) decision_->was_none();
-    if (launch.timing) {
+    if (!succeeded && launch->lost) --tally_->lost;
+    if (!succeeded && launch->outside) decision_->was_none();
+    if (launch->timing) {
         if (succeeded)
-            launch.context->timer()->end(*launch.timing, launch.stream);
+            launch->context->timer()->end(*launch->timing, launch->stream);
         else
-            launch.context->timer()->cancel(*launch.timing);
+            launch->context->timer()->cancel(*launch->timing);
     }
-    if (!succeeded && launch.without_probes) {
+    if (!succeeded && launch->without_probes) {
         --tally_->harmless;
-        --launch.without_probes->launches;
-        --launch.without_probes->launches_measured;
-        launch.without_probes->liveness.did_not_run();
+        --launch->without_probes->launches;
+        --launch->without_probes->launches_measured;
+        launch->without_probes->liveness.did_not_run();
     }
-    if (!launch.flight) return;
+    if (!launch->flight || succeeded) return launch->flight.has_value();
+    --tally_->boarded;
+    --launch->flight->function->launches;
     const OwnHarmlessCalls own;
-    if (!succeeded) {
-        --tally_->boarded;
-        --launch.flight->function->launches;
-        launch.context->cancel(*launch.flight);
+    launch->context->cancel(*launch->flight);
+    return false;
+}
+
+void Launches::depart(Context* context, CUstream stream, Flight* flights, size_t count) {
+    const OwnHarmlessCalls own;
+    if (!context->depart(flights, count, stream)) {
+        tally_->unfollowed += count;
         return;
     }
-    if (launch.context->depart(*launch.flight, launch.stream)) {
-        ++launch.flight->function->launches_measured;
-        drain_->wake();
-    } else {
-        ++tally_->unfollowed;
-    }
+    for (size_t i = 0; i < count; ++i) ++flights[i].function->launches_measured;
+    drain_->wake();
 }
 
 void Launches::stream_ending(CUcontext handle, CUstream stream) {

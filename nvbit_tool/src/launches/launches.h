@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "launches/boarding.h"
 #include "launches/contexts.h"
@@ -46,10 +47,15 @@ class Launches {
     // A launch that runs in another context than the current one, where NVBit does not follow it.
     Launch elsewhere(CUcontext runs_in, const LaunchCall& call);
     void after(Launch launch, bool succeeded);
+    // The same of several that end together.
+    void after(std::vector<Launch> launches, bool succeeded);
     // At the entry of the call that ends a stream.
     void stream_ending(CUcontext handle, CUstream stream);
 
   private:
+    // What is to be noted of a launch; whether it is measured and under way.
+    bool note(Launch* launch, bool succeeded);
+    void depart(Context* context, CUstream stream, Flight* flights, size_t count);
     // The last thing before a launch that is not measured; `id`: of its row, 0 = it has none.
     void time(Launch* launch, const ContextFunction& function, const LaunchCall& call, uint32_t id = 0);
 
