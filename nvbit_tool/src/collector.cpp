@@ -10,7 +10,7 @@
 #include "base/thread_id.h"
 #include "calls/call_bytes.h"
 #include "driver/preloaded_library.h"
-#include "driver/questions.h"
+#include "driver/tool_events.h"
 #include "launches/call_lookup.h"
 #include "launches/launch_code.h"
 #include "launches/sampling_rows.h"

@@ -1,7 +1,10 @@
-// Which driver calls NVBit hears of. This file plays the driver, from which it gets the table by which it subscribes.
-#include "driver/questions.h"
+// Which driver calls NVBit hears of, and which one thread at a time. This file plays the driver, from which it gets the table by which it
+// subscribes.
+#include "driver/tool_events.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -51,7 +54,19 @@ struct Event {
     uint32_t what;
     const void* event;
 };
+// As the driver has it.
+struct DriverCall {
+    uint64_t before[6] = {};
+    const char* name = "cuMemAlloc_v2";
+    const void* parameters = nullptr;
+    const void* context = nullptr;
+    uint64_t between = 0;
+    uint32_t what = 0;
+    uint32_t is_exit = 0;
+};
+
 std::vector<Event> heard;
+
 void hear(void* user, uint32_t domain, uint32_t what, const void* event) { heard.push_back({user, domain, what, event}); }
 
 }  // namespace
@@ -87,7 +102,8 @@ int main() {
     CHECK(reinterpret_cast<CUresult (*)(uint32_t*, Callback*, void*)>(copy.subscribe)(&subscriber, hear, &place) == CUDA_SUCCESS);
     CHECK(subscriber == 7 && subscribed && subscribed != hear && subscribed_for == &place);
 
-    const int event = 0;
+    // Of a driver call, whose name is not one of those that take turns.
+    const DriverCall event;
     const auto happens = [&](uint32_t domain, uint32_t what) {
         heard.clear();
         subscribed(subscribed_for, domain, what, &event);
@@ -111,5 +127,32 @@ int main() {
         snoopie::hear_questions(false);
         CHECK(!happens(kCalls, call));
     }
-    return test::summary("questions");
+    // A launch has its turn from its entry to its exit: another thread's unloading of code in the same context comes after it, one in
+    // another context does not wait.
+    int contexts[2] = {};
+    const auto call = [&](uint32_t what, const char* name, const void* context, uint32_t is_exit) {
+        DriverCall one;
+        one.name = name;
+        one.context = context;
+        one.what = what;
+        one.is_exit = is_exit;
+        subscribed(subscribed_for, kCalls, what, &one);
+    };
+    std::atomic<int> loads{0};
+    const auto load = [&](const void* context) {
+        call(API_CUDA_cuModuleUnload, "cuModuleUnload", context, 0);
+        ++loads;
+        call(API_CUDA_cuModuleUnload, "cuModuleUnload", context, 1);
+    };
+    heard.reserve(100);
+    call(API_CUDA_cuLaunchKernelEx, "cuLaunchKernelEx", &contexts[0], 0);
+    std::thread(load, &contexts[1]).join();
+    CHECK_EQ(loads.load(), 1);
+    std::thread waits(load, &contexts[0]);
+    std::this_thread::yield();
+    CHECK_EQ(loads.load(), 1);
+    call(API_CUDA_cuLaunchKernelEx, "cuLaunchKernelEx", &contexts[0], 1);
+    waits.join();
+    CHECK_EQ(loads.load(), 2);
+    return test::summary("tool_events");
 }

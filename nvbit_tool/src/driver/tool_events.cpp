@@ -1,13 +1,16 @@
 // NVBit has the driver tell it of calls through one of the driver's tables of functions. The linker sends its request for tables here
 // (--wrap): it gets a copy of that table in which subscribing is ours, so that a filter stands before its callback.
-#include "driver/questions.h"
+#include "driver/tool_events.h"
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "base/code_turns.h"
 #include "nvbit.h"
 
 namespace snoopie {
@@ -21,6 +24,19 @@ constexpr size_t kSubscribe = 3;
 constexpr uint32_t kDriverCalls = 6;
 
 using Callback = void(void* user, uint32_t domain, uint32_t what, const void* event);
+
+// What comes with a driver call.
+struct DriverCall {
+    uint64_t unused[6];
+    const char* name;
+    const void* parameters;
+    const void* context;
+    uint64_t unused_too;
+    uint32_t what;
+    uint32_t is_exit;
+};
+static_assert(offsetof(DriverCall, name) == 0x30 && offsetof(DriverCall, context) == 0x40 && offsetof(DriverCall, is_exit) == 0x54,
+              "as NVBit reads it");
 using Subscribe = CUresult(void* subscriber, Callback* callback, void* user);
 
 std::atomic<bool> heard{false};
@@ -50,9 +66,31 @@ bool is_question(uint32_t call) {
     }
 }
 
+// Loading takes milliseconds; who waits for longer has the GPU waiting for it.
+constexpr std::chrono::milliseconds kPatience{3000};
+// Never destroyed: threads still make calls while the process ends.
+CodeTurns& turns = *new CodeTurns(kPatience);
+
+// By the call's number: 1 + CodeTurns::Of, 0 until its name was looked at. Those of later drivers are looked at each time.
+std::array<std::atomic<uint8_t>, 1024> known_calls{};
+
+CodeTurns::Of code_of(uint32_t what, const char* name) {
+    if (what >= known_calls.size()) return CodeTurns::call(name);
+    uint8_t known = known_calls[what].load(std::memory_order_relaxed);
+    if (known == 0) {
+        known = static_cast<uint8_t>(1 + static_cast<uint8_t>(CodeTurns::call(name)));
+        known_calls[what].store(known, std::memory_order_relaxed);
+    }
+    return static_cast<CodeTurns::Of>(known - 1);
+}
+
 void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
-    if (domain == kDriverCalls && is_question(what) && !heard.load(std::memory_order_relaxed)) return;
-    callback(user, domain, what, event);
+    if (domain != kDriverCalls) return callback(user, domain, what, event);
+    const auto& call = *static_cast<const DriverCall*>(event);
+    const CodeTurns::Of code = code_of(what, call.name);
+    if (code != CodeTurns::Of::none && !call.is_exit) turns.begin(code, call.context);
+    if (!is_question(what) || heard.load(std::memory_order_relaxed)) callback(user, domain, what, event);
+    if (code != CodeTurns::Of::none && call.is_exit) turns.end();
 }
 
 CUresult subscribe_filter(void* subscriber, Callback* wanted, void* user) {
