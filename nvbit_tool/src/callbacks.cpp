@@ -15,6 +15,7 @@
 #include "disassembly/known.h"
 #include "driver/children.h"
 #include "driver/injection.h"
+#include "driver/loaded_functions.h"
 #include "driver/preloaded_library.h"
 #include "nvbit.h"
 #include "settings/options.h"
@@ -115,6 +116,7 @@ void nvbit_tool_init(CUcontext context) {
 }
 
 void nvbit_at_ctx_term(CUcontext context) {
+    snoopie::forget_tables(context);
     if (collector) guarded([&] { collector->context_ending(context); });
 }
 

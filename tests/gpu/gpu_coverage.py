@@ -116,6 +116,11 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
             "after that the launch is lost, and reported",
         ),
         Way("1 launch in N (LAUNCH_SAMPLE)", COUNTED, ("*test_gpu_launch_sample.py::*", "*test_code_stays*")),
+        Way(
+            "code that takes the place of unloaded code, loaded by many host threads at once",
+            COUNTED,
+            ("*test_code_that_takes_the_place*",),
+        ),
         Way("function pointers, virtual functions, recursion", COUNTED, (LAUNCHES,)),
         Way(
             "separately linked recursive functions",

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/code_turns.h"
+#include "driver/loaded_functions.h"
 #include "nvbit.h"
 
 namespace snoopie {
@@ -19,8 +20,9 @@ namespace {
 
 // The driver's table for tools. Like its other tables it begins with its size in bytes.
 constexpr unsigned char kTable[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
-// Its words, and how its driver calls are called.
+// Its words, and how it calls contexts, modules and functions, and driver calls.
 constexpr size_t kSubscribe = 3;
+constexpr uint32_t kModules = 2;
 constexpr uint32_t kDriverCalls = 6;
 
 using Callback = void(void* user, uint32_t domain, uint32_t what, const void* event);
@@ -85,6 +87,10 @@ CodeTurns::Of code_of(uint32_t what, const char* name) {
 }
 
 void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
+    if (domain == kModules) {
+        const ModuleEvent heard_of(what, event);
+        return callback(user, domain, what, event);
+    }
     if (domain != kDriverCalls) return callback(user, domain, what, event);
     const auto& call = *static_cast<const DriverCall*>(event);
     const CodeTurns::Of code = code_of(what, call.name);

@@ -46,7 +46,6 @@ std::vector<CUfunction> Context::handles() {
 std::vector<uint64_t> Context::forget(const std::vector<CUfunction>& handles) {
     std::unique_lock lock(functions_mutex_);
     std::vector<uint64_t> identities;
-    has_unloaded_ = has_unloaded_ || !handles.empty();
     for (const CUfunction handle : handles) {
         const auto known = functions_.find(handle);
         if (known == functions_.end()) continue;

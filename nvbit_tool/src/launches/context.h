@@ -99,8 +99,6 @@ class Context {
     std::vector<CUfunction> handles();
     // Their code is gone. What is known of them lives on for launches under way, and is found no more. Their identities.
     std::vector<uint64_t> forget(const std::vector<CUfunction>& handles);
-    // Whether code can lie where other code lay.
-    bool has_unloaded() const { return has_unloaded_; }
 
     // Set once, before the first launch; null where there is nothing to trace or no memory for it.
     void give_memory(std::unique_ptr<ProbeMemory> memory) { memory_ = std::move(memory); }
@@ -177,7 +175,6 @@ class Context {
     std::unordered_map<CUfunction, ContextFunction*> functions_;
     std::unordered_map<uint64_t, std::unique_ptr<ContextFunction>> functions_by_identity_;
     std::vector<std::unique_ptr<ContextFunction>> forgotten_;
-    std::atomic<bool> has_unloaded_{false};
 
     mutable std::mutex mutex_;
     // A stream's launches end in order. The per-thread default streams have one handle: they are told by the thread.

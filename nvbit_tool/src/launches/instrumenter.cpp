@@ -234,11 +234,6 @@ bool Instrumenter::prepare(const Context& context, const LaunchCall& call, Conte
         function->last_site = std::max(function->last_site, last);
     }
     function->instrumented = true;
-    // Of a hundred launches of code that was loaded so, the GPU ran sixteen as it had it in its caches, whatever NVBit wrote.
-    if (new_code && context.has_unloaded() && !std::exchange(said_unloaded_, true))
-        notify_(
-            "the program has unloaded kernels and loaded others: of these some launches may be missing, because the GPU can go on with "
-            "instructions that it has in its caches");
     return new_code;
 }
 

@@ -88,7 +88,6 @@ class Instrumenter {
         std::string code;
     } last_read_;
     std::set<std::pair<const ModuleReading*, std::string>> disassembled_;  // functions that were, or are about to be
-    bool said_unloaded_ = false;
     // By the module, the function's name there, and whether tensor maps are as expected.
     std::map<std::tuple<const ModuleReading*, std::string, bool>, std::unique_ptr<FunctionReading>> readings_;
 };

@@ -63,9 +63,7 @@ void LaunchCode::keep_words(ContextFunction& function, const LaunchCall& call) {
 
 void LaunchCode::set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always) {
     const bool first = new_code && !function.enabled && !function.words;
-    // Where other code lay its words may be read instead of this one's.
-    const bool keeps = first && words_ && !context_->has_unloaded();
-    if (keeps && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
+    if (first && words_ && function.addresses && !function.addresses->calls.empty()) keep_words(function, call);
     const bool cell = instrumented && function.slow_values && !function.in_graph;
     const uint64_t given = cell ? by_cell(function, call.stream, value) : value;
     std::unique_lock lock(mutex_);

@@ -1,14 +1,24 @@
-// Which driver calls NVBit hears of, and which one thread at a time. This file plays the driver, from which it gets the table by which it
-// subscribes.
+// Which driver calls NVBit hears of, and which one thread at a time; and which functions it still knows when a module was unloaded. This
+// file plays the driver, from which NVBit gets the table by which it subscribes, and NVBit.
 #include "driver/tool_events.h"
 
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "check.h"
+#include "driver/loaded_functions.h"
 #include "nvbit.h"
+
+class Function {};
+using Functions = std::unordered_map<CUfunction, Function*>;
+// As NVBit has it: the standard library's operator[] of such a table.
+Function*& entry(Functions* table, const CUfunction& function) asm(
+    "_ZNSt8__detail9_Map_baseIP9CUfunc_stSt4pairIKS2_P8FunctionESaIS7_ENS_10_Select1stESt8equal_toIS2_ESt4hashIS2_"
+    "ENS_18_Mod_range_hashingENS_20_Default_ranged_hashENS_20_Prime_rehash_policyENS_17_Hashtable_traitsILb0ELb0ELb1EEELb1EEixERS4_");
 
 namespace {
 
@@ -67,7 +77,66 @@ struct DriverCall {
 
 std::vector<Event> heard;
 
-void hear(void* user, uint32_t domain, uint32_t what, const void* event) { heard.push_back({user, domain, what, event}); }
+// NVBit enters the functions of a module that it hears of, and forgets none.
+Functions* entered = nullptr;
+std::deque<Function> made;
+std::vector<CUfunction> of_module;
+
+void hear(void* user, uint32_t domain, uint32_t what, const void* event) {
+    heard.push_back({user, domain, what, event});
+    for (const CUfunction function : of_module)
+        if (!entered->count(function)) entry(entered, function) = &made.emplace_back();
+}
+
+template <class Handle>
+Handle handle(uintptr_t number) {
+    return reinterpret_cast<Handle>(number);
+}
+
+void functions_of_unloaded_modules_are_forgotten(Callback* driver, void* user) {
+    struct ModuleCame {
+        uint64_t unused;
+        CUcontext context;
+        CUmodule module;
+        CUfunction function;
+    };
+    Functions tables[2];
+    // In both contexts they have the same handles.
+    const CUcontext contexts[] = {handle<CUcontext>(0x10), handle<CUcontext>(0x20)};
+    const auto happens = [&](uint32_t what, int context, uintptr_t module, std::vector<uintptr_t> functions) {
+        entered = &tables[context];
+        of_module.clear();
+        for (const uintptr_t function : functions) of_module.push_back(handle<CUfunction>(function));
+        const ModuleCame event{0, contexts[context], handle<CUmodule>(module), functions.empty() ? nullptr : of_module[0]};
+        driver(user, 2, what, &event);
+        of_module.clear();
+    };
+    const auto knows = [&](int context, uintptr_t function) { return tables[context].count(handle<CUfunction>(function)) == 1; };
+    constexpr uint32_t kLoaded = 0x11, kUnloading = 0x12, kFunction = 0x21;
+    for (const int context : {0, 1}) {
+        happens(kFunction, context, 100, {1});
+        happens(kLoaded, context, 100, {1, 2});
+        happens(kLoaded, context, 200, {3});
+    }
+    Function* const before = tables[0].at(handle<CUfunction>(1));
+    happens(kUnloading, 0, 100, {});
+    CHECK(!knows(0, 1) && !knows(0, 2) && knows(0, 3));
+    CHECK(knows(1, 1) && knows(1, 2) && knows(1, 3));
+    // Another function of the same handle is a new one.
+    happens(kLoaded, 0, 300, {2, 1});
+    CHECK(knows(0, 1) && tables[0].at(handle<CUfunction>(1)) != before);
+    // What is looked up otherwise is of no module, nor is what NVBit knew.
+    CHECK(entry(&tables[0], handle<CUfunction>(3)) == tables[0].at(handle<CUfunction>(3)));
+    CHECK(entry(&tables[0], handle<CUfunction>(4)) == nullptr);
+    happens(kUnloading, 0, 300, {});
+    happens(kUnloading, 0, 400, {});
+    CHECK(!knows(0, 1) && !knows(0, 2) && knows(0, 3) && knows(0, 4));
+    // NVBit's tables of a context that ends are gone.
+    snoopie::forget_tables(contexts[1]);
+    happens(kUnloading, 1, 100, {});
+    CHECK(knows(1, 1) && knows(1, 2) && knows(1, 3));
+    heard.clear();
+}
 
 }  // namespace
 
@@ -154,5 +223,6 @@ int main() {
     call(API_CUDA_cuLaunchKernelEx, "cuLaunchKernelEx", &contexts[0], 1);
     waits.join();
     CHECK_EQ(loads.load(), 2);
+    functions_of_unloaded_modules_are_forgotten(subscribed, subscribed_for);
     return test::summary("tool_events");
 }
