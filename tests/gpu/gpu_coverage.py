@@ -166,6 +166,7 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
             ("*test_gpu_torch.py::test_traffic*", "*test_gpu_torch.py::test_every*"),
         ),
         Way("PyTorch symmetric memory", COUNTED, ("*test_gpu_torch.py::*symmetric*", "*test_gpu_torch.py::*triton*")),
+        Way("JAX, one process for all GPUs", COUNTED, ("*test_gpu_jax.py::*",)),
     ),
 }
 
