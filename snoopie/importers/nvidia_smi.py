@@ -28,6 +28,8 @@ _NAMES = {
 }  # fmt: skip
 # Fewer GPUs than this are in a machine: a number from here on is one of MiB.
 _MOST_GPUS = 64
+# Characters. Real ones have a hundred; csv refuses cells of twice as many with an error of its own.
+_LONGEST_LINE = 1 << 16
 
 
 def read(path: Path, zone: tzinfo | None = None) -> pd.DataFrame:
@@ -110,8 +112,10 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The lines that have an end and are not empty: number, cells."""
     try:
         with path.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), start=1):
                 if not line.endswith("\n"):
+                    if len(line) == _LONGEST_LINE:
+                        raise _bad(path, f"has no end of line {number} within {_LONGEST_LINE} characters")
                     return
                 for cells in csv.reader([line], skipinitialspace=True):
                     if any(cell.strip() for cell in cells):

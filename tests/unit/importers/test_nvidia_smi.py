@@ -95,6 +95,8 @@ def test_times_are_local(tmp_path: Path) -> None:
         ("0001/11/21 14:03:07, 12\n", "no time like .* in line 1"),
         (b"\xff\xfe\x00\n", "is not text"),
         (f"{WHEN}, 99999999999999999999999\n", "no amount of memory"),
+        (f"{WHEN}, 12\n{'9' * 200_000}\n", "no end of line 2"),
+        ("timestamp, memory.used\n" + '"' + "x\n" * 10, "1 columns in line 2, not 2"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(tmp_path: Path, text: str | bytes, sentence: str) -> None:
