@@ -1,6 +1,6 @@
 // Threads take turns at the code of a context. NVBit keeps its functions in tables that it writes while the driver loads code, under one
-// lock, and reads in launches, under another. So a thread that loads while another launches corrupts them: JAX, which compiles, loads and
-// launches on many threads, crashed or got illegal instructions in most runs.
+// lock, and reads in launches, under another: a thread that loads while another launches corrupts them. JAX compiles, loads and launches on
+// many threads.
 //
 // A turn is taken before the driver takes its own locks and given back after it has released them, so that the two cannot wait for each
 // other. Each context has its turn: a call that waits for one GPU keeps no other from being launched on.
