@@ -81,12 +81,19 @@ def in_address(page: Page, part: str, *, absent: bool = False) -> None:
         expect(page).to_have_url(address)
 
 
-# Clicks on the entry of an open list that says this, or has it in what it says; whether there is one.
+# Clicks on the entry of an open list that says this, or has it in what it says; whether there is one. Not before ten
+# looks in a row, one a frame, have seen the same list: what is clicked while it still comes can be another entry.
 _CHOOSE = """([option, exact]) => {
   const said = (entry) => entry.textContent.replace(/\\s+/g, " ").trim();
   const meant = (text) => exact ? text === option : text.toLowerCase().includes(option.toLowerCase());
-  const entry = [...document.querySelectorAll('[role="option"]')].find((one) => meant(said(one)));
+  const entries = [...document.querySelectorAll('[role="option"]')];
+  const list = entries.map(said).join("\\n");
+  window.looks = list === window.listed ? window.looks + 1 : 1;
+  window.listed = list;
+  if (window.looks < 10) return false;
+  const entry = entries.find((one) => meant(said(one)));
   entry?.click();
+  window.looks = 0;
   return Boolean(entry);
 }"""
 
