@@ -92,9 +92,22 @@ def go_to(page: Page, view: str) -> None:
 
 
 def rows(page: Page, caption: str) -> list[list[str]]:
-    """The texts of a table's cells."""
-    body = page.get_by_role("table", name=caption).locator("tbody tr")
-    return [row.locator("td").all_inner_texts() for row in body.all()]
+    """The texts of a table's cells, once ten frames in a row have shown the same."""
+    table = page.get_by_role("table", name=caption)
+    found = ""
+    looks = 0
+    while looks < 10:
+        seen = table.evaluate(_CELLS)
+        looks = looks + 1 if seen == found else 1
+        found = seen
+    cells: list[list[str]] = json.loads(found)
+    return cells
+
+
+# After the next frame.
+_CELLS = """table => new Promise(resolve => requestAnimationFrame(() => resolve(JSON.stringify(
+    Array.from(table.querySelectorAll("tbody tr"), row => Array.from(row.querySelectorAll("td"), one => one.innerText))
+))))"""
 
 
 def line(page: Page, number: int) -> Locator:
