@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from snoopie.unwinding import unwound
+from tests.support.processes import alone
 
 _ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 _BEGIN = """
@@ -86,6 +87,10 @@ def test_signals_to_a_child_do_not_end_its_parent() -> None:
 
 
 def test_it_leaves_all_as_it_was() -> None:
+    alone(_leaves_all_as_it_was)
+
+
+def _leaves_all_as_it_was() -> None:
     before = [signal.getsignal(number) for number in _ENDING]
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -109,13 +114,18 @@ def test_it_leaves_all_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["os.pipe", "threading.Thread.start"])
-def test_it_does_without_what_the_system_refuses(monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
+def test_it_does_without_what_the_system_refuses(lacking: str) -> None:
+    alone(_does_without, lacking)
+
+
+def _does_without(lacking: str) -> None:
     def refused(*_: object) -> None:
         raise RuntimeError("can't start new thread") if "Thread" in lacking else OSError(24, "Too many open files")
 
-    monkeypatch.setattr(lacking, refused)
     descriptors = len(os.listdir("/proc/self/fd"))
-    with pytest.raises(SystemExit), unwound():
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lacking, refused)
+        with pytest.raises(SystemExit), unwound():
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
     assert len(os.listdir("/proc/self/fd")) == descriptors
