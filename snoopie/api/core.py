@@ -45,9 +45,10 @@ class TraceCore:
         return self._tables.label(place)
 
     def _sums(self, *keys: str) -> pd.DataFrame:
-        """The traffic with at least these keys: the counts as they are, or summed by the workers of a cluster."""
+        """The traffic with at least these keys: the counts as they are, their sums where that is enough, or sums by the
+        workers of a cluster."""
         if self._cluster is None:
-            return self._traffic
+            return self._by_code if _counts.CODE.issuperset(keys) else self._traffic
         if keys not in self._known:
             self._known[keys] = self._cluster.sums(keys, self._selected)
         return self._known[keys]
@@ -66,6 +67,10 @@ class TraceCore:
         if self._selected is None:
             return _counts.joined(self._tables)
         return self._selected.traffic(self._tables, self._whole._traffic)
+
+    @cached_property
+    def _by_code(self) -> pd.DataFrame:
+        return _counts.by_code(self._tables, self._traffic)
 
     def _labelled(self, table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         for end in ends(reading):

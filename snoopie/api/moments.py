@@ -93,11 +93,8 @@ class MomentMethods(ActivityMethods):
             table = flow.assign(least_time=1e9 * flow["wire_bytes"] / bandwidth.of_pairs(flow, self.gpus, self.links))
             table = table.sort_values(["least_time", "wire_bytes", *keys], ascending=[False, False, True, True])
             return self._labelled(table[[*keys, "wire_bytes", "least_time"]].reset_index(drop=True), "flow")
-        sums = self._sums("kernel", *PAIR) if by == "kernel" else self._sums("site", *PAIR)
-        if by == "line":
-            own = self.sites.loc[sums["site"], ["file", "line"]].reset_index(drop=True)
-            sums = sums.reset_index(drop=True).assign(file=own["file"].astype("str"), line=own["line"])
-        return least.times(counts.directed(sums, "flow", *keys), keys, self.gpus, self.links)
+        flow = counts.directed(self._sums(*keys, *PAIR), "flow", *keys)
+        return least.times(flow, keys, self.gpus, self.links)
 
     def about_moments(self) -> list[str]:
         """Sentences on what `traffic_by_moment` and `overlap` know: of which bytes, how exactly, what was scaled."""

@@ -28,8 +28,8 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
 
     def story(self) -> str:
         """A sentence: which line (or kernel, without lines) moves most, between whom, and how efficiently."""
-        sums = self._sums("site", "kernel", *PAIR)
-        return story.sentence(sums, self.sites, len(self.gpus), int(self.copies["bytes"].sum()))
+        sums = self._sums("file", "line", "kernel", *PAIR)
+        return story.sentence(sums, len(self.gpus), int(self.copies["bytes"].sum()))
 
     def by_line(self) -> pd.DataFrame:
         """file line kernel (names joined by ", "), values; file "" and line 0 for what has no line"""

@@ -122,14 +122,16 @@ def _lines() -> None:
 
 def _moved_most() -> tuple[str, pd.DataFrame]:
     """Lines, and kernels for what has no line; kernels alone where nothing has one. With _LINE, most bytes first."""
-    lines = state.ask(Trace.by_line)
-    lines = lines[lines["line"] > 0]
+    every = state.ask(Trace.by_line)
+    lines = every[every["line"] > 0]
     if lines.empty:
         least = state.ask(Trace.least_times, "kernel")[["kernel", "least_time"]]
         return "kernels", state.ask(Trace.by_kernel).assign(file="", line=0).merge(least, how="left")
     least = state.ask(Trace.least_times, "line")[["file", "line", "least_time"]]
-    others = state.ask(Trace.by, "kernel", "file", "line")
-    table = pd.concat([lines.merge(least, how="left"), others[others["line"] == 0]])
+    table = lines.merge(least, how="left")
+    if len(lines) < len(every):
+        others = state.ask(Trace.by, "kernel", "file", "line")
+        table = pd.concat([table, others[others["line"] == 0]])
     return "lines", table.sort_values("bytes", ascending=False, kind="stable")
 
 

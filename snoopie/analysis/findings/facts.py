@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.findings.thresholds import Threshold
 from snoopie.analysis.host import copies as _copies
 from snoopie.analysis.objects.lookup import ObjectLookups
@@ -61,9 +62,11 @@ class Facts:
 
     @cached_property
     def by_site(self) -> pd.DataFrame:
-        """The traffic by site kernel issuer owner operation, with its PLACE; without what has an unknown width."""
+        """The traffic by site kernel issuer owner operation, with its PLACE and the number of that (``place``); without
+        what has an unknown width."""
         moved = counts.plain(counts.summarise(self.sums(*_SITES), _SITES))
-        return self.at_places(moved[self.tables.widths(moved["site"].to_numpy()) > 0])
+        known = self.at_places(moved[self.tables.widths(moved["site"].to_numpy()) > 0])
+        return known.assign(place=sums.codes(known, PLACE))
 
     def at_places(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with the column site and the columns of PLACE."""
@@ -86,10 +89,10 @@ class Facts:
         efficiency: Threshold | None = None,
     ) -> pd.DataFrame:
         """What each PLACE moved by some operations, where that is enough of a value for a finding, and less efficient
-        than the last threshold: PLACE, counts.VALUES, share (of the value), site (one of them), kernels (how many),
-        kernel, issuer, owner (names, joined)."""
+        than the last threshold: place, counts.VALUES, share (of the value), PLACE, site (one of them), kernels (how
+        many), kernel, issuer, owner (names, joined)."""
         own = self.by_site[self.by_site["operation"].isin(operations)]
-        table = counts.settled(own, PLACE)
+        table = counts.settled(own, ["place"])
         table["share"] = self.shares(table[value], value)
         table = table[(table[value] >= least.limit) & (table["share"] >= least_share.limit)]
         if efficiency is not None:
@@ -97,15 +100,18 @@ class Facts:
         if table.empty:
             return table
         # Names are joined for these few alone.
-        names = own.merge(table[PLACE], on=PLACE).groupby(PLACE, observed=True, sort=False)
-        joined = names.agg(
-            site=("site", "first"),
-            kernels=("kernel", "nunique"),
-            kernel=("kernel", lambda some: ", ".join(sorted(set(some)))),
-            issuer=("issuer", self.joined_labels),
-            owner=("owner", self.joined_labels),
+        places = own["place"].to_numpy()
+        rows = [np.flatnonzero(places == place) for place in table["place"].tolist()]
+        first = own[[*PLACE, "site"]].take([of_place[0] for of_place in rows])
+        kernels, issuers, owners = (own[name].to_numpy(object) for name in ("kernel", "issuer", "owner"))
+        names = [sorted(set(kernels[of_place])) for of_place in rows]
+        return table.assign(
+            **{name: first[name].array for name in [*PLACE, "site"]},
+            kernels=list(map(len, names)),
+            kernel=list(map(", ".join, names)),
+            issuer=[self.joined_labels(issuers[of_place]) for of_place in rows],
+            owner=[self.joined_labels(owners[of_place]) for of_place in rows],
         )
-        return table.merge(joined.reset_index(), on=PLACE, how="left")
 
     def shares(self, amounts: pd.Series, value: str) -> pd.Series:
         """Some amounts as shares of all that was moved, by one of counts.VALUES."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from snoopie.analysis.findings.facts import PLACE, Facts
+from snoopie.analysis.findings.facts import Facts
 from snoopie.analysis.findings.finding import Finding
 from snoopie.analysis.time import bandwidth, least
 from snoopie.analysis.traffic import counts
@@ -32,14 +32,15 @@ def times(facts: Facts, found: Sequence[Finding]) -> list[float]:
     ]
 
 
-def _of_places(facts: Facts) -> dict[tuple[object, ...], float]:
-    """PLACE → ns that the links need at least for each wire byte of it: its traffic may cross several at once."""
-    flow = counts.directed(facts.by_site, "flow", *PLACE)
-    table = least.times(flow, PLACE, facts.tables.gpus, facts.tables.links)
-    each = (table["least_time"] / table["wire_bytes"].where(table["wire_bytes"] > 0)).tolist()
-    return dict(zip(table[PLACE].itertuples(index=False, name=None), each, strict=True))
+def _of_places(facts: Facts) -> dict[int, float]:
+    """The number of a PLACE → ns that the links need at least for each wire byte of it: its traffic may cross several
+    at once."""
+    flow = counts.directed(facts.by_site, "flow", "place")
+    table = least.times(flow, ["place"], facts.tables.gpus, facts.tables.links)
+    each = table["least_time"] / table["wire_bytes"].where(table["wire_bytes"] > 0)
+    return dict(zip(table["place"].tolist(), each.tolist(), strict=True))
 
 
-def _place(facts: Facts, finding: Finding) -> tuple[object, ...]:
-    own = facts.by_site[facts.by_site["site"] == finding.site]
-    return tuple(own[PLACE].iloc[0].tolist())
+def _place(facts: Facts, finding: Finding) -> int:
+    own = facts.by_site["site"].to_numpy() == finding.site
+    return int(facts.by_site["place"].to_numpy()[own][0])

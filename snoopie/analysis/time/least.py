@@ -12,6 +12,7 @@ import pandas as pd
 
 from snoopie.analysis import sums
 from snoopie.analysis.time import bandwidth
+from snoopie.analysis.traffic import counts
 
 
 def times(flow: pd.DataFrame, keys: Sequence[str], gpus: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
@@ -31,6 +32,6 @@ def times(flow: pd.DataFrame, keys: Sequence[str], gpus: pd.DataFrame, links: pd
         of_side = sums.by(carried, ["place", side], ["wire_bytes"])
         time = 1e9 * of_side["wire_bytes"] / of_gpu[of_side[side].to_numpy(np.int64)]
         np.fmax.at(longest, of_side["place"].to_numpy(np.int64), time.to_numpy())
-    table = moved.assign(least_time=longest)
+    table = counts.plain(moved.assign(least_time=longest))
     order = ["least_time", "wire_bytes", *keys]
     return table.sort_values(order, ascending=[False, False, *[True] * len(keys)], ignore_index=True)

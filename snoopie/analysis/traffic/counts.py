@@ -22,6 +22,9 @@ from snoopie.joined.gpus import label
 from snoopie.joined.tables import Tables
 from snoopie.trace.tables import Ints
 
+# What a (site, kernel, issuer, owner) tells.
+CODE = frozenset(["site", "kernel", "issuer", "owner", "operation", "file", "line"])
+
 
 def joined(tables: Tables) -> pd.DataFrame:
     """The counts with the names of their launches and sites: one row a (launch, site, owner, object).
@@ -30,12 +33,22 @@ def joined(tables: Tables) -> pd.DataFrame:
     ``weight`` where launches were sampled.
     """
     counts = tables.counts
-    site_rows = tables.site_places.of(counts["site"].to_numpy())
-    return weighted(tables, counts).assign(
-        kernel=_kernels(tables, counts["launch"].to_numpy()),
-        operation=_category(tables.sites["operation"], site_rows),
-        file=_category(tables.sites["file"], site_rows),
-        line=tables.sites["line"].to_numpy()[site_rows],
+    kernels = _kernels(tables, counts["launch"].to_numpy())
+    return _at_sites(tables, weighted(tables, counts).assign(kernel=kernels))
+
+
+def by_code(tables: Tables, traffic: pd.DataFrame) -> pd.DataFrame:
+    """The sums of `joined`, or of rows of it, by CODE: over launches and objects, of which there are many."""
+    return _at_sites(tables, summarise(traffic, ["site", "kernel", "issuer", "owner"]))
+
+
+def _at_sites(tables: Tables, table: pd.DataFrame) -> pd.DataFrame:
+    """With the columns operation, file and line of each row's site."""
+    rows = tables.site_places.of(table["site"].to_numpy())
+    return table.assign(
+        operation=_category(tables.sites["operation"], rows),
+        file=_category(tables.sites["file"], rows),
+        line=tables.sites["line"].to_numpy()[rows],
     )
 
 

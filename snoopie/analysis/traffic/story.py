@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
 import pandas as pd
 
+from snoopie.analysis import sums
 from snoopie.analysis.traffic import counts
 from snoopie.joined.gpus import HOST
 from snoopie.words import units
@@ -21,33 +23,38 @@ _ALL = 0.995
 _LEAST = 0.01
 
 
-def sentence(traffic: pd.DataFrame, sites: pd.DataFrame, gpus: int, copied: int) -> str:
-    """``traffic`` has site issuer owner operation kernel and amounts; ``copied``: what the host's copies moved."""
+def sentence(traffic: pd.DataFrame, gpus: int, copied: int) -> str:
+    """``traffic`` has file line kernel issuer owner operation and amounts; ``copied``: what the host's copies moved."""
     whole = int(traffic["bytes"].sum())
     if not whole:
         moved = f" The host's copies moved {units.bytes(copied)}." if copied else ""
         return f"No kernel reached memory outside its GPU.{moved}"
-    own = sites.loc[traffic["site"], ["file", "line"]]
-    rows = traffic.reset_index(drop=True).assign(
-        file=own["file"].astype("str").to_numpy(),
-        line=own["line"].to_numpy(),
-        kernel=traffic["kernel"].astype("str").to_numpy(),
-    )
-    keys = ["file", "line"] if rows.loc[rows["line"] > 0, "bytes"].sum() > whole / 2 else ["kernel"]
-    sums = counts.settled(rows, [*keys, "operation", "issuer", "owner"], ["bytes", "wire_bytes"])
-    of_each = sums.groupby(keys)["bytes"].sum().sort_values(ascending=False, kind="stable")
-    first = of_each.index[0]
-    chosen = sums[(sums[keys] == list(first if len(keys) > 1 else [first])).all(axis=1)]
-    name = f"{str(first[0]).rpartition('/')[2]}:{first[1]}" if len(keys) > 1 else f"Kernel {short_name(str(first))}"
-    by_operation = chosen.groupby("operation")["bytes"].sum()
-    verb, towards = _VERBS.get(str(by_operation.idxmax()), ("moves", "with"))
+    keys = ["file", "line"] if traffic["bytes"].to_numpy()[traffic["line"] > 0].sum() > whole / 2 else ["kernel"]
+    table = counts.plain(counts.settled(traffic, [*keys, "operation", "issuer", "owner"], ["bytes", "wire_bytes"]))
+    of_each = sums.by(table, keys, ["bytes"]).sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)])
+    first = of_each[keys].iloc[0].tolist()
+    chosen = table[
+        np.logical_and.reduce([table[key].to_numpy() == value for key, value in zip(keys, first, strict=True)])
+    ]
+    name = f"{str(first[0]).rpartition('/')[2]}:{first[1]}" if len(keys) > 1 else f"Kernel {short_name(str(first[0]))}"
+    by_operation = sums.by(chosen, ["operation"], ["bytes"])
+    most = by_operation["operation"][by_operation["bytes"] == by_operation["bytes"].max()].min()
+    verb, towards = _VERBS.get(str(most), ("moves", "with"))
     wire = int(chosen["wire_bytes"].sum())
     well = f", {units.percent(int(chosen['bytes'].sum()) / wire)} efficient" if wire else ""
-    by_pair = chosen.groupby(["issuer", "owner"])["bytes"].sum()
-    most = by_pair[by_pair >= _LEAST * by_pair.groupby("issuer").transform("max")].reset_index()
-    ends = {int(str(issuer)): set(owners) for issuer, owners in most.groupby("issuer")["owner"]}
-    share = int(of_each.iloc[0]) / int(of_each.sum())
-    return f"{name} {verb} {_part(share)}, {_between(ends, gpus, towards)}{well}."
+    share = int(of_each["bytes"].iloc[0]) / int(of_each["bytes"].sum())
+    return f"{name} {verb} {_part(share)}, {_between(_ends(chosen), gpus, towards)}{well}."
+
+
+def _ends(traffic: pd.DataFrame) -> dict[int, set[int]]:
+    """Of each issuer the owners that it reached with more than a small part of what it moved to one."""
+    moved: dict[int, dict[int, int]] = {}
+    for issuer, owner, amount in sums.by(traffic, ["issuer", "owner"], ["bytes"]).itertuples(index=False):
+        moved.setdefault(int(issuer), {})[int(owner)] = int(amount)
+    return {
+        issuer: {owner for owner, amount in of_owners.items() if amount >= _LEAST * max(of_owners.values())}
+        for issuer, of_owners in moved.items()
+    }
 
 
 def _part(share: float) -> str:
