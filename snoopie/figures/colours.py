@@ -48,6 +48,11 @@ def of_amounts() -> list[str]:
     return list(_CREST)
 
 
+def shades(colour: str, count: int) -> list[str]:
+    """A colour, and lighter ones of its hue: what belongs to one place, told apart."""
+    return [at((colour, "#ffffff"), 0.7 * number / count) for number in range(count)]
+
+
 def at(palette: Sequence[str], share: float) -> str:
     """The colour of a share, 0 to 1, between those of a palette."""
     place = min(max(share, 0.0), 1.0) * (len(palette) - 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
+
 import numpy as np
 import pandas as pd
 
@@ -36,15 +39,17 @@ def traffic(table: pd.DataFrame, shown: Time, folding: Folding) -> Traffic | Non
 
 
 def _pairs(table: pd.DataFrame) -> list[tuple[str, str, pd.Series[bool]]]:
-    """Name, colour (of the first end) and rows of each pair, in the order of places."""
+    """Name, colour (a shade of the first end's) and rows of each pair, in the order of places."""
     first, second = table.columns[:2]
     sums = table.groupby([first, second], sort=False)["bytes"].sum().sort_values(ascending=False, kind="stable")
     apart, known = sums.index[:_APART], places.by_label()
     at = {label: place for place, label in enumerate(known)}
     parts = []
-    for one, other in sorted(apart, key=lambda pair: (at[pair[0]], at[pair[1]])):
+    for one, pairs in groupby(sorted(apart, key=lambda pair: (at[pair[0]], at[pair[1]])), key=itemgetter(0)):
+        others = [other for _, other in pairs]
         colour = known[one].colour if known[one].kind == "gpu" else colours.NEUTRAL
-        parts.append((f"{one} → {other}", colour, (table[first] == one) & (table[second] == other)))
+        for other, shade in zip(others, colours.shades(colour, len(others)), strict=True):
+            parts.append((f"{one} → {other}", shade, (table[first] == one) & (table[second] == other)))
     rest = ~pd.MultiIndex.from_frame(table[[first, second]]).isin(apart)
     if rest.any():
         parts.append((f"{len(sums) - _APART} other pairs", colours.OTHERS["unknown"], pd.Series(rest, table.index)))

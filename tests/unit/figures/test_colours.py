@@ -32,6 +32,14 @@ def test_each_has_a_colour_of_its_own(of: Callable[[int], list[str]]) -> None:
         assert len(set(of(count))) == len(of(count)) == count
 
 
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_shades_begin_with_the_colour_and_grow_lighter(count: int) -> None:
+    shades = colours.shades("#0173b2", count)
+    assert shades[0] == "#0173b2"
+    assert len(shades) == count
+    assert shades == sorted(set(shades)) and "#ffffff" not in shades
+
+
 def test_a_share_has_the_colour_between_its_neighbours() -> None:
     assert [colours.at(["#000000", "#ffffff", "#ff0000"], share) for share in (0, 0.25, 0.5, 0.75, 1, -1, 7)] == [
         *("#000000", "#808080", "#ffffff", "#ff8080", "#ff0000"),

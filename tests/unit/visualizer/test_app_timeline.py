@@ -200,6 +200,13 @@ def test_lanes_of_gpus_and_only_some(monkeypatch: Patch, path: Path) -> None:
     assert not app.exception
 
 
+def test_pairs_of_an_issuer_are_told_apart(monkeypatch: Patch) -> None:
+    drawn = picture(view(monkeypatch, "timeline", ROOT / "sample_traces" / "halo-4gpu"))
+    series = drawn["traffic"]["series"]
+    assert {one["name"].partition(" → ")[0] for one in series} == {"GPU 0", "GPU 1", "GPU 2", "GPU 3"}
+    assert len({one["colour"] for one in series}) == len(series) > 4
+
+
 def test_colours(monkeypatch: Patch, path: Path) -> None:
     """By kernel, each has its own, and what is no kernel none of them; by GPU, those of the lanes."""
     by_kernel = picture(view(monkeypatch, "timeline", path))
