@@ -61,8 +61,8 @@ def rows(table: Locator) -> Locator:
     return table.locator(".canvas .row")
 
 
-def events(page: Page) -> Locator:
-    """The rows of the page's list of single events, which is a frame of AG Grid."""
+def filtered_events(page: Page) -> Locator:
+    """The rows of the page's list of single events where it has filters: a frame of AG Grid."""
     return page.frame_locator("iframe").locator(".ag-center-cols-container .ag-row")
 
 

@@ -17,7 +17,6 @@ from tests.browser.steps import (
     SAMPLES,
     VIEWS,
     choose,
-    events,
     go_to,
     in_address,
     metric,
@@ -80,7 +79,7 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
     page = open_page(mixed_app)
     go_to(page, "Copies")
     assert [metric(page, name) for name in ("Copies", "Bytes copied", "Host time")] == ["8", "2.3 MiB", "16 µs"]
-    by_pair, by_call, single = table_at(page), table_at(page, 1), events(page)
+    by_pair, by_call, single = table_at(page), table_at(page, 1), rows(table_at(page, 2))
     expect(rows(by_pair)).to_have_count(6)
     expect(rows(by_pair).nth(2)).to_contain_text("128 KiB")
     expect(by_call.get_by_text("cuMemcpyPeerAsync").first).to_be_visible()
@@ -89,9 +88,13 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
     expect(single.first).to_contain_text("2 µs")
     picture(page, "mixed-copies")
     set_to(page, "Earliest")
-    last = events(page).last
+    last = rows(table_at(page, 2)).last
     expect(last).to_contain_text("0.399 ms")
     expect(last).to_contain_text("cuMemcpyDtoH_v2")
+    last.click()
+    page.get_by_role("link", name="This copy in the timeline").click()
+    page.get_by_role("heading", name="Timeline", level=2).wait_for()
+    page.get_by_text("Copy 8").first.wait_for()
 
 
 def test_collectives_and_their_calls(mixed_app: str, open_page: OpenPage) -> None:

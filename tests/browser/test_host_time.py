@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PATIENCE, picture, running_app
-from tests.browser.steps import events, go_to, in_address, set_to, table_at
+from tests.browser.steps import go_to, in_address, rows, set_to, table_at
 from tests.support import busy
 
 OpenPage = Callable[[str], Page]
@@ -41,7 +41,7 @@ def test_a_call_and_its_place_in_time(app: str, open_page: OpenPage) -> None:
     table_at(page).get_by_text("CUDA_ERROR_ILLEGAL_ADDRESS").wait_for(timeout=2 * PATIENCE)
     table_at(page, 1).get_by_text("cuMemAlloc_v2").click()
     page.wait_for_function("location.search.includes('call=cuMemAlloc_v2')")
-    single = events(page)
+    single = rows(table_at(page, 2))
     expect(single).to_have_count(2, timeout=PATIENCE)
     picture(page, "calls")
     single.first.click()

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import at_rest, running_app, settled
-from tests.browser.steps import in_address, rows, table_at
+from tests.browser.steps import filtered_events, in_address, rows, table_at
 from tests.support.encoder import TraceBuilder
 
 OpenPage = Callable[[str], Page]
@@ -166,3 +166,23 @@ def test_columns_are_as_wide_as_what_is_in_them_now(tmp_path: Path, open_page: O
         cell.wait_for()
         settled(page)
         assert cell.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+
+
+def test_long_lists_of_events_have_filters_on_demand(sample_app: Callable[[str], str], open_page: OpenPage) -> None:
+    page, _ = opened(open_page, f"{sample_app('halo-4gpu')}/copies")
+    assert page.locator("iframe").count() == 0
+    filters = page.get_by_text("Filter by column")
+    filters.click()
+    single = filtered_events(page)
+    expect(single.first).to_contain_text("cuMemcpy")
+    frame = page.frame_locator("iframe")
+    frame.locator("[col-id=from] .ag-header-cell-filter-button").click()
+    frame.get_by_role("textbox", name="Filter Value").first.fill("GPU 3")
+    # Of 432, with those that only are in sight.
+    expect(frame.locator(".ag-center-cols-container .ag-row [col-id=from]").first).to_have_text("GPU 3")
+    page.keyboard.press("Escape")
+    single.first.click()
+    expect(page.get_by_role("link", name="This copy in the timeline")).to_be_visible()
+    filters.click()
+    expect(page.locator("iframe")).to_have_count(0)
+    expect(rows(table_at(page, 2)).first).to_contain_text("cuMemcpy")

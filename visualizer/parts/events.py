@@ -1,6 +1,6 @@
-"""Long lists of single events, which are searched by what stands in several columns: tables of AG Grid.
+"""Long lists of single events: tables as everywhere, or on demand of AG Grid, which has a filter at each heading.
 
-Each of them is a frame that loads its script at every visit, so that all other tables are our own (parts/tables.py).
+Each table of AG Grid is a frame that loads its script at every visit, so no page begins with one (parts/tables.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from st_aggrid import AgGrid, JsCode
 
-from visualizer.components.table import ROW, Column
+from visualizer.components.table import FEW, ROW, Column
 from visualizer.look import theme
 from visualizer.parts import tables
 
@@ -20,8 +20,22 @@ _SIGN = 26  # pixels
 _PLACE = "place"  # where a row has its number
 
 
-def grid(table: pd.DataFrame, shown: Sequence[str], key: str, *, height: int = 420) -> pd.Series[Any] | None:
-    """A table that sorts and has a filter at each heading. Returns the chosen row."""
+def choice(table: pd.DataFrame, shown: Sequence[str], key: str, *, of: str, height: int = 420) -> pd.Series[Any] | None:
+    """A table of which a row can be chosen: that row. ``of`` tells it from others in the same place of the page, which
+    all have filters or have none."""
+    # More than a screen of rows, as with the search of other tables.
+    filters = len(table) > FEW and st.toggle(
+        "Filter by column",
+        key=f"{key}_filters",
+        help="A table with a filter at each heading: amounts between two others, texts that begin or end with a word.",
+    )
+    name = f"{key}_{of}"
+    if not filters:
+        return tables.choice(table, shown, name, height=height)
+    return _with_filters(table, shown, f"{name}_filtered", height)
+
+
+def _with_filters(table: pd.DataFrame, shown: Sequence[str], key: str, height: int) -> pd.Series[Any] | None:
     made = tables.columns_of(table, shown)
     header = tables.heading_height(made)
     rows: dict[str, Sequence[Any]] = {_PLACE: range(len(table))}

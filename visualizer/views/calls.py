@@ -97,9 +97,8 @@ def _single(recorded: pd.Series[int]) -> None:
         st.caption(f"{len(table):,} of {number:,}; `trace.calls` has them all.")
     columns = SINGLE if len(state.trace().processes) > 1 else SINGLE[:-1]
     unused = [name for name in ("kernel", "direction") if not (table[name] != "").any()]
-    row = events.grid(
-        table, [*(name for name in columns if name not in unused), "event"], f"calls_{call}_{order}", height=420
-    )
+    columns = [*(name for name in columns if name not in unused), "event"]
+    row = events.choice(table, columns, "calls", of=f"{call}_{order}")
     if row is not None:
         pages.link("timeline", "This call in the timeline", event=f"call:{row['event']}")
 

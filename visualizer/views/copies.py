@@ -6,7 +6,9 @@ import streamlit as st
 
 from snoopie import Trace
 from snoopie.analysis.host.copies import Order
+from snoopie.analysis.time import activity
 from snoopie.words import units
+from visualizer import pages
 from visualizer.parts import events, remarks, streams, tables
 from visualizer.session import state
 
@@ -58,4 +60,9 @@ def _single(number: int) -> None:
         st.caption(f"{len(table):,} of {number:,}; `trace.copies` has them all.")
     shown = table.assign(stream=streams.column(table))
     several = len(state.trace().processes) > 1
-    events.grid(shown, COLUMNS if several else COLUMNS[:-1], f"copies_single_{order}", height=520)
+    row = events.choice(shown, COLUMNS if several else COLUMNS[:-1], "copies", of=order, height=520)
+    if row is not None:
+        # Those whose times on the GPU are not known stand where they were called.
+        timed = len(state.ask(Trace.activity_of, activity.COPY, int(row["copy"])))
+        what = activity.COPY if timed else activity.COPY_CALL
+        pages.link("timeline", "This copy in the timeline", event=f"{what}:{row['copy']}")
