@@ -88,7 +88,7 @@ def test_copies(mixed_app: str, open_page: OpenPage) -> None:
     expect(single.first).to_contain_text("2 µs")
     picture(page, "mixed-copies")
     set_to(page, "Earliest")
-    last = rows(table_at(page, 2)).last
+    last = single.last
     expect(last).to_contain_text("0.399 ms")
     expect(last).to_contain_text("cuMemcpyDtoH_v2")
     last.click()

@@ -147,7 +147,7 @@ def test_small_scripts_come_together(app: Viewed) -> None:
 
 
 def test_browsers_keep_what_does_not_change(app: Viewed) -> None:
-    """Each table is a frame, and would load its script of more than a megabyte again."""
+    """Each table with filters is a frame, and would load its script of more than a megabyte again."""
     tables = "/component/st_aggrid.AgGrid.agGrid"
     with app.session() as session:
         shown(session)  # the app names its components

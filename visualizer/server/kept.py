@@ -1,6 +1,6 @@
-"""What browsers may keep without asking again: the files of tables, of which Streamlit does not say for how long.
+"""What browsers may keep without asking again: the files of AG Grid, of which Streamlit does not say for how long.
 
-Each table is a frame of its own, and would load its script of more than a megabyte again.
+Each of its tables is a frame, and would load a script of more than a megabyte again.
 """
 
 from __future__ import annotations
