@@ -65,6 +65,9 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
         case API_CUDA_cuModuleUnload:
         case API_CUDA_cuLibraryUnload:
             return collector->unloaded_code().at_event(context, is_exit, cbid, params, succeeded);
+        case API_CUDA_cuKernelGetFunction:
+            if (succeeded) collector->function_found(*static_cast<cuKernelGetFunction_params*>(params));
+            return;
         case API_CUDA_cuTensorMapEncodeTiled:
             if (succeeded) collector->tensor_map_made(*static_cast<cuTensorMapEncodeTiled_params*>(params));
             return;

@@ -171,6 +171,7 @@ void Collector::context_ending(CUcontext handle) {
     auto [context, last] = contexts_.ending(handle);
     if (!context) return;
     const OwnCalls own;
+    instrumenter_.forget_handles();
     drain_.close(context.get());
     memory_.detach(context.get(), last);
     memory_events_.context_ending(handle);

@@ -58,6 +58,7 @@ class Collector {
 
     // A tensor map was made: checks that it can be decoded.
     UnloadedCode& unloaded_code() { return unloaded_code_; }
+    void function_found(const cuKernelGetFunction_params& call) { instrumenter_.is_function_of(*call.pFunc, call.kernel); }
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);

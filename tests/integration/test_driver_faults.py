@@ -35,6 +35,8 @@ NAMES = [
     "nvbit_launch_kernel",
 ]
 UNKNOWN = -2
+# What the program tells of the collector, among what that says: bytes that it holds, and the modules that it read for one kernel.
+FIGURE = re.compile(r"(?:taken|modules): \d+")
 # What is called only after something else has failed, and what that is.
 AFTER = dict.fromkeys(("cuStreamDestroy_v2", "cuMemFree_v2", "cuMemFreeHost"), "cuMemsetD8Async:1:2,")
 # What gives a thread back to the program. Where the driver takes it never again, nobody can.
@@ -50,6 +52,7 @@ class Outcome:
     status: int
     said: list[str]
     taken: int
+    modules: int
     complaints: list[str]
     counts: dict[tuple[int, int], int] | None
     complete: bool
@@ -82,7 +85,7 @@ def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) 
         timeout=120,
     )
     errors = done.stderr.splitlines()
-    taken = [int(line.split()[1]) for line in errors if line.startswith("taken: ")]
+    figures = {name: int(figure) for name, figure in (line.split(": ") for line in errors if FIGURE.fullmatch(line))}
     counts, complete, losses = None, False, []
     if trace.exists() and trace.stat().st_size > 0:
         read = snoopie.load(trace, allow_truncated=True)
@@ -95,8 +98,9 @@ def run(program: Path, folder: Path, fault: str, *around: str, **settings: str) 
         said.exists(),
         done.returncode,
         done.stdout.splitlines(),
-        taken[0] if taken else -1,
-        [line for line in errors if not line.startswith("taken: ")],
+        figures.get("taken", -1),
+        figures.get("modules", -1),
+        [line for line in errors if not FIGURE.fullmatch(line)],
         counts,
         complete,
         losses,
@@ -216,10 +220,20 @@ def test_each_launch_of_a_graph_has_its_own_counts(recorded: snoopie.Trace) -> N
 
 def test_calls_are_taken_out_of_the_code_of_single_launches(recorded: snoopie.Trace) -> None:
     launches = recorded.launches[recorded.launches["kernel"].str.startswith("ring(")]
-    # The last two are of code that was loaded into its place: their kernel's first ones.
-    assert launches["code"].tolist() == ["full", "full", "partial", "original", "partial", "full", "full"]
+    # The last four are of code that was loaded into its place, or on the other GPU: their kernel's first ones.
+    assert launches["code"].tolist() == [
+        "full",
+        "full",
+        "partial",
+        "original",
+        "partial",
+        "full",
+        "full",
+        "full",
+        "full",
+    ]
     accesses = recorded.counts.groupby("launch")["accesses"].sum()
-    assert [int(accesses.get(launch, 0)) for launch in launches.index] == [200, 600, 400, 0, 600, 1400, 1600]
+    assert [int(accesses.get(launch, 0)) for launch in launches.index] == [200, 600, 400, 0, 600, 1400, 1600, 0, 0]
 
 
 def test_a_graphs_kernel_has_the_stack_of_its_capture(recorded: snoopie.Trace) -> None:
@@ -253,6 +267,13 @@ def test_moments_of_all_accesses(program: Path, tmp_path: Path) -> None:
         )
         assert own["first"].iloc[0] > before
         before = own["last"].iloc[-1]
+
+
+# --- What it reads ---
+
+
+def test_a_librarys_code_is_read_once_for_all_gpus(program: Path, tmp_path: Path) -> None:
+    assert run(program, tmp_path, "", SAMPLE_SIZE="0").modules == 1
 
 
 # --- Limits of the system ---

@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,18 @@ namespace snoopie {
 
 Descriptor::~Descriptor() {
     if (fd_ >= 0) close(fd_);
+}
+
+MappedFile::MappedFile(int fd) {
+    struct stat info;
+    if (fstat(fd, &info) != 0 || info.st_size <= 0) return;
+    const auto bytes = static_cast<size_t>(info.st_size);
+    void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+    if (mapped != MAP_FAILED) bytes_ = {static_cast<const char*>(mapped), bytes};
+}
+
+MappedFile::~MappedFile() {
+    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
 }
 
 std::optional<std::string> read_whole(int fd) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace snoopie {
 
@@ -21,6 +22,23 @@ class Descriptor {
 
   private:
     const int fd_;
+};
+
+// The bytes of a file as they lie in memory, which nobody changes meanwhile. None where they cannot be had.
+class MappedFile {
+  public:
+    MappedFile() = default;
+    explicit MappedFile(int fd);
+    ~MappedFile();
+    MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+    MappedFile& operator=(MappedFile&& other) noexcept {
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    std::string_view bytes() const { return bytes_; }
+
+  private:
+    std::string_view bytes_;
 };
 
 // The bytes from the beginning; none if they cannot be read.

@@ -141,12 +141,12 @@ void inject_exit(Instr* branch, const std::optional<BranchPredicate>& predicate,
 }
 
 // What NVBit writes about the function's module: its cubin.
-std::string read_module(CUcontext context, CUfunction function) {
+MappedFile read_module(CUcontext context, CUfunction function) {
     const Descriptor file(memfd_create("snoopie-cubin", MFD_CLOEXEC));
-    if (!file) return "";
+    if (!file) return {};
     const std::string path = "/proc/self/fd/" + std::to_string(file.get());
     nvbit_dump_cubin(context, function, path.c_str());  // its result is false even when the file is complete
-    return read_whole(file.get()).value_or("");
+    return MappedFile(file.get());
 }
 
 // The words of the parameters that these refer to; none if they can be any.
@@ -242,6 +242,19 @@ void Instrumenter::forget_handles() {
     modules_.clear();
     modules_of_functions_.clear();
     call_tables_.clear();
+    const std::unique_lock of_kernels(kernels_mutex_);
+    kernels_.clear();
+}
+
+void Instrumenter::is_function_of(CUfunction function, CUkernel kernel) {
+    const std::unique_lock lock(kernels_mutex_);
+    kernels_[function] = kernel;
+}
+
+CUfunction Instrumenter::kernel_of(CUfunction function) {
+    const std::unique_lock lock(kernels_mutex_);
+    const auto known = kernels_.find(function);
+    return known == kernels_.end() ? function : reinterpret_cast<CUfunction>(known->second);
 }
 
 void Instrumenter::forget(const Context& context, const std::vector<uint64_t>& identities) {
@@ -261,7 +274,7 @@ void Instrumenter::disassemble_new(CUcontext context, const std::vector<CUfuncti
     }
     if (names.size() < kWorthwhile) return;
     if (last_read_.module != module) last_read_ = {module, read_module(context, functions.front())};
-    disassemble_ahead(named_disassembler(), last_read_.code, names, "SM" + std::to_string(nvbit_get_sm_family(context)));
+    disassemble_ahead(named_disassembler(), last_read_.code.bytes(), names, "SM" + std::to_string(nvbit_get_sm_family(context)));
 }
 
 // Those that need a look for this launch: none for one whose functions are all known.
@@ -403,13 +416,17 @@ const FunctionReading& Instrumenter::reading_of(CUcontext context, CUfunction fu
 
 const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction function) {
     // A module can be 100 MB: it is read once.
-    const ModuleReading*& of_function = modules_of_functions_[{nvbit_get_sm_family(context), function}];
+    const int family = nvbit_get_sm_family(context);
+    const ModuleReading*& of_function = modules_of_functions_[{family, function}];
     if (of_function) return *of_function;
     CUmodule handle = nullptr;
     cuFuncGetModule(&handle, function);
     const ModuleReading*& known = modules_[{context, handle}];
     if (known && handle) return *(of_function = known);
-    std::string code = read_module(context, function);
+    const ModuleReading*& of_kernel = modules_of_functions_[{family, kernel_of(function)}];
+    if (of_kernel) return *(known = of_function = of_kernel);
+    MappedFile file = read_module(context, function);
+    const std::string_view code = file.bytes();
     std::unique_ptr<ModuleReading>& module = modules_by_code_[std::hash<std::string_view>{}(code)];
     if (!module) {
         module = std::make_unique<ModuleReading>();
@@ -424,8 +441,8 @@ const ModuleReading& Instrumenter::module_of(CUcontext context, CUfunction funct
         if (!lines) notify_("the source lines of a module could not be read: " + why_not);
         if (lines) module->lines = std::move(*lines);
     }
-    known = of_function = module.get();
-    last_read_ = {known, std::move(code)};
+    known = of_function = of_kernel = module.get();
+    last_read_ = {known, std::move(file)};
     return *known;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "launches/context.h"
 #include "launches/function_reading.h"
 #include "settings/options.h"
@@ -42,7 +43,9 @@ class Instrumenter {
     // them. Returns whether it put in any probe: none if it has been done. The caller holds the function's lock.
     bool prepare(const Context& context, const LaunchCall& call, ContextFunction* function);
 
-    // The program unloads code: what has its handles from then on can be other code.
+    // A library's kernel has a function in each context, of the same code. Safe to call from any thread, and waits for no other's work.
+    void is_function_of(CUfunction function, CUkernel kernel);
+    // The program unloads code, or ends a context: what has its handles from then on can be other code.
     void forget_handles();
     // So can what lies where these functions lay.
     void forget(const Context& context, const std::vector<uint64_t>& identities);
@@ -64,6 +67,8 @@ class Instrumenter {
     Done instrument_one(const Context& context, CUfunction function);
     const FunctionReading& reading_of(CUcontext context, CUfunction function, const std::vector<Instr*>& instrs);
     const ModuleReading& module_of(CUcontext context, CUfunction function);
+    // What all contexts know it by; the function itself if that is not known.
+    CUfunction kernel_of(CUfunction function);
 
     Catalog* const catalog_;
     const bool lines_;
@@ -79,17 +84,20 @@ class Instrumenter {
     std::map<std::pair<const Context*, uint64_t>, Done> done_;  // by context and identity
     std::map<std::pair<const Context*, CUmodule>, std::unique_ptr<CallTable>> call_tables_;
     std::map<std::pair<CUcontext, CUmodule>, const ModuleReading*> modules_;
-    // A kernel of a library has one handle in all contexts; the code may be another on GPUs of another kind.
+    // By functions and by libraries' kernels, which have one handle in all contexts; the code may be another on GPUs of another kind.
     std::map<std::pair<int, CUfunction>, const ModuleReading*> modules_of_functions_;
     std::unordered_map<size_t, std::unique_ptr<ModuleReading>> modules_by_code_;  // by a hash of it
     // The module that was read last, as long as the functions are prepared that it is read for.
     struct {
         const ModuleReading* module = nullptr;
-        std::string code;
+        MappedFile code;
     } last_read_;
     std::set<std::pair<const ModuleReading*, std::string>> disassembled_;  // functions that were, or are about to be
     // By the module, the function's name there, and whether tensor maps are as expected.
     std::map<std::tuple<const ModuleReading*, std::string, bool>, std::unique_ptr<FunctionReading>> readings_;
+
+    std::mutex kernels_mutex_;
+    std::unordered_map<CUfunction, CUkernel> kernels_;  // of libraries, by their functions as the program has asked for them
 };
 
 }  // namespace snoopie

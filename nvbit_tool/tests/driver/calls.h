@@ -81,10 +81,10 @@ inline void launch(CUfunction function, CUstream stream, CUdeviceptr to, uint64_
     launch_with(&argument, function, stream, {to}, warps, result);
 }
 
-inline void launch_two_stores(CUstream stream, CUdeviceptr first, CUdeviceptr second, uint64_t warps) {
+inline void launch_two_stores(CUstream stream, CUdeviceptr first, CUdeviceptr second, uint64_t warps, CUfunction function = kTwoStores) {
     int other = 0;
     void* arguments[] = {&first, &second, &other};
-    launch_with(arguments, kTwoStores, stream, {first, second}, warps);
+    launch_with(arguments, function, stream, {first, second}, warps);
 }
 
 inline void capture(CUfunction function, CUstream stream, CUdeviceptr to) {

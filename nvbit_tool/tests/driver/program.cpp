@@ -90,6 +90,21 @@ void launches_of_reloaded_code(CUdeviceptr there, CUstream stream) {
     launch_two_stores(stream, there, there, 800);
 }
 
+// A library's kernel, of which each GPU has a function of its own: its code is read once.
+void launches_on_both(CUdeviceptr here, CUdeviceptr there) {
+    CALL(cuLibraryUnload, ({reinterpret_cast<CUlibrary>(0xf00)}), unload(module_of(kTwoStores)); return CUDA_SUCCESS);
+    const int before = modules_read;
+    CUfunction functions[kGpus] = {kTwoStores, in_graph(kTwoStores)};
+    for (int gpu = 0; gpu < kGpus; ++gpu) {
+        switch_to(gpu);
+        CALL(cuKernelGetFunction, ({&functions[gpu], reinterpret_cast<CUkernel>(of_library(kTwoStores))}), return CUDA_SUCCESS);
+        const CUdeviceptr own = gpu == 0 ? here : there;
+        launch_two_stores(CU_STREAM_LEGACY, own, own, 1, functions[gpu]);
+    }
+    switch_to(0);
+    std::fprintf(stderr, "modules: %d\n", modules_read - before);
+}
+
 // A kernel that can call two functions, and calls the second.
 void launch_by_table(CUdeviceptr there, CUstream stream) {
     const CUdeviceptr table = allocate(kInTable * sizeof(uint64_t));
@@ -197,6 +212,7 @@ int main() {
     copy_of_an_array(there, stream);
     launches_that_differ(here, there, stream);
     launches_of_reloaded_code(there, stream);
+    launches_on_both(here, there);
     launch_by_table(there, stream);
     node_of_a_library();
     CUdeviceptr pooled = 0;
