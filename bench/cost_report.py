@@ -260,7 +260,7 @@ Jacobi is one iteration on its GPUs, one of training is a step. Programs have tw
 {targets}
 "Against the predecessor" compares slowdowns, each relative to its own native time: how many times smaller the slowdown
 is here. With everything recorded, an NVBit tool of the predecessor's design took 6.75 ms instead of 0.186 on `put`, and
-19.8 ms instead of 0.065 on `stencil`, also on two H200s.
+19.8 ms instead of 0.065 on `stencil`, on two H200s.
 
 ### Kernel time
 
