@@ -35,7 +35,8 @@ NAMES = [
     "nvbit_launch_kernel",
 ]
 UNKNOWN = -2
-# What the program tells of the collector, among what that says: bytes that it holds, and the modules that it read for one kernel.
+# What the program tells of the collector, among what that says: bytes that it holds, and the modules that it read for
+# one kernel.
 FIGURE = re.compile(r"(?:taken|modules): \d+")
 # What is called only after something else has failed, and what that is.
 AFTER = dict.fromkeys(("cuStreamDestroy_v2", "cuMemFree_v2", "cuMemFreeHost"), "cuMemsetD8Async:1:2,")
