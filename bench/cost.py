@@ -344,13 +344,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         setup = Setup(build(), SCRIPTS, tools, Path(folder), visible_gpus(), options.repetitions)
         say(f"built after {time.monotonic() - begin:.0f} s")
         for turn in range(1 if options.quick else options.rounds):
-            try:
-                for _ in one_round(setup, results, programs, columns):
-                    if turn > 0 and time.monotonic() > end:
-                        break
-            finally:
-                # After each round, also one that is broken off.
-                text = report(found, results, options.json, out)
+            for _ in one_round(setup, results, programs, columns):
+                if turn > 0 and time.monotonic() > end:
+                    break
+            # After each round, lest a run that is ended early be lost.
+            text = report(found, results, options.json, out)
             say(f"{time.monotonic() - begin:.0f} s after the start")
             if time.monotonic() > end:
                 break
