@@ -15,16 +15,16 @@ inline const CUfunction kByTable = kernel(4);
 constexpr int kFirstInTable = 5;
 constexpr int kInTable = 2;
 
-inline CUmodule module_of(CUfunction kernel) {
-    const auto code = reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{6});
-    return reinterpret_cast<CUmodule>(uint64_t{0x900} + (code == kTwoStores ? 8 : code == kByTable ? 16 : 0));
-}
-
 // The same kernel as a node of a graph has it, and as its library has it: other handles of the same code. The latter (a CUkernel) can be
 // launched, too, but is no function to other calls.
 inline CUfunction in_graph(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) | 4); }
 inline CUfunction of_library(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) | 2); }
 inline CUfunction of_launch(CUfunction kernel) { return reinterpret_cast<CUfunction>(reinterpret_cast<uint64_t>(kernel) & ~uint64_t{6}); }
+
+inline CUmodule module_of(CUfunction kernel) {
+    const CUfunction code = of_launch(kernel);
+    return reinterpret_cast<CUmodule>(uint64_t{0x900} + (code == kTwoStores ? 8 : code == kByTable ? 16 : 0));
+}
 
 // How often the collector has asked for a module's code.
 extern int modules_read;
