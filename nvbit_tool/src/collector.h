@@ -56,9 +56,10 @@ class Collector {
     // Null while nothing is recorded.
     MemoryEvents* memory_events() { return recording_.on() ? &memory_events_ : nullptr; }
 
-    // A tensor map was made: checks that it can be decoded.
     UnloadedCode& unloaded_code() { return unloaded_code_; }
+    // The program has asked for a library's kernel as a function of a context.
     void function_found(const cuKernelGetFunction_params& call) { instrumenter_.is_function_of(*call.pFunc, call.kernel); }
+    // A tensor map was made: checks that it can be decoded.
     void tensor_map_made(const cuTensorMapEncodeTiled_params& call);
     // A call that brings traffic which is not measured. Noted once in the trace.
     void not_followed(const char* call);
