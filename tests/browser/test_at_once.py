@@ -12,10 +12,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 import visualizer.server
 
 SCRIPT = Path(visualizer.server.__file__).with_name("at_once.js")
-# A socket that receives what it is told to; `heard` are the listener's messages, by their first bytes.
+# A socket that receives what it is told to, and what its listener has heard.
 SOCKET = """
 window.heard = [];
-const socket = new WebSocket(`ws://${location.host || "127.0.0.1:9"}/none`);
+const socket = new WebSocket("ws://127.0.0.1:9/none");
 socket.addEventListener("message", (event) => heard.push(Array.from(new Uint8Array(event.data))));
 window.receive = (bytes) =>
   socket.dispatchEvent(new MessageEvent("message", { data: new Uint8Array(bytes).buffer }));

@@ -35,9 +35,9 @@
       const is = message.data instanceof ArrayBuffer ? kind(message.data) : scriptFinished;
       if (is === newSession) running = true;
       if (is === scriptFinished) running = false;
-      if (!waiting.length) timer = setTimeout(pass, moment);
       waiting.push(message);
       if (!running) pass();
+      else if (waiting.length === 1) timer = setTimeout(pass, moment);
     };
     return listen.call(this, type, hear, ...options);
   };
