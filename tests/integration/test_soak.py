@@ -18,13 +18,20 @@ import snoopie
 from tests.support import host_driver
 
 ROUNDS = 600
-LAUNCHES_BEFORE, ACCESSES_BEFORE = 25, 7862
 MEASURED, ACCESSES = 9, 8  # of a round, whose tenth launch fails
 # Bytes that the heap differs by from one look to the next, by what waits to be written and what the compressor keeps:
 # over 12,000 rounds it was between 2.6 and 3.7 MB, whichever round it was.
 NOISE = 3 << 19
 # What hang reports know of an object; a round stores to two that are new. At most 4 MiB of it is kept.
 OF_OBJECT = 96
+
+
+@dataclass
+class Before:
+    """What the program does before its rounds."""
+
+    launches: int
+    accesses: int
 
 
 @dataclass
@@ -62,8 +69,17 @@ def soak(path: Path, **settings: str) -> list[Held]:
     return [Held(int(heap), int(descriptors), int(trace)) for _, heap, _, descriptors, trace in lines]
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Before:
+    """Of the program without rounds, which test_driver_faults.py checks one by one."""
+    path = tmp_path_factory.mktemp("before") / "before.zst"
+    run(path)
+    trace = snoopie.load(path)
+    return Before(trace.totals["launches_measured"], trace.summary()["accesses"])
+
+
 @pytest.mark.parametrize(("objects", "new"), [("1", 2), ("0", 0)])
-def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, objects: str, new: int) -> None:
+def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, before: Before, objects: str, new: int) -> None:
     path = tmp_path / "soak.zst"
     first, *others = soak(path, DATA_OBJECT_ATTRIBUTION=objects, CODE_CONTEXT="1")
     assert min(held.heap for held in others) - first.heap < NOISE + 3 * ROUNDS * new * OF_OBJECT
@@ -73,17 +89,17 @@ def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, objects: str, ne
     assert max(grown) < 1.2 * min(grown)
 
     trace = snoopie.load(path)
-    assert trace.totals["launches_measured"] == LAUNCHES_BEFORE + MEASURED * 4 * ROUNDS
+    assert trace.totals["launches_measured"] == before.launches + MEASURED * 4 * ROUNDS
     assert trace.totals["launches_lost"] == 0
     assert trace.totals["errors"] == 0
-    assert trace.summary()["accesses"] == ACCESSES_BEFORE + ACCESSES * 4 * ROUNDS
+    assert trace.summary()["accesses"] == before.accesses + ACCESSES * 4 * ROUNDS
     # Streams and graphs that are gone have left their cells to others: a context has 2,048.
     assert not [text for text in trace.notices["text"] if "told apart" in text]
 
 
 @pytest.mark.parametrize(("warps", "settings"), [(1, {"WAITS": "on"}), (70, {})])
 def test_launches_wait_for_counts_of_those_that_have_ended(
-    tmp_path: Path, warps: int, settings: dict[str, str]
+    tmp_path: Path, before: Before, warps: int, settings: dict[str, str]
 ) -> None:
     """Rather than go without: there are slots for 4,096 launches, and 4,090 of each round end together. With banks of
     counters, others have one bank."""
@@ -91,11 +107,11 @@ def test_launches_wait_for_counts_of_those_that_have_ended(
     run(path, FLOOD=str(warps), **settings)
     trace = snoopie.load(path)
     assert trace.totals["launches_lost"] == 0
-    assert trace.totals["launches_measured"] == LAUNCHES_BEFORE + 4 * 4090
-    assert trace.summary()["accesses"] == ACCESSES_BEFORE + 4 * 4090 * warps
+    assert trace.totals["launches_measured"] == before.launches + 4 * 4090
+    assert trace.summary()["accesses"] == before.accesses + 4 * 4090 * warps
 
 
-def test_times_of_launches_that_are_not_measured(tmp_path: Path) -> None:
+def test_times_of_launches_that_are_not_measured(tmp_path: Path, before: Before) -> None:
     """They are taken when the launches have ended, of 4,090 together in each of four rounds."""
     path = tmp_path / "timed.zst"
     run(path, FLOOD="1", KERNEL_NAME="none_such", TIMES="all")
@@ -104,6 +120,6 @@ def test_times_of_launches_that_are_not_measured(tmp_path: Path) -> None:
     assert trace.totals["launches_measured"] == 0
     timed = trace.unmeasured_launches
     # Nodes of graphs, of which the program launches three, have no times.
-    assert len(timed) == trace.totals["launches_seen"] - 3 == LAUNCHES_BEFORE + 4 * 4090 - 3
+    assert len(timed) == trace.totals["launches_seen"] - 3 == before.launches + 4 * 4090 - 3
     assert (timed["end"] >= timed["start"]).all()
     assert not [text for text in trace.notices["text"] if "timed" in text]
