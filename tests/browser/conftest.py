@@ -23,6 +23,7 @@ from tests.support import mixed, ring
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
+SERVER = ROOT / "visualizer" / "server" / "serve.py"
 # The first draws pages as the others do, and has nothing around them.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Without these the browser asks its maker's servers at every start. With the last one it takes at the next load what it
@@ -55,23 +56,35 @@ def browser(chromium: Callable[..., Any]) -> Iterator[Browser]:
 
 
 @contextmanager
-def running_app(*arguments: str) -> Iterator[str]:
-    """The app's address, while it runs with these arguments."""
+def running_app(*words: str) -> Iterator[str]:
+    """The app's address, while `snoopie view`'s server serves it with these words."""
+    port = _free_port()
+    settings = {"STREAMLIT_SERVER_HEADLESS": "true"}
+    with _answering([str(SERVER), f"--port={port}", "--no-token", "--", *words], port, settings) as address:
+        yield address
+
+
+@contextmanager
+def streamlit_run(*words: str) -> Iterator[str]:
+    """The same by `streamlit run`, with the settings that lie beside the app."""
+    port = _free_port()
+    options = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
+    with _answering(["-m", "streamlit", "run", str(APP), *options, *words], port, {}) as address:
+        yield address
+
+
+def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(APP),
-        f"--server.port={port}",
-        "--server.address=127.0.0.1",
-    ]
-    command += ["--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false"]
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def _answering(words: list[str], port: int, settings: dict[str, str]) -> Iterator[str]:
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen([*command, *arguments], stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [sys.executable, *words], stdout=output, stderr=subprocess.STDOUT, env=os.environ | settings
+        )
         try:
             _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, output)
             yield f"http://127.0.0.1:{port}"
@@ -117,7 +130,7 @@ def sample_app() -> Iterator[Callable[[str], str]]:
         def address(sample: str) -> str:
             if sample not in addresses:
                 path = ROOT / "sample_traces" / sample
-                beside = ["--", "--compare", str(path.with_name("jacobi-4gpu.zst"))] if "jacobi" in sample else []
+                beside = ["--compare", str(path.with_name("jacobi-4gpu.zst"))] if "jacobi" in sample else []
                 addresses[sample] = apps.enter_context(running_app(str(path), *beside))
             return addresses[sample]
 

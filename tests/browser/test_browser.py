@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import at_rest, drawn, picture, running_app, settled
+from tests.browser.conftest import at_rest, drawn, picture, running_app, settled, streamlit_run
 from tests.browser.steps import (
     GRAPH,
     MATRIX,
@@ -147,8 +147,9 @@ def test_views_without_content_explain_themselves(app: str, open_page: OpenPage,
 
 
 def test_without_a_trace(tmp_path: Path, open_page: OpenPage) -> None:
+    """By `streamlit run`: all others are served as by `snoopie view`."""
     trace = ring.write_ring(tmp_path)
-    with running_app() as address:
+    with streamlit_run() as address:
         page = open_page(address)
         for sample in [*SAMPLES.glob("*.zst"), *{path.parent for path in SAMPLES.glob("*/*.zst")}]:
             expect(page.get_by_role("button", name=sample.stem)).to_be_visible()

@@ -90,7 +90,7 @@ def test_open_another_trace_and_see_what_changed(app: str, paths: tuple[Path, Pa
 
 
 def test_named_when_the_app_was_started(paths: tuple[Path, Path], open_page: OpenPage) -> None:
-    with running_app(str(paths[0]), "--", f"--compare={paths[0]}", f"--compare={paths[1]}") as address:
+    with running_app(str(paths[0]), f"--compare={paths[0]}", f"--compare={paths[1]}") as address:
         page = open_page(f"{address}/compare")
         # The first page of an app that has just been started, and two traces to read.
         page.get_by_test_id("stMetric").first.wait_for()
