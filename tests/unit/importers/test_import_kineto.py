@@ -342,7 +342,7 @@ PLACES = st.tuples(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(PLACES, st.one_of(st.just("gone"), ANYTHING)), min_size=1, max_size=6), st.sampled_from(LAYOUTS)
 )
@@ -361,7 +361,7 @@ def test_no_value_stops_the_others(tmp_path: Path, changes: list[Any], layout: s
     assert cli.main(["check", str(tmp_path / "out.zst")]) == 0
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(ANYTHING, st.sampled_from(EVENTS)), max_size=12), st.dictionaries(
     st.sampled_from([*ABOUT, "baseTimeNanoseconds"]), ANYTHING, max_size=4))  # fmt: skip
 def test_no_event_and_no_member_stops_the_others(tmp_path: Path, events: list[Any], about: dict[str, Any]) -> None:

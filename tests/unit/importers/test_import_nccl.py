@@ -125,7 +125,7 @@ def paths(value: Any, before: tuple[Any, ...] = ()) -> list[list[Any]]:
     return [found for step, inner in steps for found in ([*before, step], *paths(inner, (*before, step)))]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(paths(RECORDS[0])), st.one_of(st.just("gone"), ANYTHING))
 def test_no_value_of_inspector_stops_the_others(tmp_path: Path, where: list[Any], to: Any) -> None:
     path = tmp_path / "x.log"
@@ -238,7 +238,7 @@ def test_what_is_no_dump(tmp_path: Path, name: str, data: bytes, match: str) -> 
         import_flight_recorder(path, tmp_path / "out.zst")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(paths(DUMP["entries"][1])), st.one_of(st.just("gone"), ANYTHING), st.booleans())
 def test_no_value_of_a_dump_stops_the_others(tmp_path: Path, where: list[Any], to: Any, as_json: bool) -> None:
     dump = {**DUMP, "entries": [DUMP["entries"][0], changed(DUMP["entries"][1], where, to), "no entry"]}

@@ -696,7 +696,7 @@ OTHER_COLUMNS: dict[str, Callable[[int], pa.Array]] = {
 }
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_parquet_of_other_types(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("parquet")
@@ -754,7 +754,7 @@ NUMBERS = st.sampled_from([None, "text", b"\xff\xfe", 1.5, -1, 0, 1 << 31, 1 << 
 TABLES = sorted(table for table in Export("2025").schema() if not table.startswith("META"))
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_a_report_holds_is_imported_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

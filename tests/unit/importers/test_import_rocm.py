@@ -352,7 +352,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(LINES, max_size=15))
 def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
     for path in tmp_path.glob("*.zst"):

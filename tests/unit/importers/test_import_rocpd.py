@@ -296,7 +296,7 @@ CELL = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.sampled_from(["rpd", "sdk", "tracks"]))
 def test_no_table_column_or_cell_stops_the_others(tmp_path: Path, data: st.DataObject, which: str) -> None:
     tables = dict({"rpd": RPD, "sdk": SDK, "tracks": by_track(SDK)}[which])

@@ -224,7 +224,7 @@ HOSTILE = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(HOSTILE, max_size=12))
 def test_no_line_stops_the_others(tmp_path: Path, lines: list[str]) -> None:
     marks = [line(BASE, thread=7, line=4242), line(BASE + 4, thread=7, line=4242)]

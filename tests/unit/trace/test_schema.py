@@ -337,7 +337,7 @@ JSON = st.recursive(
 
 
 @given(path=st.lists(st.integers(0, 30), min_size=1, max_size=5), value=JSON)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_member_of_the_header_may_be_anything(path: list[int], value: object) -> None:
     header: Any = copy.deepcopy(TraceBuilder().header)
     place = header

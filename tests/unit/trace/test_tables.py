@@ -351,7 +351,7 @@ BUSY = busy_builder()
     allow_truncated=st.booleans(),
 )
 @example(place=6, changes=[(0, 0)], allow_truncated=True)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_hostile_contents_with_right_checksums(
     place: int, changes: list[tuple[int, int]], allow_truncated: bool
 ) -> None:

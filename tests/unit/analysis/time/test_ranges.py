@@ -44,7 +44,7 @@ def tables(named: list[Range], calls: list[Call]) -> tuple[pd.DataFrame, pd.Data
 
 
 @given(RANGES, CALLS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_each_call_counts_once_by_name(named: list[Range], calls: list[Call]) -> None:
     of, made, traffic = tables(named, calls)
     inside = ranges.inside(of, made, "time")
