@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <thread>
 
 #include "base/child_environment.h"
+#include "base/files.h"
 #include "code/cubin.h"
 #include "disassembly/known.h"
 
@@ -17,28 +19,14 @@ namespace snoopie {
 
 namespace {
 
-// A file in memory that a child can open by name.
+// A file in memory, which a child opens by its path.
 class MemoryFile {
   public:
-    explicit MemoryFile(std::string_view bytes) : fd_(memfd_create("snoopie-code", MFD_CLOEXEC)) {
-        while (fd_ >= 0 && !bytes.empty()) {
-            const ssize_t n = write(fd_, bytes.data(), bytes.size());
-            if (n <= 0) break;
-            bytes.remove_prefix(static_cast<size_t>(n));
-        }
-    }
-    ~MemoryFile() {
-        if (fd_ >= 0) close(fd_);
-    }
-    MemoryFile(MemoryFile&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-    MemoryFile(const MemoryFile&) = delete;
-    MemoryFile& operator=(const MemoryFile&) = delete;
-    MemoryFile& operator=(MemoryFile&&) = delete;
-
-    std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(fd_); }
+    explicit MemoryFile(std::string_view bytes) : file_(memfd_create("snoopie-code", MFD_CLOEXEC)) { write_whole(file_.get(), bytes); }
+    std::string path() const { return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_.get()); }
 
   private:
-    int fd_;
+    const Descriptor file_;
 };
 
 }  // namespace
@@ -48,7 +36,7 @@ void disassemble_ahead(const std::string& disassemble, std::string_view module, 
     std::string why_not;
     const std::optional<Cubin> cubin = Cubin::parse(module, &why_not);
     if (!cubin) return;
-    std::vector<MemoryFile> codes;
+    std::deque<MemoryFile> codes;
     std::string list;
     size_t unknown = 0;
     for (const std::string& name : mangled) {
