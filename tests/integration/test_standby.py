@@ -198,7 +198,7 @@ def either(request: pytest.FixtureRequest, disassemble: Path, tmp_path: Path) ->
 def test_answers_are_nvdisasms(either: Machine) -> None:
     either.standby()
     choose = random.Random(1)
-    inputs = [either.new() for _ in range(40)]
+    inputs = [either.new() for _ in range(16)]
     inputs += [either.input(choose.randbytes(choose.randrange(1, 500))) for _ in range(8)]
     inputs += [either.input(code(7)[:-1]), either.input(b""), either.input(b"\x7fELF" + code(3)[4:])]
     inputs += [either.input(b"\0" * 128), either.input(code(19) * 500), str(either.folder), "/nowhere/code"]
