@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
@@ -32,6 +32,7 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-features=BackgroundResourceFetch"
 )
+_Seen = TypeVar("_Seen")
 PATIENCE = 120_000  # ms, for a machine that is busy with something else
 expect.set_options(timeout=PATIENCE)
 
@@ -248,25 +249,25 @@ def settled(page: Page) -> None:
 
 
 def drawn(page: Page) -> bytes:
-    """What is seen, once two pictures in a row are the same: all is drawn, and at its place."""
-    last, now = b"", page.screenshot()
-    end = time.monotonic() + PATIENCE / 1000
-    while now != last:
-        assert time.monotonic() < end, "the page has not come to rest"
-        page.wait_for_timeout(200)
-        last, now = now, page.screenshot()
-    return now
+    """What is seen: all is drawn, and at its place."""
+    return _steady(page, page.screenshot, 200)
 
 
 def at_rest(place: Locator) -> tuple[float, float, float, float]:
-    """Left, top, width and height of an element, once two looks in a row find it at the same place."""
-    last, now = None, place.bounding_box()
+    """Left, top, width and height of an element that has come to its place."""
+    box = _steady(place.page, place.bounding_box, 100)
+    return box["x"], box["y"], box["width"], box["height"]
+
+
+def _steady(page: Page, look: Callable[[], _Seen | None], pause: int) -> _Seen:
+    """What two looks in a row, with so many ms between, see the same."""
+    last, now = None, look()
     end = time.monotonic() + PATIENCE / 1000
     while now is None or now != last:
-        assert time.monotonic() < end, "the element has not come to rest"
-        place.page.wait_for_timeout(100)
-        last, now = now, place.bounding_box()
-    return now["x"], now["y"], now["width"], now["height"]
+        assert time.monotonic() < end, "the page has not come to rest"
+        page.wait_for_timeout(pause)
+        last, now = now, look()
+    return now
 
 
 def picture(page: Page, name: str) -> None:
