@@ -19,7 +19,7 @@ from visualizer.look import theme
 from visualizer.pictures import time_axis
 from visualizer.session import address, runs, state
 from visualizer.session.filters import FILTERS
-from visualizer.session.question import Identity
+from visualizer.session.question import KEYS, Identity
 
 Option = TypeVar("Option", bound=Hashable)
 
@@ -105,7 +105,7 @@ def _options() -> _Options:
     return _options_of(identity, allow)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=KEYS)
 def _options_of(identity: Identity, allow_truncated: bool) -> _Options:
     trace = state.trace()
     pairs = trace.by_pair(initiated="both")

@@ -13,7 +13,7 @@ from snoopie.figures import colours
 from snoopie.words import units
 from snoopie.words.text import visible
 from visualizer.session import state
-from visualizer.session.question import Scope
+from visualizer.session.question import KEYS, Scope
 
 _MEANING = {
     "host": "host memory, which GPUs reach over their host link.",
@@ -69,7 +69,7 @@ def by_label() -> dict[str, Place]:
     return found
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={Scope: repr})
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=KEYS)
 def _by_label(whole: Scope) -> dict[str, Place]:
     trace = state.read(whole)
     table, several = trace.places, len(trace.processes) > 1

@@ -21,7 +21,7 @@ import streamlit as st
 
 from snoopie import Trace
 from visualizer.session import again, state
-from visualizer.session.question import Question, Scope, full_name, key
+from visualizer.session.question import KEYS, Question, Scope, full_name
 
 _Answer = TypeVar("_Answer")
 
@@ -98,7 +98,7 @@ def _wait(future: Future[_Answer], why: str) -> None:
     st.caption(f":material/hourglass_empty: {why}")
 
 
-@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs={Question: key})
+@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=KEYS)
 def _asked(question: Question[Any]) -> Future[Any]:
     future: Future[Any] = Future()
     _line().append(future)

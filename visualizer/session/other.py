@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from glob import escape
 from os.path import exists
-from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
@@ -18,7 +17,7 @@ import streamlit as st
 import snoopie
 from visualizer.session import address, opened, recents, state
 from visualizer.session.filters import FILTERS, Filters
-from visualizer.session.question import Scope, full_name
+from visualizer.session.question import KEYS, Scope
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -107,13 +106,13 @@ def _both() -> tuple[Scope, Scope]:
     return state.scope(chosen), Scope(identity, allow, replace(chosen, kernels=kernels))
 
 
-@st.cache_data(max_entries=256, show_spinner="Comparing …", hash_funcs={FunctionType: full_name})
+@st.cache_data(max_entries=256, show_spinner="Comparing …", hash_funcs=KEYS)
 def _answer(
     a: Scope, b: Scope, method: Callable[..., Any], args: tuple[object, ...], options: dict[str, object]
 ) -> Any:
     return method(_comparison(a, b), *args, **options)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=KEYS)
 def _comparison(a: Scope, b: Scope) -> snoopie.Comparison:
     return snoopie.compare(state.read(a), state.read(b))

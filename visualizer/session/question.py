@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import snoopie
@@ -57,6 +58,16 @@ def full_name(method: Callable[..., Any]) -> str:
 
 
 def key(question: Question[Any]) -> tuple[str, ...]:
-    """What distinguishes a question from others, for caches: they would take every part of it apart, each time."""
+    """What distinguishes a question from others, for caches."""
     scope = question.scope
     return repr(scope), full_name(question.method), repr(question.args), repr(question.options)
+
+
+# What distinguishes these from others. Streamlit's caches would take every part of them apart, at each look: 0.03 s for
+# the names of a thousand files.
+KEYS: dict[str | type[Any], Callable[[Any], object]] = {
+    Scope: repr,
+    Question: key,
+    FunctionType: full_name,
+    tuple: repr,
+}

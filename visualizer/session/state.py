@@ -22,7 +22,7 @@ from visualizer.controls import choices
 from visualizer.look import theme
 from visualizer.session import address, opened, recents, runs, uploads
 from visualizer.session.filters import FILTERS, Filters
-from visualizer.session.question import Identity, Question, Scope, key
+from visualizer.session.question import KEYS, Identity, Question, Scope
 
 _Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
@@ -130,7 +130,8 @@ def is_open() -> bool:
         return False
     allow = arguments().allow_truncated or bool(st.session_state.get("truncated"))
     try:
-        identity = _of_run(_identity(paths()), allow, runs.chosen(arguments().run))
+        named = _identity(paths())
+        identity = _of_run(named, allow, runs.chosen(arguments().run))
     except snoopie.SeveralRunsError as error:
         runs.ask(error, choose_run)
         return False
@@ -141,6 +142,7 @@ def is_open() -> bool:
     except snoopie.SnoopieError as error:
         _explain(error)
         return False
+    st.session_state["named"] = named
     st.session_state["identity"] = identity
     st.session_state["allow"] = allow
     if arguments().own and not any(uploads.has(path) or Path(path).is_relative_to(SAMPLES) for path in paths()):
@@ -160,22 +162,24 @@ def _identity(names: Sequence[str]) -> Identity:
     files: dict[str, tuple[str, int, int]] = {}
     for name in names:
         try:
-            path = Path(name).expanduser()
+            # Once for all files of a folder, which may be of ten thousand ranks and is looked at for each click.
+            path = Path(name).expanduser().resolve()
             found = sorted(path.glob("*.zst")) if path.is_dir() else [path]
             if path.is_dir() and not found:
                 raise snoopie.NotATraceError(
-                    f"{path} holds no trace (*.zst)", "name a trace, or a folder that holds some"
+                    f"{Path(name).expanduser()} holds no trace (*.zst)", "name a trace, or a folder that holds some"
                 )
             for file in found:
                 status = file.stat()
-                files[str(file.resolve())] = (str(file.resolve()), status.st_size, status.st_mtime_ns)
+                whole = str(file.resolve() if file.is_symlink() else file)
+                files[whole] = (whole, status.st_size, status.st_mtime_ns)
         # What a person types may be no path at all: too long, of a user that is not there.
         except (OSError, ValueError, RuntimeError):
             raise snoopie.NotATraceError(f"there is no {name}", "check the path") from None
     return tuple(files.values())
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@st.cache_data(max_entries=16, show_spinner=False, hash_funcs=KEYS)
 def _of_run(identity: Identity, allow_truncated: bool, run: str | None) -> Identity:
     """The files that are of a run. Raises the errors of `snoopie.load`, by which these can be read."""
     whole = _load(identity, allow_truncated)
@@ -190,11 +194,11 @@ def _of_run(identity: Identity, allow_truncated: bool, run: str | None) -> Ident
 
 def has_several_runs() -> bool:
     """Whether the traces that were named are of several runs."""
-    return len(_load(_identity(paths()), st.session_state["allow"]).runs) > 1
+    return len(_load(st.session_state["named"], st.session_state["allow"]).runs) > 1
 
 
 # Whoever reads several runs was told to: `is_open` asks.
-@st.cache_resource(max_entries=4, show_spinner="Reading the trace …")
+@st.cache_resource(max_entries=4, show_spinner="Reading the trace …", hash_funcs=KEYS)
 def _load(identity: Identity, allow_truncated: bool) -> snoopie.Trace:
     paths = [path for path, _, _ in identity]
     known = arguments()
@@ -222,7 +226,7 @@ def read_other(names: Sequence[str], allow_truncated: bool) -> Identity:
     return identity
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=KEYS)
 def read(scope: Scope) -> snoopie.Trace:
     """A part of any trace that was read."""
     return scope.filters.of(_load(scope.identity, scope.allow_truncated))
@@ -260,7 +264,7 @@ def answer(question: Question[_Answer]) -> _Answer:
     return known
 
 
-@st.cache_data(max_entries=512, show_spinner=False, hash_funcs={Question: key})
+@st.cache_data(max_entries=512, show_spinner=False, hash_funcs=KEYS)
 def _answer(question: Question[Any]) -> Any:
     return question.answer(read)
 
@@ -277,7 +281,7 @@ def read_ahead() -> None:
         _read_ahead(st.session_state["identity"], st.session_state["allow"])
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=KEYS)
 def _read_ahead(identity: Identity, allow_truncated: bool) -> None:
     # The workers of a cluster are others' too, and its traces larger.
     if arguments().scheduler is not None:

@@ -79,6 +79,15 @@ def test_overview(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     assert "cannot be measured" in said(app)
 
 
+def test_a_file_of_several_names_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ring_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "link.zst").symlink_to(ring_path)
+    (tmp_path / "beside").symlink_to(tmp_path / "run")
+    app = start(monkeypatch, tmp_path / "beside", tmp_path / "run", ring_path)
+    assert not app.exception
+    assert metrics(app)["Accesses"] == "224"
+
+
 def test_filters(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
     app = start(monkeypatch, ring_path)
     app.multiselect(key="operations").set_value(["load"]).run()
