@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.support import mixed, ring
+from tests.support.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "visualizer" / "app.py"
@@ -59,32 +59,26 @@ def browser(chromium: Callable[..., Any]) -> Iterator[Browser]:
 @contextmanager
 def running_app(*words: str) -> Iterator[str]:
     """The app's address, while `snoopie view`'s server serves it with these words."""
-    port = _free_port()
-    settings = {"STREAMLIT_SERVER_HEADLESS": "true"}
-    with _answering([str(SERVER), f"--port={port}", "--no-token", "--", *words], port, settings) as address:
+    port = free_port()
+    with _answering([str(SERVER), f"--port={port}", "--no-token", "--", *words], port) as address:
         yield address
 
 
 @contextmanager
 def streamlit_run(*words: str) -> Iterator[str]:
     """The same by `streamlit run`, with the settings that lie beside the app."""
-    port = _free_port()
-    options = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
-    with _answering(["-m", "streamlit", "run", str(APP), *options, *words], port, {}) as address:
+    port = free_port()
+    options = [f"--server.port={port}", "--server.fileWatcherType=none"]
+    with _answering(["-m", "streamlit", "run", str(APP), *options, *words], port) as address:
         yield address
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @contextmanager
-def _answering(words: list[str], port: int, settings: dict[str, str]) -> Iterator[str]:
+def _answering(words: list[str], port: int) -> Iterator[str]:
+    without_a_browser = os.environ | {"STREAMLIT_SERVER_HEADLESS": "true"}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            [sys.executable, *words], stdout=output, stderr=subprocess.STDOUT, env=os.environ | settings
+            [sys.executable, *words], stdout=output, stderr=subprocess.STDOUT, env=without_a_browser
         )
         try:
             _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, output)

@@ -7,7 +7,6 @@ import fcntl
 import functools
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import pytest
 from gpu_traffic import APPS
 
 from snoopie.cli.settings import BY_VARIABLE
+from tests.support.ports import free_port
 
 if TYPE_CHECKING:
     from snoopie import Trace
@@ -172,13 +172,6 @@ def start(
         **options,
     )
     return Run(ended.returncode, ended.stdout, ended.stderr, folder)
-
-
-def free_port() -> int:
-    """A port of this host that nobody listens to."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def ranks_command(program: str, *arguments: int) -> list[str]:

@@ -15,7 +15,8 @@ import snoopie
 pytest.importorskip("prometheus_client", reason="pip install 'snoopie[watch]'")
 pytest.importorskip("opentelemetry.proto", reason="pip install 'snoopie[watch]'")
 
-from tests.support.metrics import free_port, scrape, until, values
+from tests.support.metrics import scrape, until, values
+from tests.support.ports import free_port
 
 ROUNDS = 60
 # As attached.cu says: 8 warps of 32 lanes with 4 bytes each.

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 from gpu_nccl import settings
-from gpu_runs import LIBRARY_TIMEOUT, Runner, build, free_port, ranks_command, start, traced_environment
+from gpu_runs import LIBRARY_TIMEOUT, Runner, build, ranks_command, start, traced_environment
 from gpu_traffic import APPS, HOST
 
 from snoopie import Trace
+from tests.support.ports import free_port
 
 MS = 10**6
 LONG = 400

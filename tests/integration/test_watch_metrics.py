@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import watched
-from tests.support.metrics import Receiver, checked, free_port, prometheus, scrape, until, values
+from tests.support.metrics import Receiver, checked, prometheus, scrape, until, values
+from tests.support.ports import free_port
 from tests.support.screen import Screen
 from tests.support.watched import Program, Watch
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import socket
 import subprocess
 import threading
 import time
@@ -19,17 +18,13 @@ from typing import Any
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.ports import free_port
+
 # Those that tell samples apart in the tests.
 _LABELS = (
     "kernel", "call", "error", "direction", "source", "destination", "issuer", "owner", "operation", "kind", "le",
     "what",
 )  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def until(found: Callable[[], Any]) -> Any:

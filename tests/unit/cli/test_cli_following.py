@@ -20,7 +20,8 @@ import pytest
 from snoopie import cli
 from snoopie.cli import following
 from tests.support import ring
-from tests.support.metrics import Receiver, checked, free_port, scrape, until, values
+from tests.support.metrics import Receiver, checked, scrape, until, values
+from tests.support.ports import free_port
 from tests.support.run_bench import PATIENCE, ROOT, Bench
 from tests.support.screen import Screen
 
