@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stand_in import Inputs
+from tests.support.stand_in import Inputs, real_nvdisasm
 
 # Prints its options and its last argument's content; the content chooses what goes wrong.
 FAKE = """#!/bin/sh
@@ -91,6 +91,41 @@ def test_everything_that_matters_is_in_the_key(machine: Machine) -> None:
     shutil.copy2(machine.nvdisasm, other)
     machine.output("-b", "SM90", machine.input("code"), SNOOPIE_NVDISASM=str(other))
     assert machine.runs == 6
+
+
+# Instructions as ptxas makes them, with 0 for what the driver writes when it loads them.
+MOV = 0x000FE20000000F00_0000000000147802
+UMOV = 0x000FE20000000000_0000000000087882
+CALL = 0x005FEA0003C00000_0000000000007943
+NOP = 0x000FC00000000000_0000000000007918
+EXIT = 0x000FEA0003800000_000000000000794D
+
+
+def loaded(number: int, target: int, architecture: int) -> bytes:
+    """A function that holds a number of 64 bits and calls another, as it is where the driver has loaded it."""
+    split = (target >> 2 & 0xFF) << 16 | target >> 10 << 34
+    call = CALL | (target >> 2 << 34 if architecture < 90 else split)
+    low, high = number & 0xFFFFFFFF, number >> 32
+    moves = [MOV | low << 32, NOP, MOV ^ 1 << 16 | high << 32, UMOV | low << 32, UMOV | high << 32]
+    return b"".join(word.to_bytes(16, "little") for word in [*moves, call, EXIT, NOP])
+
+
+@pytest.mark.parametrize("architecture", [75, 89, 90, 120])
+def test_code_that_is_loaded_elsewhere_is_known(machine: Machine, architecture: int) -> None:
+    """One run of nvdisasm serves all addresses, and what is said of each is what nvdisasm says."""
+    nvdisasm = real_nvdisasm()
+    if nvdisasm is None:
+        pytest.skip("there is no nvdisasm")
+    machine.nvdisasm.write_text(f'#!/bin/sh\necho run >> "{machine.counted}"\nexec "{nvdisasm}" "$@"\n')
+    choose = random.Random(architecture)
+    most = 1 << (49 if architecture < 90 else 57)
+    numbers = [0x7F126D2E1A04, 0, 2**64 - 1, choose.getrandbits(64)]
+    for number in numbers:
+        code = machine.input(loaded(number, number % most // 4 * 4, architecture))
+        plain = subprocess.run([nvdisasm, "-b", f"SM{architecture}", code], check=True, capture_output=True, timeout=60)
+        assert f"0x{number & 0xFFFFFFFF:x} ;".encode() in plain.stdout
+        assert machine.output("-b", f"SM{architecture}", code) == plain.stdout
+    assert machine.runs == 1
 
 
 def test_option_that_is_also_a_file_name(machine: Machine) -> None:

@@ -25,17 +25,13 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tests.support.stand_in import Inputs, compile_stand_in
+from tests.support.stand_in import Inputs, compile_stand_in, real_nvdisasm
 
 NO_INPUT = b"/snoopie/standby/no-input"
 # What the cache remembers of one: a verdict, and the time when it was started.
 KNOWN = re.compile(rb"(proved|failed|)[0-9]+")
 Answer = tuple[int, bytes, bytes]
 Socket = socket.socket
-
-
-def real_nvdisasm() -> str | None:
-    return shutil.which(os.environ.get("SNOOPIE_NVDISASM") or "nvdisasm")
 
 
 def until(holds: Callable[[], bool]) -> None:

@@ -1,7 +1,9 @@
-"""A program that behaves as nvdisasm does, and what it is given."""
+"""nvdisasm, a program that behaves as it does, and what they are given."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,10 @@ SOURCE = Path(__file__).resolve().parents[2] / "nvbit_tool/tests/disassemble/nvd
 
 def compile_stand_in(program: Path, *options: str) -> None:
     subprocess.run(["g++", "-x", "c", "-Wall", "-Wextra", *options, SOURCE, "-o", program], check=True)
+
+
+def real_nvdisasm() -> str | None:
+    return shutil.which(os.environ.get("SNOOPIE_NVDISASM") or "nvdisasm")
 
 
 class Inputs:

@@ -20,6 +20,7 @@
 #include "disassemble/running.h"
 #include "disassemble/standby.h"
 #include "disassembly/cache.h"
+#include "disassembly/kept.h"
 #include "disassembly/nvdisasm.h"
 
 using namespace snoopie;
@@ -47,14 +48,15 @@ int show(const Output& output, int status) {
 
 int disassemble(const std::string& program, const Arguments& arguments) {
     const std::optional<Cache> cache = open_cache();
-    const std::string key = cache ? disassembly_key(program, arguments) : "";
-    if (key.empty()) return become_nvdisasm(program, arguments);
-    if (const std::optional<Output> known = cache->find(key)) return show(*known, 0);
+    if (!cache) return become_nvdisasm(program, arguments);
+    const KeptRun run(*cache, program, arguments);
+    if (!run.can_be_kept()) return become_nvdisasm(program, arguments);
+    if (const std::optional<Output> known = run.find()) return show(*known, 0);
 
     Output output;
     const int status = disassemble_quickly(*cache, program, arguments, &output);
     if (status < 0) return become_nvdisasm(program, arguments);
-    if (status == 0 && !mentions_input(output, arguments)) cache->store(key, output);
+    if (status == 0) run.keep(output);
     return show(output, status);
 }
 
@@ -72,13 +74,13 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 // Whether the cache has the output now.
 bool remember(const Cache& cache, const std::string& program, const Arguments& arguments) {
-    const std::string key = disassembly_key(program, arguments);
-    if (key.empty()) return false;
-    if (cache.find(key)) return true;
+    const KeptRun run(cache, program, arguments);
+    if (!run.can_be_kept()) return false;
+    if (run.find()) return true;
     Output output;
-    if (disassemble_quickly(cache, program, arguments, &output) != 0 || mentions_input(output, arguments)) return false;
-    cache.store(key, output);
-    return cache.find(key).has_value();
+    if (disassemble_quickly(cache, program, arguments, &output) != 0) return false;
+    run.keep(output);
+    return run.find().has_value();
 }
 
 int warm(const std::string& program, const std::string& list, unsigned jobs) {

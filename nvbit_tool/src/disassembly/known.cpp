@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "disassembly/cache.h"
+#include "disassembly/kept.h"
 #include "disassembly/nvdisasm.h"
 
 namespace snoopie {
@@ -36,8 +37,8 @@ std::optional<Output> find(const std::string& architecture, const std::string& f
     const std::optional<Cache> cache = open_cache();
     const std::string program = cache ? find_nvdisasm() : "";
     if (program.empty()) return std::nullopt;
-    const std::string key = disassembly_key(program, {"-b", architecture, file});
-    return key.empty() ? std::nullopt : cache->find(key);
+    const KeptRun run(*cache, program, {"-b", architecture, file});
+    return run.can_be_kept() ? run.find() : std::nullopt;
 }
 
 }  // namespace

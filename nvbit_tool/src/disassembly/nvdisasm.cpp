@@ -61,7 +61,7 @@ std::optional<Identity> identify(const std::string& program) {
     return Identity{path, {info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}};
 }
 
-std::string disassembly_key(const std::string& program, const Arguments& arguments) {
+std::string disassembly_key(const std::string& program, const Arguments& arguments, const std::optional<std::string>& code) {
     const std::optional<Identity> identity = identify(program);
     if (!identity) return "";
     Sha256 sum;
@@ -71,9 +71,10 @@ std::string disassembly_key(const std::string& program, const Arguments& argumen
     bool reads_file = false;
     for (const std::string& argument : arguments) {
         if (keeps_from_caching(argument)) return "";
-        const std::optional<std::string> content = read_file(argument);
+        const bool is_code = code && &argument == &arguments.back();
+        const std::optional<std::string> content = is_code ? code : read_file(argument);
         if (!content || !names_a_folder(argument)) sum.add_part('a', argument);
-        if (content) sum.add_part('f', *content);
+        if (content) sum.add_part(is_code ? 'c' : 'f', *content);
         reads_file = reads_file || content;
     }
     return reads_file ? sum.hex() : "";

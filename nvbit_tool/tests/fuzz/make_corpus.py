@@ -260,6 +260,9 @@ def entry(content: bytes) -> bytes:
 
 def cache_entries() -> Iterator[tuple[str, bytes]]:
     yield "whole", entry(struct.pack("<Q", 5) + b"helloworld")
+    listing = b"/*0000*/ MOV R20, 0x0 ;\n/*0010*/ @P0 UMOV UR8, 0x1 ;\n/*0020*/ CALL.ABS.NOINC 0x0 ;"
+    code = b"".join(struct.pack("<QQ", word, 0) for word in (0x7F12_00147802, 0x7F12_00087882, 0x7F12_00FF7943))
+    yield "listing-and-code", entry(struct.pack("<Q", len(listing)) + listing + code)
     yield "size-too-large", entry(struct.pack("<Q", 1 << 63) + b"hello")
     yield "half-a-size", entry(b"\1\0\0")
     yield "not-a-frame", b"hello"

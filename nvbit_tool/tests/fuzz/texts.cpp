@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "disassembly/addresses.h"
 #include "disassembly/cache.h"
 #include "stacks/source_text.h"
 #include "target.h"
@@ -79,5 +80,11 @@ FUZZ_TARGET(cache) {
     const std::string& path = fuzz::file_of(input, "entry.zst");
     const Cache cache(path.substr(0, path.rfind('/')), uint64_t{1} << 30);
     const auto found = cache.find("entry");
-    if (found) fuzz::require(found->out.size() + found->err.size() < uint64_t{1} << 32, "an entry is no larger than memory");
+    if (!found) return;
+    fuzz::require(found->out.size() + found->err.size() < uint64_t{1} << 32, "an entry is no larger than memory");
+    // As the listing of code, which stderr stands for.
+    for (const int architecture : {89, 90}) {
+        const auto listing = with_addresses(found->out, found->err, architecture);
+        if (listing) fuzz::require(with_addresses(*listing, found->err, architecture) == listing, "a listing has its code's addresses");
+    }
 }
