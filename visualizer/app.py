@@ -17,7 +17,7 @@ from visualizer import pages
 from visualizer.components import history
 from visualizer.controls import filters
 from visualizer.look import preload, theme
-from visualizer.session import address, again, state
+from visualizer.session import address, again, state, text
 from visualizer.views import objects, open_trace
 
 
@@ -29,6 +29,7 @@ def _spare_what_stays() -> None:
 
 
 _spare_what_stays()
+text.by_reference()
 # The icon is a file of ours: Streamlit's own, as an icon of a page, come from their maker's server.
 st.set_page_config(
     page_title="Snoopie",

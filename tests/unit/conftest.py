@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
+
+# As a user's notebook has it.
+STORAGE = pd.get_option("mode.string_storage")
+
+
+@pytest.fixture(autouse=True)
+def columns_of_text() -> Iterator[None]:
+    """The app has these of a kind, in its own process."""
+    yield
+    pd.set_option("mode.string_storage", STORAGE)
 
 
 @pytest.fixture(autouse=True)

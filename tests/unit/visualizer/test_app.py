@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -86,6 +88,11 @@ def test_a_file_of_several_names_is_read_once(monkeypatch: pytest.MonkeyPatch, t
     app = start(monkeypatch, tmp_path / "beside", tmp_path / "run", ring_path)
     assert not app.exception
     assert metrics(app)["Accesses"] == "224"
+
+
+def test_columns_of_text_are_references(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
+    start(monkeypatch, ring_path)
+    assert pd.Series(["put"], dtype="str").dtype == pd.StringDtype("python", na_value=np.nan)
 
 
 def test_filters(monkeypatch: pytest.MonkeyPatch, ring_path: Path) -> None:
