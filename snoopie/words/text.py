@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
+# Each letter is looked at once, and most of them not by Python.
+_NOT_ASCII = re.compile("[^ -~]")
 _NOT_PRINTABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 def visible(text: str) -> str:
     """One line, of which nothing steers a terminal or changes the order of letters: such characters are seen as Python
     writes them, "\\x1b" or "\\u202e"."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if text.isprintable() else _NOT_ASCII.sub(_as_python_writes, text)
+
+
+def _as_python_writes(letter: re.Match[str]) -> str:
+    return letter[0] if letter[0].isprintable() else letter[0].encode("unicode_escape").decode()
 
 
 def printable(text: str, instead: str = _NOT_PRINTABLE) -> str:
     """The text with another letter ``instead`` of each that cannot be printed."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else instead for c in text)
+    return text if text.isprintable() else _NOT_ASCII.sub(lambda c: c[0] if c[0].isprintable() else instead, text)
 
 
 def one_line(text: str) -> str:
