@@ -21,7 +21,7 @@ from tests.support.pages import PATIENCE, ROOT, start, table, table_rows, unfold
 from tests.support.program import ACCESSES, FILE, MIB, SECTORS, App, reads
 from tests.support.viewing import alive
 from visualizer import pages
-from visualizer.session import background
+from visualizer.session import background, text
 from visualizer.session.filters import Filters
 from visualizer.session.question import Scope
 
@@ -77,6 +77,7 @@ def loads(trace: Path) -> Scope:
 
 
 def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
+    text.by_reference()  # as the app does
     asked, part = loads(trace), snoopie.load(trace).select(operations=["load"])
     worker = background._Worker(0)
     found = worker.answer(asked.question(snoopie.Trace.findings, "records"))
