@@ -12,9 +12,10 @@ KeptRun::KeptRun(const Cache& cache, std::string program, Arguments arguments)
     : cache_(cache),
       program_(std::move(program)),
       arguments_(std::move(arguments)),
-      key_(disassembly_key(program_, arguments_)),
       code_(code_of(arguments_)),
-      key_without_addresses_(code_ ? disassembly_key(program_, arguments_, without_addresses(code_->bytes, code_->architecture)) : "") {}
+      key_(code_ ? disassembly_key(program_, arguments_, without_addresses(code_->bytes, code_->architecture)) : exact_key()) {}
+
+std::string KeptRun::exact_key() const { return disassembly_key(program_, arguments_); }
 
 std::optional<KeptRun::Code> KeptRun::code_of(const Arguments& arguments) {
     constexpr std::string_view kPrefix = "SM";
@@ -36,19 +37,20 @@ std::optional<Output> KeptRun::with_own_addresses(Output output) const {
 }
 
 std::optional<Output> KeptRun::find() const {
-    if (!key_without_addresses_.empty()) {
-        std::optional<Output> found = cache_.find(key_without_addresses_);
-        if (found) found = with_own_addresses(std::move(*found));
-        if (found) return found;
-    }
-    return cache_.find(key_);
+    std::optional<Output> found = cache_.find(key_);
+    if (!code_) return found;
+    if (found) found = with_own_addresses(std::move(*found));
+    if (found) return found;
+    const std::string key = exact_key();
+    return key.empty() ? std::nullopt : cache_.find(key);
 }
 
 void KeptRun::keep(const Output& output) const {
     if (mentions_input(output, arguments_)) return;
     // Only where the numbers stand as they are expected to: what is put together from it is then what nvdisasm would say.
-    const std::optional<Output> same = key_without_addresses_.empty() ? std::nullopt : with_own_addresses(output);
-    cache_.store(same && same->out == output.out ? key_without_addresses_ : key_, output);
+    const std::optional<Output> same = code_ ? with_own_addresses(output) : output;
+    const std::string key = same && same->out == output.out ? key_ : exact_key();
+    if (!key.empty()) cache_.store(key, output);
 }
 
 }  // namespace snoopie

@@ -30,13 +30,14 @@ class KeptRun {
     };
     static std::optional<Code> code_of(const Arguments& arguments);
     std::optional<Output> with_own_addresses(Output output) const;
+    // For what is kept for these very addresses. "" as below, or where the file cannot be read any more.
+    std::string exact_key() const;
 
     const Cache& cache_;
     const std::string program_;
     const Arguments arguments_;
-    const std::string key_;
     const std::optional<Code> code_;
-    const std::string key_without_addresses_;  // "" where there is no code, or as above
+    const std::string key_;  // without addresses where there is code; "" if the output cannot be kept
 };
 
 }  // namespace snoopie

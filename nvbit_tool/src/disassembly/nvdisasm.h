@@ -28,8 +28,8 @@ std::optional<Identity> identify(const std::string& program);
 
 // Names everything that the output depends on: the program, by path, size and time of change, the arguments, and what the files contain
 // that they name. Of a file that is named with its folder, as temporary files are, the name itself does not count. "" if the output should
-// not be kept: nothing is read from a file, or it does not go to stdout. `code` counts
-// instead of what the last one contains, if it is given.
+// not be kept: nothing is read from a file, or it does not go to stdout. `code` counts instead of what the last one contains, if it is
+// given.
 std::string disassembly_key(const std::string& program, const Arguments& arguments, const std::optional<std::string>& code = {});
 
 // An output that says where its input lay is right for that place only.
