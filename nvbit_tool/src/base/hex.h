@@ -1,6 +1,8 @@
-// Bytes as hexadecimal digits.
+// Bytes and numbers as hexadecimal digits.
 #pragma once
 
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,12 @@ inline std::string hex(std::string_view bytes) {
         text += kDigits[static_cast<unsigned char>(c) & 15];
     }
     return text;
+}
+
+// 0x1f
+inline std::string hex_number(uint64_t number) {
+    char digits[16];
+    return "0x" + std::string(digits, std::to_chars(digits, digits + sizeof digits, number, 16).ptr);
 }
 
 }  // namespace snoopie

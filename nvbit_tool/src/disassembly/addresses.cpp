@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/hex.h"
+
 namespace snoopie {
 
 namespace {
@@ -91,12 +93,6 @@ std::string_view number_in(std::string_view line, const Number& number) {
     return line.substr(0, digits);
 }
 
-std::string hexadecimal(uint64_t value) {
-    char digits[16];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value, 16).ptr;
-    return "0x" + std::string(digits, end);
-}
-
 }  // namespace
 
 std::string without_addresses(std::string code, int architecture) {
@@ -127,7 +123,7 @@ std::optional<std::string> with_addresses(std::string_view listing, std::string_
                 const std::string_view old = number_in(line, *number);
                 if (old.empty()) return std::nullopt;
                 changed.append(whole.data(), old.data());
-                changed += hexadecimal(value(word, *number));
+                changed += hex_number(value(word, *number));
                 changed.append(old.data() + old.size(), whole.data() + whole.size());
                 continue;
             }

@@ -1,8 +1,8 @@
 #include "hang/report.h"
 
 #include <cmath>
-#include <cstdio>
 
+#include "base/hex.h"
 #include "trace/json.h"
 
 namespace snoopie {
@@ -10,12 +10,6 @@ namespace snoopie {
 namespace {
 
 constexpr size_t kMostStores = 3;  // that a sentence names
-
-std::string hex(uint64_t number) {
-    char text[24];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
-    return text;
-}
 
 std::string memory_of(int owner) {
     if (owner == kHostMemory) return "the host";
@@ -31,7 +25,7 @@ void write(JsonWriter& json, const HangStore& store) {
 
 void write(JsonWriter& json, const HangCollective& call) {
     json.begin_object().member("operation", call.operation).member("type", call.type).member("count", call.count);
-    json.member("communicator", hex(call.communicator)).member("sequence", call.sequence);
+    json.member("communicator", hex_number(call.communicator)).member("sequence", call.sequence);
     json.member("rank", call.rank).member("ranks", call.ranks).member("peer", call.peer).end_object();
 }
 
@@ -51,7 +45,7 @@ uint64_t milliseconds(double time) { return time > 0 ? static_cast<uint64_t>(std
 void write(JsonWriter& json, const HangWait& wait) {
     json.begin_object().member("place", wait.place).member("instruction", wait.instruction);
     json.member("warps", wait.warps).member("blocks", wait.blocks).member("first_block", wait.first_block);
-    json.member("milliseconds", milliseconds(wait.seconds)).member("address", hex(wait.address)).member("owner", wait.owner);
+    json.member("milliseconds", milliseconds(wait.seconds)).member("address", hex_number(wait.address)).member("owner", wait.owner);
     json.member("object", wait.object).member("object_bytes", wait.object_bytes).member("offset", wait.offset);
     write_list(json, "stores", wait.stores);
     json.end_object();
@@ -67,7 +61,7 @@ void write(JsonWriter& json, const HangKernel& kernel) {
 
 std::string what_is_polled(const HangWait& wait) {
     if (wait.address == 0) return "memory of " + memory_of(wait.owner);
-    std::string text = hex(wait.address) + " of " + memory_of(wait.owner);
+    std::string text = hex_number(wait.address) + " of " + memory_of(wait.owner);
     if (wait.object)
         text += " (allocation " + std::to_string(wait.object) + ", " + std::to_string(wait.object_bytes) + " bytes, at offset " +
                 std::to_string(wait.offset) + ")";
@@ -84,7 +78,8 @@ std::string who_stored(const HangWait& wait) {
 
 std::string call_of(const HangCollective& call) {
     return call.operation + " of " + std::to_string(call.count) + " " + call.type + ", call " + std::to_string(call.sequence) +
-           " of rank " + std::to_string(call.rank) + " of " + std::to_string(call.ranks) + " on communicator " + hex(call.communicator);
+           " of rank " + std::to_string(call.rank) + " of " + std::to_string(call.ranks) + " on communicator " +
+           hex_number(call.communicator);
 }
 
 }  // namespace
