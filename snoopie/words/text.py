@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 # Each letter is looked at once, and most of them not by Python.
 _NOT_ASCII = re.compile("[^ -~]")
@@ -12,16 +13,19 @@ _NOT_PRINTABLE = "\N{REPLACEMENT CHARACTER}"
 def visible(text: str) -> str:
     """One line, of which nothing steers a terminal or changes the order of letters: such characters are seen as Python
     writes them, "\\x1b" or "\\u202e"."""
-    return text if text.isprintable() else _NOT_ASCII.sub(_as_python_writes, text)
-
-
-def _as_python_writes(letter: re.Match[str]) -> str:
-    return letter[0] if letter[0].isprintable() else letter[0].encode("unicode_escape").decode()
+    return _with(text, lambda letter: letter.encode("unicode_escape").decode())
 
 
 def printable(text: str, instead: str = _NOT_PRINTABLE) -> str:
     """The text with another letter ``instead`` of each that cannot be printed."""
-    return text if text.isprintable() else _NOT_ASCII.sub(lambda c: c[0] if c[0].isprintable() else instead, text)
+    return _with(text, lambda _: instead)
+
+
+def _with(text: str, shown: Callable[[str], str]) -> str:
+    """The text with what is ``shown`` in place of each letter that cannot be printed."""
+    if text.isprintable():
+        return text
+    return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else shown(found[0]), text)
 
 
 def one_line(text: str) -> str:
