@@ -21,7 +21,7 @@ void nothing_is_lost() {
     for (uint32_t t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
             numbers[t] = thread_id();
-            for (uint32_t i = 0; i < kEach; ++i) log.note(t * kEach + i);
+            for (uint32_t i = 0; i < kEach; ++i) log.note(t * kEach + i, i % 3 == 0);
             --running;
         });
     std::vector<LaunchLog::Note> all;
@@ -37,7 +37,8 @@ void nothing_is_lost() {
     for (const LaunchLog::Note& note : all) {
         const uint32_t thread = note.correlation / kEach;
         right = right && note.correlation % kEach == next[thread]++ && note.called.thread == numbers[thread];
-        right = right && note.called.time >= begin && note.called.time <= now_ns();
+        right = right && note.called.time >= begin && note.called.time <= now_ns() &&
+                note.called.outside == (note.correlation % kEach % 3 == 0);
     }
     CHECK(right);
     CHECK(log.take().empty());
@@ -45,10 +46,10 @@ void nothing_is_lost() {
 
 void it_has_a_bound() {
     LaunchLog log;
-    for (size_t i = 0; i < LaunchLog::kMost + 10; ++i) log.note(static_cast<uint32_t>(i));
+    for (size_t i = 0; i < LaunchLog::kMost + 10; ++i) log.note(static_cast<uint32_t>(i), false);
     CHECK_EQ(log.take().size(), LaunchLog::kMost);
     CHECK_EQ(log.lost(), 10u);
-    log.note(1);
+    log.note(1, false);
     CHECK_EQ(log.take().size(), 1u);
 }
 

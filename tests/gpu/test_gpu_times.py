@@ -30,12 +30,12 @@ def times(machine: None) -> Path:
 
 
 def run_twice(
-    program: str, *arguments: int, visible: tuple[str, ...], folder: Path
+    program: str, *arguments: int, visible: tuple[str, ...], folder: Path, options: tuple[str, ...] = ()
 ) -> tuple[Run, Trace, dict[str, float]]:
     """A program's runs, their traces joined, and what it measured in the clean run (GB/s)."""
     command = [sys.executable, "-m", "snoopie", "run", "--with-times", "--tool", gpu_machine.tool()]
     done = gpu_runs.start(
-        [*command, "-s", "0", "-o", f"{folder}/", "--", gpu_runs.build(program), *arguments],
+        [*command, *options, "-s", "0", "-o", f"{folder}/", "--", gpu_runs.build(program), *arguments],
         folder,
         gpu_runs.environment(visible),
         gpu_runs.LIBRARY_TIMEOUT,
@@ -95,6 +95,17 @@ def test_bus_bandwidth_of_nccl(times: Path, pair: tuple[str, ...], folder: Path,
     took = [(rows["end"] - rows["start"]).iloc[-iterations:].mean() for _, rows in of_gpu]
     assert len(took) == 2
     assert 2 * 1 / 2 * size * MIB / max(took) == pytest.approx(said["bus"], rel=0.03)
+
+
+@pytest.mark.parametrize(("capture_range", "launches"), [("step", 3), ("halo@app", 1), ("profiler-api", 6)])
+def test_a_part_of_a_program_is_matched(times: Path, far: Far, folder: Path, capture_range: str, launches: int) -> None:
+    """Only launches of a range are recorded: in both recordings the same."""
+    options = ("--capture-range", capture_range)
+    done, trace, _ = run_twice("phases", 64, visible=far.visible, folder=folder, options=options)
+    assert trace.clean is not None, done.stderr
+    assert (len(trace.launches), len(trace.clean.launches)) == (launches, launches)
+    # The last has nodes of a graph, which may come in any order.
+    assert matched(trace) == 1 or capture_range == "profiler-api"
 
 
 @pytest.mark.timeout(3 * gpu_runs.LIBRARY_TIMEOUT)

@@ -155,6 +155,61 @@ def test_who_launched_what_is_heard_where_nobody_else_listens(play: Play, tmp_pa
     assert third == T + 2300
 
 
+# What the program says meanwhile, and the numbers of its launches.
+PARTS = [
+    "1",
+    "begin step",
+    "2",
+    "record 0",
+    "3",
+    "record 1",
+    "4",
+    "end",
+    "5",
+    "profiler start",
+    "6",
+    "profiler stop",
+    "7",
+]
+
+
+@pytest.mark.parametrize(
+    ("capture_range", "expected"),
+    [
+        ("", [1, 2, 4, 5, 6, 7]),
+        ("step", [2, 4]),
+        ("step@other", []),
+        # snoopie_record(1) starts it, as in the exact recording.
+        ("profiler-api", [4, 5, 6]),
+    ],
+)
+def test_launches_outside_of_what_is_to_be_recorded(
+    play: Play, tmp_path: Path, capture_range: str, expected: list[int]
+) -> None:
+    def lines(part: str) -> str:
+        if not part.isdigit():
+            return part
+        # The GPU is late: when it ran does not matter.
+        return f"launch {part}\nkernel k{part} 0 7 {part} {T + 10**9} {T + 10**9 + 50} 1 1 1 32 1 1 0\nread"
+
+    script = "\n".join(map(lines, PARTS)) + "\n"
+    assert play(script, FAKE_SUBSCRIBER="none", CAPTURE_RANGE=capture_range).returncode == 0
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    assert trace.launches["kernel"].tolist() == [f"k{number}" for number in expected]
+    outside = 7 - len(expected)
+    assert (trace.totals["launches_seen"], trace.totals["launches_outside"]) == (7, outside)
+    assert f"{outside} launch" in trace.losses()[0]
+    assert ("outside of what was to be recorded" in trace.losses()[0]) == (outside > 0)
+    path.unlink()
+    # Where calls are not heard, it cannot be told.
+    assert play(script, CAPTURE_RANGE=capture_range).returncode == 0
+    (path,) = tmp_path.glob("*.zst")
+    trace = snoopie.load(path)
+    assert len(trace.launches) == 7
+    assert any("CAPTURE_RANGE was not heeded" in text for text in trace.losses()) == bool(capture_range)
+
+
 @pytest.mark.parametrize("kind", ["linked", "opened"])
 def test_calls_of_nccl(built: Path, nccl_programs: dict[str, list[str]], tmp_path: Path, kind: str) -> None:
     """By their ranges, however the program came to them; also those from before the trace was there."""

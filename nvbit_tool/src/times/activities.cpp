@@ -58,7 +58,7 @@ void Activities::add(const cupti::Record& record) {
             return;
         case cupti::Kind::driver: {
             const auto& call = as<cupti::Call>(record);
-            return calls_.called(call.correlation, {call.thread, call.start});
+            return calls_.called(call.correlation, {call.thread, false, call.start});
         }
     }
 }
@@ -90,7 +90,7 @@ void Activities::settle(uint64_t before) {
         const Waiting& first = waiting_.front();
         const auto called = calls_.find(first.kernel.correlation);
         if (!called && first.buffer >= before) return;
-        write(first.kernel, called.value_or(LaunchTime{0, first.kernel.start}));
+        write(first.kernel, called.value_or(LaunchTime{0, false, first.kernel.start}));
         waiting_.pop_front();
     }
 }
@@ -110,6 +110,10 @@ uint32_t Activities::function(const char* name) {
 
 void Activities::write(const cupti::Kernel& kernel, LaunchTime called) {
     if (!seen(kernel.device)) return;
+    if (called.outside) {
+        ++outside_;
+        return;
+    }
     LaunchRow row;
     row.id = ++launches_;
     row.function = function(kernel.name);

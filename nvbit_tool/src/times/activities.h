@@ -27,6 +27,7 @@ class Activities {
     void finish();
 
     uint64_t launches() const { return launches_; }
+    uint64_t outside() const { return outside_; }  // launches that were not to be recorded
     uint64_t copies() const { return copies_; }
     uint64_t copied() const { return copied_; }
 
@@ -61,6 +62,7 @@ class Activities {
     std::unordered_map<std::string, uint32_t> functions_;  // by mangled name
     uint64_t buffer_ = 0;
     uint32_t launches_ = 0;
+    uint64_t outside_ = 0;
     uint32_t copies_ = 0;
     uint64_t copied_ = 0;
     Within copies_within_;

@@ -112,6 +112,7 @@ enum class MemoryKind : uint8_t { unknown, pageable, pinned, device, array, mana
 // Calls that launch kernels or graphs, by CUPTI's numbers, which never change. The runtime's launch through these, under the same
 // correlation: to record both would cost twice as much.
 constexpr uint32_t kDriverLaunches[] = {115, 116, 117, 307, 442, 477, 478, 480, 514, 515, 652, 653};
+constexpr uint32_t kProfilerStart = 308, kProfilerStop = 309;
 
 // What a callback is told of a call of the driver.
 struct CallData {

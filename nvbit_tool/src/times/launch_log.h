@@ -23,11 +23,11 @@ class LaunchLog {
         LaunchTime called;
     };
 
-    void note(uint32_t correlation) {
+    void note(uint32_t correlation, bool outside) {
         // A system call for each launch would cost more than all the rest.
         static thread_local uint32_t own = 0;
         if (own == 0) own = thread_id();
-        const LaunchTime called{own, now_ns()};
+        const LaunchTime called{own, outside, now_ns()};
         const std::unique_lock lock(mutex_);
         if (notes_.size() < kMost)
             notes_.push_back({correlation, called});

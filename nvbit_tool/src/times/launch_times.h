@@ -1,5 +1,5 @@
-// Which call launched a kernel: its thread and its time. CUPTI tells calls and kernels apart, with a number that both have, and in any
-// order.
+// Which call launched a kernel: its thread and its time, and whether it is to be recorded. CUPTI tells calls and kernels apart, with a
+// number that both have, and in any order.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace snoopie {
 
 struct LaunchTime {
     uint32_t thread = 0;
-    uint64_t time = 0;  // ns
+    bool outside = false;  // of what is to be recorded
+    uint64_t time = 0;     // ns
 };
 
 // Remembers the last calls: a graph has one call and many kernels, so none is ever known to be over.

@@ -41,20 +41,34 @@ void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
 
 void take_back(cupti::Context, uint32_t, uint8_t* buffer, size_t, size_t valid) { recorder->completed(buffer, valid); }
 
-void hear(void*, int, uint32_t, const cupti::CallData* call) {
-    if (call->site == cupti::kBegins) recorder->launching(call->correlation);
+void hear(void*, int, uint32_t callback, const cupti::CallData* call) {
+    if (callback == cupti::kProfilerStart || callback == cupti::kProfilerStop) {
+        if (call->site != cupti::kBegins) wanted().by_profiler(callback == cupti::kProfilerStart);
+    } else if (call->site == cupti::kBegins) {
+        recorder->launching(call->correlation);
+    }
+}
+
+// What the program says itself. Seconds and numbers of launches would be others in the exact recording, which takes longer and selects
+// kernels: the launches of one would not be those of the other.
+Options said_by_program(const Options& options) {
+    Options said;
+    said.capture_range = options.capture_range;
+    return said;
 }
 
 std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
-std::string header(const ProcessInfo& process, const Machine& machine, const std::string& path) {
+std::string header(const ProcessInfo& process, const Machine& machine, const std::string& path, const std::string& capture_range) {
     ToolInfo tool;
     tool.version = SNOOPIE_VERSION;
     tool.driver = version_text(driver_cuda_version());
     tool.imported_from = "CUPTI";
     tool.lacks = kLacks;
     JsonWriter settings;
-    settings.begin_object().member("copy_times", "device").member("output", path).end_object();
+    settings.begin_object().member("copy_times", "device").member("output", path);
+    if (!capture_range.empty()) settings.member("capture_range", capture_range);
+    settings.end_object();
     return header_json(tool, settings.text(), process, machine.gpus, machine.links);
 }
 
@@ -75,6 +89,9 @@ void note_lost(const Activities& activities, uint64_t dropped, Notices* notices)
 }
 
 }  // namespace
+
+Recorder::Recorder(const Options& options, cupti::Library library)
+    : options_(options), cupti_(std::move(library)), window_(said_by_program(options), 0, &wanted(), &Ranges::of_process()) {}
 
 std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* why) {
     const ProcessInfo process = this_process(options.run);
@@ -98,7 +115,7 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
 
 std::string Recorder::enable() {
     // First: CUPTI takes no subscriber while it already records.
-    const bool heard = hear_launches();
+    heard_ = hear_launches();
     uint8_t zeroed = 1;
     size_t size = sizeof zeroed;
     if (cupti_.set_attribute) cupti_.set_attribute(cupti::kZeroedBuffers, &size, &zeroed);
@@ -110,7 +127,7 @@ std::string Recorder::enable() {
                "; end other profilers of this process, or give it a CUPTI that fits the driver: pip install nvidia-cuda-cupti";
     // Only who launched what is of interest: all calls would cost more. Records of calls do, too, but need no subscriber, of which there
     // can be one. A CUPTI that cannot choose records none.
-    if (!heard && cupti_.enable_driver_call) {
+    if (!heard_ && cupti_.enable_driver_call) {
         if (cupti_.set_thread_id_type) cupti_.set_thread_id_type(cupti::kSystemThreadIds);
         for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_driver_call(call, 1);
     }
@@ -122,6 +139,8 @@ bool Recorder::hear_launches() {
     if (!cupti_.subscribe || !cupti_.enable_callback || cupti_.subscribe(&subscriber, hear, nullptr) != 0) return false;
     // Each CUPTI knows those of its own time.
     for (const uint32_t call : cupti::kDriverLaunches) cupti_.enable_callback(1, subscriber, cupti::kDriverCalls, call);
+    for (const uint32_t call : {cupti::kProfilerStart, cupti::kProfilerStop})
+        cupti_.enable_callback(1, subscriber, cupti::kDriverCalls, call);
     return true;
 }
 
@@ -157,7 +176,7 @@ void Recorder::record(ActivityBuffers::Full first) {
         return say(why + "; nothing is recorded");
     }
     const Machine machine = this_machine();
-    TraceWriter writer(fd, header(process, machine, file.path), TraceWriter::Settings{});
+    TraceWriter writer(fd, header(process, machine, file.path, options_.capture_range), TraceWriter::Settings{});
     Notices notices(&writer);
     RangeWriter range_writer(&writer, [this] { return recording_.on(); });
     CollectiveWriter collective_writer(&writer);
@@ -191,13 +210,17 @@ void Recorder::record(ActivityBuffers::Full first) {
     if (const uint64_t lost = launches_.lost())
         notices.note(plural(lost, "launch", "es") + " came faster than could be taken: which thread made them is not known");
     note_lost(activities, dropped, &notices);
+    if (!heard_ && !options_.capture_range.empty())
+        notices.note("CAPTURE_RANGE was not heeded: another tool of the process hears the calls that launch");
     Totals totals;
-    totals.launches_seen = totals.launches_native = activities.launches();
+    totals.launches_native = activities.launches();
+    totals.launches_outside = activities.outside();
+    totals.launches_seen = totals.launches_native + totals.launches_outside;
     totals.copies = activities.copies();
     totals.copy_bytes = activities.copied();
     writer.finish(footer_json(recording_.exit_ns(), now_ns(), totals));
     if (const std::string error = writer.error(); !error.empty()) return say("the trace " + file.path + " is incomplete: " + error);
-    say("recorded the times of " + plural(totals.launches_seen, "launch", "es") + " and of " + counted_copies(totals.copies) + " in " +
+    say("recorded the times of " + plural(totals.launches_native, "launch", "es") + " and of " + counted_copies(totals.copies) + " in " +
         file.path);
 }
 

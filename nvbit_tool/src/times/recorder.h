@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/recording.h"
+#include "phases/window.h"
 #include "settings/options.h"
 #include "times/buffers.h"
 #include "times/cupti.h"
@@ -26,14 +27,14 @@ class Recorder {
     uint8_t* buffer();
     void completed(uint8_t* buffer, size_t valid) { buffers_.completed(buffer, valid); }
     void launching(uint32_t correlation) {
-        if (!recording_.forked() && !recording_.ending()) launches_.note(correlation);
+        if (!recording_.forked() && !recording_.ending()) launches_.note(correlation, !window_.open());
     }
 
     // The program exits: takes what CUPTI still has, and closes the trace.
     void finish();
 
   private:
-    Recorder(const Options& options, cupti::Library library) : options_(options), cupti_(std::move(library)) {}
+    Recorder(const Options& options, cupti::Library library);
 
     std::string enable();
     bool hear_launches();
@@ -42,10 +43,12 @@ class Recorder {
 
     const Options options_;
     const cupti::Library cupti_;
+    Window window_;
     Recording recording_;
     ActivityBuffers buffers_;
     LaunchLog launches_;
     KeptRanges ranges_{&recording_};
+    bool heard_ = false;             // launches are: before the first of them
     std::atomic<bool> used_{false};  // CUPTI has a buffer
     std::thread thread_;
 };

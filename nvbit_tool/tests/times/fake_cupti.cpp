@@ -4,6 +4,8 @@
 //
 //   call CORRELATION THREAD START END                      a record of a call, if those are wanted
 //   launch CORRELATION                                     a call that launches, of which a subscriber hears
+//   begin NAME, end, record 0|1                            the program's calls of snoopie.h
+//   profiler start|stop                                    the program's calls of cudaProfilerStart and Stop
 //   kernel NAME DEVICE STREAM CORRELATION START END GX GY GZ BX BY BZ SHARED
 //   many N NAME DEVICE STREAM START STEP                   N kernels of one block
 //   copy DIRECTION FROM TO BYTES DEVICE STREAM CORRELATION START END
@@ -26,6 +28,7 @@
 #include <string>
 #include <thread>
 
+#include "../../include/snoopie.h"
 #include "times/cupti.h"
 
 using namespace snoopie::cupti;
@@ -116,6 +119,23 @@ void play(std::istringstream line) {
         for (const uint32_t callback : heard)
             if (subscriber && callback == kDriverLaunches[3])
                 for (call.site = kBegins; call.site <= kBegins + 1; ++call.site) subscriber(nullptr, kDriverCalls, callback, &call);
+    } else if (what == "begin") {
+        std::string name;
+        line >> name;
+        snoopie_begin(name.c_str());
+    } else if (what == "end") {
+        snoopie_end();
+    } else if (what == "record") {
+        int on = 0;
+        line >> on;
+        snoopie_record(on);
+    } else if (what == "profiler") {
+        std::string word;
+        line >> word;
+        const uint32_t callback = word == "start" ? kProfilerStart : kProfilerStop;
+        CallData call{};
+        for (call.site = kBegins; call.site <= kBegins + 1; ++call.site)
+            if (heard.count(callback)) subscriber(nullptr, kDriverCalls, callback, &call);
     } else if (what == "kernel") {
         Kernel kernel{};
         kernel.kind = Kind::concurrent_kernel;

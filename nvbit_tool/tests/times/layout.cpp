@@ -56,5 +56,7 @@ static_assert(same(mine::Kind::memset, CUPTI_ACTIVITY_KIND_MEMSET));
 static_assert(same(mine::Kind::driver, CUPTI_ACTIVITY_KIND_DRIVER));
 static_assert(static_cast<int>(mine::Direction::ptop) == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 static_assert(static_cast<int>(mine::MemoryKind::managed_static) == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC);
+static_assert(mine::kProfilerStart == CUPTI_DRIVER_TRACE_CBID_cuProfilerStart);
+static_assert(mine::kProfilerStop == CUPTI_DRIVER_TRACE_CBID_cuProfilerStop);
 static_assert(mine::kZeroedBuffers == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 static_assert(mine::kFlushForced == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED && mine::kSystemThreadIds == CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
