@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import snoopie
 from snoopie.cli.output import in_shell_words
+from snoopie.startup import import_to_stay
 
 if TYPE_CHECKING:
     from snoopie.api.loading import Source
@@ -63,6 +64,7 @@ def load(
 ) -> snoopie.Trace:  # fmt: skip
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
+    import_to_stay("snoopie.api")
     return snoopie.load(
         source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
         times=times, scheduler=scheduler,

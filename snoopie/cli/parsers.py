@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from importlib import import_module
 from keyword import iskeyword
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import snoopie
+from snoopie.startup import import_to_stay
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -70,4 +70,5 @@ def parse(commands: Mapping[str, str], words: Sequence[str]) -> argparse.Namespa
 
 def _module(name: str) -> ModuleType:
     # A word of Python cannot name a module.
-    return import_module(f"snoopie.cli.{name}{'_' * iskeyword(name)}")
+    (module,) = import_to_stay(f"snoopie.cli.{name}{'_' * iskeyword(name)}")
+    return module

@@ -11,7 +11,6 @@ import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext, suppress
-from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,6 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from snoopie.startup import import_to_stay  # noqa: E402
 from visualizer.server import invitation  # noqa: E402
 from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402
@@ -80,8 +80,7 @@ def main() -> None:
 
 def _import_ahead() -> None:
     """What the first page waits for otherwise, most of it for pandas: the browser loads its scripts meanwhile."""
-    for name in ("snoopie.api.trace", "plotly.graph_objects"):
-        import_module(name)
+    import_to_stay("snoopie.api.trace", "plotly.graph_objects")
 
 
 def _words(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
