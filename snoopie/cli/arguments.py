@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import snoopie
 from snoopie.cli.output import in_shell_words
-from snoopie.startup import import_to_stay
+from snoopie.garbage import import_to_stay
 
 if TYPE_CHECKING:
     from snoopie.api.loading import Source

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 import snoopie
-from snoopie.startup import import_to_stay
+from snoopie.garbage import import_to_stay
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

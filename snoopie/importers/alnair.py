@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from snoopie.errors import NotATraceError
+from snoopie.garbage import uncollected
 from snoopie.importers import Imported, Progress
 from snoopie.importers.amounts import LIMIT, check_sums
 from snoopie.importers.call_tables import CallTables, codes_of
 from snoopie.importers.output import trace_paths, write_all
-from snoopie.importers.text import TextFile, many_rows
+from snoopie.importers.text import TextFile
 from snoopie.importers.tool import imported_from
 from snoopie.trace.lacks import Lack
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN, Body, TraceWriter, header
@@ -78,7 +79,7 @@ def import_alnair(
     for file in files:
         text = TextFile(file, allow_truncated)
         for piece in text.texts():
-            with many_rows():
+            with uncollected():
                 _read(piece, file, logs, calls)
             progress(file.name, logs.calls)
         logs.cut += [text.cut] if text.cut else []

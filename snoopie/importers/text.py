@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -154,18 +152,6 @@ class TextFile:
         if not self.allow_truncated:
             raise error(f"{self.path} {what}", "import the complete lines with --allow-truncated")
         self.cut = f"{self.path.name} {what}; only that is in this trace."
-
-
-@contextmanager
-def many_rows() -> Iterator[None]:
-    """For what makes millions of tuples that are soon gone: nobody looks for cycles among them."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def side_by_side(texts: Sequence[TextFile]) -> Iterator[list[str]]:

@@ -23,7 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from snoopie.startup import import_to_stay  # noqa: E402
+from snoopie.garbage import import_to_stay  # noqa: E402
 from visualizer.server import invitation  # noqa: E402
 from visualizer.server.early import Early  # noqa: E402
 from visualizer.server.guard import LOOPBACK, Guard  # noqa: E402

@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.garbage import uncollected
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.rocm.recording import Ints, Recording, Recordings, numbers, sane
-from snoopie.importers.text import TextFile, many_rows, side_by_side
+from snoopie.importers.text import TextFile, side_by_side
 from snoopie.trace.writer import HOST, UNKNOWN
 
 _TIME = r"(?:(\d{1,19});[ \t]*)?"
@@ -39,7 +40,7 @@ def read(texts: Sequence[TextFile], progress: Progress) -> tuple[Recordings, int
     recordings = Recordings()
     reader = _Reader(recordings[0])
     for parts in side_by_side(texts):
-        with many_rows():
+        with uncollected():
             for part in parts:
                 reader.take(part)
         progress(texts[0].path.name, reader.records)

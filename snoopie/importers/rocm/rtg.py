@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.garbage import uncollected
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.rocm.recording import Recordings, Texts, handles, numbers, sane
-from snoopie.importers.text import TextFile, many_rows, side_by_side
+from snoopie.importers.text import TextFile, side_by_side
 from snoopie.trace.writer import DIRECTIONS, UNKNOWN
 
 # With a newline before each line, all of them begin with a text that is searched for at once; its newline stays.
@@ -77,7 +78,7 @@ def read(texts: Sequence[TextFile], progress: Progress) -> tuple[Recordings, int
     reader = _Reader()
     lines = 0
     for parts in side_by_side(texts):
-        with many_rows():
+        with uncollected():
             lines += sum(reader.take(part) for part in parts)
         reader.join()
         progress(texts[0].path.name, lines)

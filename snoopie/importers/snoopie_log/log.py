@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from snoopie.garbage import uncollected
 from snoopie.importers import Progress
 from snoopie.importers.amounts import LIMIT
 from snoopie.importers.snoopie_log.accesses import Accesses, Copies
@@ -21,7 +22,7 @@ from snoopie.importers.snoopie_log.fields import Flags, Ints, Lines, lines_by_fi
 from snoopie.importers.snoopie_log.json_lines import JsonLines
 from snoopie.importers.snoopie_log.opcode import Opcode, decode
 from snoopie.importers.snoopie_log.side_files import SideFiles
-from snoopie.importers.text import TextFile, many_rows
+from snoopie.importers.text import TextFile
 from snoopie.trace.writer import HOST, UNKNOWN
 
 _Key = TypeVar("_Key")
@@ -120,7 +121,7 @@ class _Reader:
         """Reads a piece; the access at its end is kept for the next one, which may have more of it."""
         piece, self._carry = self._carry + piece, b""
         if self._json.begins(piece):
-            with many_rows():
+            with uncollected():
                 self._take_json(piece, last)
             return
         self._layouts |= _layouts_named(piece)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from snoopie.startup import import_to_stay
+from snoopie.garbage import import_to_stay
 
 
 @pytest.fixture
