@@ -178,8 +178,9 @@ class ObjectMethods(StackMethods):
         own = self.objects
         made = own["stack"].to_numpy()
         # A library's variables say nothing to who wrote the program.
-        codes = {stack: stacks.own_code(self.stack(stack)) for stack in np.unique(made[made > 0]).tolist()}
-        received = {stack: variables.named(lines) for stack, lines in codes.items()}
+        different = np.unique(made[made > 0])
+        codes = stacks.own_code(self.stacks, self._frame_places, different)
+        received = dict(zip(different.tolist(), map(variables.named, codes), strict=True))
         named = [name or received.get(stack, "") for name, stack in zip(own["name"], made.tolist(), strict=True)]
         return pd.Series(named, index=own.index, dtype="str")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -112,9 +112,18 @@ def is_library(file: str) -> bool:
     return _LIBRARIES.search(file) is not None
 
 
-def own_code(stack: pd.DataFrame) -> list[str]:
-    """The source lines of the frames of a stack (see `stack`) that are of no library, innermost first."""
-    return [code for file, code in zip(stack["file"], stack["code"], strict=True) if code and not is_library(str(file))]
+def own_code(stacks: pd.DataFrame, places: pd.DataFrame, wanted: Iterable[int]) -> Iterator[Iterator[str]]:
+    """Of each of the ``wanted`` stacks, the source lines of its frames that are of no library, innermost first."""
+    own = places[(places["code"] != "").to_numpy() & ~places["file"].str.contains(_LIBRARIES).to_numpy(bool)]
+    codes = own.groupby("frame", sort=False)["code"].agg(list).to_dict()
+    frames, callers = stacks["frame"].tolist(), stacks.index.get_indexer(pd.Index(stacks["caller"])).tolist()
+
+    def lines(at: int) -> Iterator[str]:
+        while at >= 0:
+            yield from codes.get(frames[at], ())
+            at = callers[at]
+
+    return map(lines, stacks.index.get_indexer(pd.Index(wanted)).tolist())
 
 
 def is_runtime(places: pd.DataFrame, kernels: Iterable[str] = ()) -> NDArray[np.bool_]:
