@@ -13,11 +13,12 @@ import streamlit as st
 # Also in a checkout that is not installed, where only this file's folder would be searched.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from snoopie.trace import text_columns
 from visualizer import pages
 from visualizer.components import history
 from visualizer.controls import filters
 from visualizer.look import preload, theme
-from visualizer.session import address, again, state, text
+from visualizer.session import address, again, state
 from visualizer.views import objects, open_trace
 
 
@@ -29,7 +30,7 @@ def _spare_what_stays() -> None:
 
 
 _spare_what_stays()
-text.by_reference()
+text_columns.by_reference()
 # The icon is a file of ours: Streamlit's own, as an icon of a page, come from their maker's server.
 st.set_page_config(
     page_title="Snoopie",

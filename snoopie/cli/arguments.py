@@ -64,7 +64,8 @@ def load(
 ) -> snoopie.Trace:  # fmt: skip
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
-    import_to_stay("snoopie.api")
+    _, text_columns = import_to_stay("snoopie.api", "snoopie.trace.text_columns")
+    text_columns.by_reference()
     return snoopie.load(
         source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
         times=times, scheduler=scheduler,

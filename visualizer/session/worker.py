@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 
 import snoopie
-from visualizer.session import text
+from snoopie.trace import text_columns
 from visualizer.session.question import Identity, Question, Scope
 
 # A tenth of what a page gets; with 19, a machine that is busy with something else lets nobody have an answer.
@@ -57,7 +57,7 @@ def _end_with_the_app() -> None:
 def main() -> None:
     """Questions come by the standard input. By the output goes the answer, or the error."""
     _give_way()
-    text.by_reference()
+    text_columns.by_reference()
     Thread(target=_end_with_the_app, daemon=True).start()
     # What anything here prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb")

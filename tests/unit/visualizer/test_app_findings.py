@@ -15,13 +15,14 @@ from streamlit.testing.v1 import AppTest
 
 import snoopie
 from snoopie.analysis.findings import RULES
+from snoopie.trace import text_columns
 from tests.support.encoder import TraceBuilder
 from tests.support.endless import endless
 from tests.support.pages import PATIENCE, ROOT, start, table, table_rows, unfold, until
 from tests.support.program import ACCESSES, FILE, MIB, SECTORS, App, reads
 from tests.support.viewing import alive
 from visualizer import pages
-from visualizer.session import background, text
+from visualizer.session import background
 from visualizer.session.filters import Filters
 from visualizer.session.question import Scope
 
@@ -77,7 +78,7 @@ def loads(trace: Path) -> Scope:
 
 
 def test_another_process_answers_the_same(monkeypatch: pytest.MonkeyPatch, trace: Path) -> None:
-    text.by_reference()  # as the app does
+    text_columns.by_reference()  # as the app does
     asked, part = loads(trace), snoopie.load(trace).select(operations=["load"])
     worker = background._Worker(0)
     found = worker.answer(asked.question(snoopie.Trace.findings, "records"))
