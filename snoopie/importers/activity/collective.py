@@ -35,8 +35,8 @@ def identity(text: str) -> int:
 
 def columns_of(writer: TableWriter, calls: Sequence[Collective]) -> dict[str, NDArray[Any]]:
     """What calls have in common in the table of collectives, whoever made them and when."""
-    numbers = ("count", "bytes", "peer", "communicator", "rank", "ranks")
+    numbers = {name: np.int64 for name in ("count", "bytes", "peer", "rank", "ranks")} | {"communicator": np.uint64}
     texts = ("operation", "reduction", "type")
-    return {name: np.array([getattr(call, name) for call in calls], np.int64) for name in numbers} | {
+    return {name: np.array([getattr(call, name) for call in calls], kind) for name, kind in numbers.items()} | {
         name: writer.intern_all(getattr(call, name) for call in calls) for name in texts
     }

@@ -20,6 +20,8 @@ from snoopie.importers import Imported
 from snoopie.importers.nccl import import_flight_recorder, import_inspector
 
 NOW = 1_752_867_229_000_000
+# A hash of 64 bits: a signed number does not hold each.
+COMMUNICATOR = "0xe12dedaa9700644a"
 COLUMNS = ["operation", "type", "count", "bytes", "peer", "rank", "ranks", "issuer", "start", "end"]
 
 
@@ -44,7 +46,7 @@ def record(name: str, size: Any, rank: int = 2, *, verbose: bool = False, **more
             ],
         }  # fmt: skip
     return {
-        "header": {"id": "0xe62dedaa97644a", "rank": rank, "n_ranks": 8, "nnodes": 1},
+        "header": {"id": COMMUNICATOR, "rank": rank, "n_ranks": 8, "nnodes": 1},
         "metadata": {
             "inspector_output_format_version": "v4.0", "dump_timestamp_us": NOW, "hostname": "node3", "pid": 4711,
         },
@@ -71,6 +73,7 @@ def test_inspector(tmp_path: Path, indent: int | None) -> None:
         ["AllGather", "", -1, 8 * 4096, -1, 2, 8, 0, 1000 * NOW, 1000 * NOW],
         ["Send", "", -1, 64, 5, 2, 8, 0, 1000 * NOW, 1000 * NOW],
     ]
+    assert set(trace.collectives["communicator"]) == {COMMUNICATOR}
     assert trace.spans[["start", "end"]].to_numpy().tolist() == [[1000 * (NOW - 480), 1000 * (NOW - 90)]]
     rows = trace.by_collective().set_index("operation")
     assert rows["launches"].to_dict() == {"AllReduce": 1, "AllGather": 0, "Send": 0}
