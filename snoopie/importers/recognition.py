@@ -67,7 +67,7 @@ _SIGNS: Mapping[str, tuple[Callable[[_Sample], bool], str]] = {
     "nsys": (_is_nsys, "tables of Nsight Systems"),
     "rocpd": (_has_tables("rocpd_"), "tables of rocpd"),
     "kineto": (_is_kineto, "a JSON with traceEvents of PyTorch's profiler"),
-    "inspector": (_lines(r'"(?:coll|p2p)_perf"\s*:'), "records of NCCL Inspector"),
+    "inspector": (_lines(r'"(?:(?:coll|p2p)_perf|inspector_output_format_version)"\s*:'), "records of NCCL Inspector"),
     "flight-recorder": (_is_flight_recorder, "a dump of PyTorch's flight recorder"),
     "rtg": (_lines(r"^(?:HIP|HSA|RTX): +pid:\d+ tid:\d+ "), "lines of rtg_tracer"),
     "hcc": (_lines(r"^profile: +\w+;"), "lines of HCC_PROFILE=2"),

@@ -30,8 +30,12 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
     # The ranks of a process in each communicator: one rank is one GPU.
     ranks: dict[tuple[str, int], dict[int, set[int]]] = {}
     worlds: dict[tuple[str, int], tuple[int, int]] = {}
+    dropped: dict[tuple[str, ...], int] = {}
     wrong = undated = number = 0
     for number, record in enumerate(_records(text), start=1):
+        if isinstance(record, dict) and "dump_stats" in record:
+            _add_dropped(record, dropped)
+            continue
         found = _call(record) if isinstance(record, dict) else None
         if found is None:
             wrong += 1
@@ -62,9 +66,25 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
         (
             ("Calls without a time (NCCL_INSPECTOR_DUMP_VERBOSE=1 records it), shown when they were dumped", undated),
             ("Records that make no sense, skipped", wrong),
+            (
+                f"Calls that {TOOL} had no room for (NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and "
+                "NCCL_INSPECTOR_DUMP_P2P_RING_SIZE are what it has), not in this trace",
+                sum(dropped.values()),
+            ),
         )
     )  # fmt: skip
     return list(processes.values()), sentences
+
+
+def _add_dropped(record: Mapping[str, Any], dropped: dict[tuple[str, ...], int]) -> None:
+    """Notes how many calls a rank of a communicator has dropped so far: each record says it of all until then."""
+    head, about, said = record.get("header"), record.get("metadata"), record["dump_stats"]
+    head, about = (part if isinstance(part, dict) else {} for part in (head, about))
+    who = tuple(str(part) for part in (about.get("hostname"), about.get("pid"), head.get("id"), head.get("rank")))
+    for name in ("coll_dropped_total", "p2p_dropped_total"):
+        number = whole(said.get(name)) if isinstance(said, dict) else None
+        if number is not None and 0 < number < LIMIT:
+            dropped[*who, name] = max(number, dropped.get((*who, name), 0))
 
 
 def _call(record: Mapping[str, Any]) -> tuple[str, int, Call, bool] | None:

@@ -95,6 +95,24 @@ def test_inspector_of_several_processes_and_gpus(tmp_path: Path) -> None:
     assert trace.collectives["communicator"].nunique() == 1
 
 
+def dropped(calls: Any, messages: Any, rank: int = 2) -> dict[str, Any]:
+    """What version 4.1 writes of each communicator whenever it writes."""
+    told = record("AllReduce", 8, rank)
+    del told["coll_perf"]
+    return told | {"dump_stats": {"coll_dropped_total": calls, "p2p_dropped_total": messages}}
+
+
+def test_what_inspector_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    told = [dropped(0, 0), dropped(7, 1), RECORDS[1], dropped(30, 2), dropped(5, 0, rank=3), dropped("many", -1)]
+    path.write_text("\n".join(map(json.dumps, told)))
+    done = import_inspector(path, tmp_path / "out.zst")
+    assert len(check(done).collectives) == 1
+    (sentence,) = [notice for notice in done.notices if "had no room for" in notice]
+    assert sentence.endswith("not in this trace: 37.")
+    assert not any("make no sense" in notice for notice in done.notices)
+
+
 def test_inspector_that_was_cut(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text("\n".join(map(json.dumps, RECORDS))[:-30])

@@ -52,6 +52,14 @@ def test_texts(tmp_path: Path, kind: str, packed: str) -> None:
     assert recognised(path, KINDS) == kind
 
 
+def test_calls_after_much_else(tmp_path: Path) -> None:
+    """NCCL Inspector's first records may all be of what it dropped."""
+    told = '{"header":{"rank":0},"metadata":{"inspector_output_format_version":"v4.1"},"dump_stats":{}}\n'
+    path = tmp_path / "x.log"
+    path.write_text(10_000 * told + TEXTS["inspector"])
+    assert recognised(path, KINDS) == "inspector"
+
+
 def test_databases_and_pickles(tmp_path: Path) -> None:
     assert recognised(database(tmp_path / "a.db", "StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), KINDS) == "nsys"
     rpd = database(tmp_path / "b.db", "rocpd_api", "rocpd_op")
