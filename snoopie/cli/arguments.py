@@ -64,7 +64,9 @@ def load(
 ) -> snoopie.Trace:  # fmt: skip
     """Traces, read as `add_reading` says."""
     scheduler = arguments.scheduler or arguments.scheduler_file
-    _, text_columns = import_to_stay("snoopie.api", "snoopie.trace.text_columns")
+    import_to_stay("snoopie.api")
+    from snoopie.trace import text_columns
+
     text_columns.by_reference()
     return snoopie.load(
         source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
