@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any
 
 # Exit status of a program that cannot run on this machine, as opposed to one that failed.
 CANNOT_RUN = 77
@@ -49,50 +50,62 @@ def replicated(network: nn.Sequential, gpu: int) -> nn.Module:
 KINDS: dict[str, Callable[[nn.Sequential, int], nn.Module]] = {"fsdp": sharded, "ddp": replicated}
 
 
-def train(rank: int, ranks: int, kind: str, repetitions: int, launches: int, meeting: str) -> None:
-    """One rank, on the GPU of its number."""
-    torch.cuda.set_device(rank)
-    device = torch.device("cuda", rank)
-    dist.init_process_group("nccl", init_method=meeting, rank=rank, world_size=ranks, device_id=device)
-    torch.set_float32_matmul_precision("high")
-    torch.manual_seed(1)
-    layers = (
-        nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
-        for _ in range(LAYERS)
-    )
-    model = KINDS[kind](nn.Sequential(*layers).to(device), rank)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    torch.manual_seed(2 + rank)
-    values, targets = (torch.randn(SEQUENCES, TOKENS, WIDTH, device=device) for _ in range(2))
+class Training:
+    """One rank of it, on the GPU of its number; the process group is its own."""
 
-    def step() -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = (model(values) - targets).square().mean()
+    def __init__(self, rank: int, ranks: int, kind: str, meeting: str) -> None:
+        torch.cuda.set_device(rank)
+        device = torch.device("cuda", rank)
+        dist.init_process_group("nccl", init_method=meeting, rank=rank, world_size=ranks, device_id=device)
+        torch.set_float32_matmul_precision("high")
+        torch.manual_seed(1)
+        layers = (
+            nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=True)
+            for _ in range(LAYERS)
+        )
+        self.rank, self.ranks = rank, ranks
+        self.model = KINDS[kind](nn.Sequential(*layers).to(device), rank)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        torch.manual_seed(2 + rank)
+        self.values, self.targets = (torch.randn(SEQUENCES, TOKENS, WIDTH, device=device) for _ in range(2))
+
+    def step(self) -> torch.Tensor:
+        """Its loss."""
+        self.optimizer.zero_grad()
+        loss = (self.model(self.values) - self.targets).square().mean()
         loss.backward()
-        optimizer.step()
+        self.optimizer.step()
         return loss.detach()
 
-    def timed(steps: int) -> tuple[float, torch.Tensor]:
+    def timed(self, steps: int) -> tuple[float, torch.Tensor]:
         """Milliseconds of all, and the last loss."""
         begin = time.monotonic_ns()
         for _ in range(steps):
-            loss = step()
+            loss = self.step()
         torch.cuda.synchronize()
         return (time.monotonic_ns() - begin) * 1e-6, loss
 
-    first_ms, first_loss = timed(1)
+    def end(self, first_loss: torch.Tensor, last_loss: torch.Tensor, figures: dict[str, Any]) -> None:
+        """Says how it went: rank 0 in a line of figures, every other that went wrong by its exit status."""
+        right = bool(last_loss < first_loss) and alike(self.model)
+        rights: list[bool] = [False] * self.ranks
+        dist.all_gather_object(rights, right)
+        dist.destroy_process_group()
+        if self.rank == 0:
+            print(json.dumps({"right": all(rights), **figures}), flush=True)
+        if not all(rights):
+            what = "right" if right else "the loss does not fall, or the ranks differ in their weights"
+            sys.exit(f"rank {self.rank}: {what}")
+
+
+def train(rank: int, ranks: int, meeting: str, kind: str, repetitions: int, launches: int) -> None:
+    training = Training(rank, ranks, kind, meeting)
+    first_ms, first_loss = training.timed(1)
     first_end = time.monotonic_ns()
-    timed(launches)
-    ms, losses = zip(*(timed(launches) for _ in range(repetitions)), strict=True)
-    right = bool(losses[-1] < first_loss) and alike(model)
-    rights: list[bool] = [False] * ranks
-    dist.all_gather_object(rights, right)
-    dist.destroy_process_group()
-    if rank == 0:
-        figures = {"launches": launches, "first_ms": first_ms, "first_end": first_end, "ms": ms}
-        print(json.dumps({"right": all(rights), **figures}), flush=True)
-    if not all(rights):
-        sys.exit(f"rank {rank}: {'right' if right else 'the loss does not fall, or the ranks differ in their weights'}")
+    training.timed(launches)
+    ms, losses = zip(*(training.timed(launches) for _ in range(repetitions)), strict=True)
+    figures = {"launches": launches, "first_ms": first_ms, "first_end": first_end, "ms": ms}
+    training.end(first_loss, losses[-1], figures)
 
 
 def alike(model: nn.Module) -> bool:
@@ -109,20 +122,23 @@ def main() -> int:
     if len(sys.argv) != 4 or sys.argv[1] not in KINDS or not all(word.isdigit() and int(word) for word in sys.argv[2:]):
         print(f"usage: steps.py {'|'.join(KINDS)} REPETITIONS LAUNCHES    (both from 1)", file=sys.stderr)
         return 2
-    kind, repetitions, launches = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    return on_all_gpus(train, sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+
+
+def on_all_gpus(work: Callable[..., None], *arguments: Any) -> int:
+    """work(rank, ranks, where they meet, *arguments) in a process for each visible GPU, or as the one rank of
+    torchrun's; the exit status."""
     ranks = torch.cuda.device_count()
     if ranks < 1:
         print("it needs a GPU, sees none")
         return CANNOT_RUN
     if "RANK" in os.environ:
-        train(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), kind, repetitions, launches, "env://")
+        work(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), "env://", *arguments)
         return 0
     with tempfile.TemporaryDirectory(prefix="steps-") as folder:
         # What an earlier run compiled would spare this one its share of the time.
         os.environ |= {"TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton"}
-        torch.multiprocessing.spawn(
-            train, (ranks, kind, repetitions, launches, f"file://{folder}/store"), nprocs=ranks, join=True
-        )
+        torch.multiprocessing.spawn(work, (ranks, f"file://{folder}/store", *arguments), nprocs=ranks, join=True)
     return 0
 
 
