@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import snoopie
 from snoopie.cli.output import in_shell_words
@@ -63,15 +63,19 @@ def load(
     times: Source | None = None,
 ) -> snoopie.Trace:  # fmt: skip
     """Traces, read as `add_reading` says."""
-    scheduler = arguments.scheduler or arguments.scheduler_file
+    return to_answer(
+        source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
+        times=times, scheduler=arguments.scheduler or arguments.scheduler_file,
+    )  # fmt: skip
+
+
+def to_answer(source: Source, **options: Any) -> snoopie.Trace:
+    """`snoopie.load`, in a process that is over with its answer."""
     import_to_stay("snoopie.api")
     from snoopie.trace import text_columns
 
     text_columns.by_reference()
-    return snoopie.load(
-        source, allow_truncated=arguments.allow_truncated, run=run, all_runs=all_runs, trust=arguments.trust,
-        times=times, scheduler=scheduler,
-    )  # fmt: skip
+    return snoopie.load(source, **options)
 
 
 def again(arguments: argparse.Namespace) -> list[str]:

@@ -7,8 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-import snoopie
 from snoopie.cli import process, run_id, settings, streams, tool
+from snoopie.cli.arguments import to_answer
 from snoopie.cli.metrics import add_metrics, wanted
 from snoopie.cli.output import clean, in_shell_words, print_next
 from snoopie.cli.output_files import OutputFiles, output_files, run_folder
@@ -136,7 +136,7 @@ def _report(program: str, status: int, traces: list[Path]) -> None:
     named = [_short(path) for path in traces]
     say(f"snoopie: wrote {', '.join(named)}")
     try:
-        trace = snoopie.load(traces, allow_truncated=True, all_runs=True, trust=True)
+        trace = to_answer(traces, allow_truncated=True, all_runs=True, trust=True)
         print_traffic(trace, "pair", stream=sys.stderr)
         print_copies_between_gpus(trace, sys.stderr)
         print_losses(trace)
