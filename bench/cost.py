@@ -251,13 +251,13 @@ def visible_gpus() -> list[str]:
     return named.split(",") if named else [str(place) for place in range(len(gpus()))]
 
 
-def release(command: Sequence[str], before: str) -> str:
-    """The word after `before` in what a command prints; "?" where it cannot be had."""
+def release(command: Sequence[str], before: str = "") -> str:
+    """The word after `before`, or else the first, in what a command prints; "?" where it cannot be had."""
     try:
         text = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     except OSError:
         return "?"
-    after = text.partition(before)[2].split()
+    after = (text.partition(before)[2] if before else text).split()
     return after[0].strip('",') if after else "?"
 
 
@@ -270,7 +270,8 @@ def machine() -> dict[str, str]:
         "cuda": release(["nvcc", "--version"], "release"),
         "nvbit": (nvbit.split() or ["?"])[0].strip('"'),
         "snoopie": snoopie.__version__,
-        "commit": release(["git", "-C", str(ROOT), "log", "-1", "--format=commit %h"], "commit"),
+        # With "-dirty" where the code is not, or not only, the commit's.
+        "commit": release(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]),
         "python": platform.python_version(),
     }
 

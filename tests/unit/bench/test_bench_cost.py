@@ -250,6 +250,29 @@ def test_training_without_pytorch_cannot_run(tmp_path: Path) -> None:
     assert ended.stdout == "PyTorch is needed, with FSDP: nothing here\n"
 
 
+def test_a_commit_is_named_and_whether_the_code_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "gpus", lambda: [{"name": "H200", "arch": "90", "driver": "580.1"}])
+    monkeypatch.setattr(cost, "ROOT", tmp_path)
+    assert cost.machine()["commit"] == "?"
+
+    def git(*words: str) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        return subprocess.run(
+            ["git", "-C", tmp_path, *named, *words], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    git("init", "-q")
+    code = tmp_path / "code"
+    code.write_text("1")
+    git("add", "code")
+    git("commit", "-qm", "one")
+    git("tag", "-am", "tags are no commits", "v1")
+    commit = git("rev-parse", "--short", "HEAD")
+    assert cost.machine()["commit"] == commit
+    code.write_text("2")
+    assert cost.machine()["commit"] == f"{commit}-dirty"
+
+
 def test_targets_compare_medians() -> None:
     results = Results(
         [
