@@ -51,7 +51,7 @@ def profiler_traces() -> tuple[bytes, ...]:
 
 
 def inspector_logs() -> tuple[bytes, ...]:
-    """Of NCCL Inspector: a collective with its events, a message, and how many it dropped."""
+    """Of NCCL Inspector: a collective with its events, a message, how many it dropped, and what follows that."""
     head = {
         "header": {"id": "0xe62dedaa97644a", "rank": 2, "n_ranks": 8, "nnodes": 1},
         "metadata": {
@@ -66,8 +66,12 @@ def inspector_logs() -> tuple[bytes, ...]:
     reduced = {"coll": "AllReduce", "coll_sn": 7, "coll_msg_size_bytes": 1 << 20, "coll_exec_time_us": 300}
     sent = {"p2p": "Send", "p2p_sn": 8, "p2p_msg_size_bytes": 64, "p2p_exec_time_us": 3, "p2p_peer": 5}
     records = [head | {"coll_perf": reduced | {"event_trace_ts": events}}, head | {"p2p_perf": sent}]
-    records.append(head | {"dump_stats": {"coll_dropped_total": 3, "p2p_dropped_total": 0}})
-    return tuple(json.dumps(one).encode() + b"\n" for one in records)
+    drops = {"coll_dropped_total": 3, "p2p_dropped_total": 0}
+    records.append(head | {"dump_stats": {"coll_records": 1, "p2p_records": 0, "proxy_records": 1, **drops}})
+    channel = {"event_type": "KernelCh", "event_trace_ts": events["kernel_events"][0]}
+    records += [{"coll_perf": reduced | {"events": [channel]}}, {"proxy_trace": {"proxy_op_sn": 12}}]
+    lines = [json.dumps(one).encode() + b"\n" for one in records]
+    return b"".join(lines), b"".join(lines[:2])
 
 
 def flight_records() -> tuple[bytes, ...]:

@@ -16,7 +16,7 @@ IMPORTERS: dict[str, tuple[Seeds, Mutate, str]] = {
     "hcc": (partial(recordings.text, recordings.HCC), raw.mutate_text, ".txt"),
     "alnair": (partial(recordings.text, recordings.ALNAIR), raw.mutate_text, ".txt"),
     "kineto": (recordings_json.profiler_traces, trees.mutate_json, ".json"),
-    "inspector": (recordings_json.inspector_logs, trees.mutate_json, ".log"),
+    "inspector": (recordings_json.inspector_logs, trees.mutate_json_lines, ".log"),
     "flight-recorder": (recordings_json.flight_records, importing.mutate_snapshot, "_rank_3"),
     "rocpd": (recordings_json.rocm_databases, databases.mutate, ".rpd"),
 }

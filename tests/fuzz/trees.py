@@ -21,6 +21,20 @@ def mutate_json(data: bytes, random: Random) -> bytes:
     return written(changed(tree, random))
 
 
+def mutate_json_lines(data: bytes, random: Random) -> bytes:
+    """Another text of documents, one a line: a line changed, or a copy of it at another's place or before it."""
+    lines = data.split(b"\n")
+    at, other = random.randrange(len(lines)), random.randrange(len(lines))
+    way = random.random()
+    if way < 0.8:
+        lines[at] = mutate_json(lines[at], random)
+    elif way < 0.9:
+        lines[at] = lines[other]
+    else:
+        lines.insert(at, lines[other])
+    return b"\n".join(lines)
+
+
 def written(tree: Any) -> bytes:
     """As JSON, whatever is in it."""
     return json.dumps(tree).encode()

@@ -19,6 +19,11 @@ from snoopie.importers.words import counted
 TOOL = "NCCL Inspector"
 # The message is that of one rank; of these the larger buffer has one of each.
 _OF_EACH = ("AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "Gather", "Scatter")
+# Records of what is no call: of the network's proxy, of NCCL's functions, groups, launches and plugins.
+_OTHERS = {
+    "proxy_trace", "proxy_op", "proxy_step", "proxy_ctrl",
+    "group", "group_api", "coll_api", "p2p_api", "kernel_launch", "net_plugin",
+}  # fmt: skip
 _LONGEST = 16 << 20
 _EVERY = 1 << 14
 _DECODER = json.JSONDecoder(strict=False)
@@ -31,12 +36,23 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
     ranks: dict[tuple[str, int], dict[int, set[int]]] = {}
     worlds: dict[tuple[str, int], tuple[int, int]] = {}
     dropped: dict[tuple[str, ...], int] = {}
-    wrong = undated = number = 0
+    wrong = others = undated = 0
+    dump = _Dump()
     for number, record in enumerate(_records(text), start=1):
-        if isinstance(record, dict) and "dump_stats" in record:
-            _add_dropped(record, dropped)
+        if not number % _EVERY:
+            progress(text.path.name, number)
+        if not isinstance(record, dict):
+            wrong += 1
             continue
-        found = _call(record) if isinstance(record, dict) else None
+        if "dump_stats" in record:
+            _add_dropped(record, dropped)
+            dump = _Dump.begun_by(record)
+            continue
+        record = dump.whole(record)
+        if not _OTHERS.isdisjoint(record):
+            others += 1
+            continue
+        found = _call(record)
         if found is None:
             wrong += 1
             continue
@@ -47,10 +63,9 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
         # The largest communicator is the one of the run.
         worlds[key] = max(worlds.get(key, (0, 0)), (call.what.ranks, call.what.rank))
         undated += not dated
-        if not number % _EVERY:
-            progress(text.path.name, number)
     if not processes:
-        raise NotATraceError(f"{text.path} has no record of {TOOL}", "give a file of its NCCL_INSPECTOR_DUMP_DIR")
+        what = "no collective, send or receive" if others else "no record"
+        raise NotATraceError(f"{text.path} has {what} of {TOOL}", "give a file of its NCCL_INSPECTOR_DUMP_DIR")
     for key, process in processes.items():
         if all(len(own) == 1 for own in ranks[key].values()):
             process.world, process.rank = worlds[key]
@@ -66,6 +81,7 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
         (
             ("Calls without a time (NCCL_INSPECTOR_DUMP_VERBOSE=1 records it), shown when they were dumped", undated),
             ("Records that make no sense, skipped", wrong),
+            ("Records of the network's proxy, of NCCL's functions or of launches, not in this trace", others),
             (
                 f"Calls that {TOOL} had no room for (NCCL_INSPECTOR_DUMP_COLL_RING_SIZE and "
                 "NCCL_INSPECTOR_DUMP_P2P_RING_SIZE are what it has), not in this trace",
@@ -74,6 +90,30 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
         )
     )  # fmt: skip
     return list(processes.values()), sentences
+
+
+class _Dump:
+    """Records of a communicator that were written together. From format 4.3 on only the marker before them says whose
+    they are, and how many."""
+
+    def __init__(self, head: Mapping[str, Any] | None = None, records: int = 0) -> None:
+        self._head, self._left = head or {}, records
+
+    @classmethod
+    def begun_by(cls, marker: Mapping[str, Any]) -> _Dump:
+        said = marker["dump_stats"]
+        numbers = (
+            [whole(said.get(f"{kind}_records")) for kind in ("coll", "p2p", "proxy")] if isinstance(said, dict) else []
+        )
+        head = {name: marker[name] for name in ("header", "metadata") if name in marker}
+        return cls(head, sum(number for number in numbers if number is not None and number > 0))
+
+    def whole(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The record, with what its marker says where it says nothing itself."""
+        if "header" in record:
+            return record
+        self._left -= 1
+        return {**self._head, **record} if self._left >= 0 else record
 
 
 def _add_dropped(record: Mapping[str, Any], dropped: dict[tuple[str, ...], int]) -> None:
@@ -105,7 +145,7 @@ def _call(record: Mapping[str, Any]) -> tuple[str, int, Call, bool] | None:
     times = facts.get("event_trace_ts")
     times = times if isinstance(times, dict) else {}
     start, end = _time(times.get(f"{kind}_start_ts")), _time(times.get(f"{kind}_stop_ts"))
-    began, ended = _on_gpu(times.get("kernel_events"))
+    began, ended = _on_gpu(times.get("kernel_events") or _channels(facts.get("events")))
     host = about.get("hostname")
     call = Call(
         Collective(
@@ -115,6 +155,12 @@ def _call(record: Mapping[str, Any]) -> tuple[str, int, Call, bool] | None:
         start or dumped, max(start or dumped, end), began, ended,
     )  # fmt: skip
     return host if isinstance(host, str) else "", pid if pid and 0 < pid < 1 << 31 else 0, call, bool(start)
+
+
+def _channels(events: Any) -> list[Any]:
+    """The times of channels where they are among the call's events, as some of the plugin's versions write them."""
+    listed = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    return [event.get("event_trace_ts") for event in listed if event.get("event_type") == "KernelCh"]
 
 
 def _on_gpu(events: Any) -> tuple[int, int]:

@@ -95,6 +95,80 @@ def test_inspector_of_several_processes_and_gpus(tmp_path: Path) -> None:
     assert trace.collectives["communicator"].nunique() == 1
 
 
+def marker(**records: int) -> dict[str, Any]:
+    """What begins what is written of a communicator at a time."""
+    told = record("AllReduce", 8)
+    del told["coll_perf"]
+    return told | {"dump_stats": {f"{kind}_records": number for kind, number in records.items()}}
+
+
+def bare(one: dict[str, Any]) -> dict[str, Any]:
+    """As format 4.3 has it: without what the marker says."""
+    return {name: value for name, value in one.items() if name not in ("header", "metadata")}
+
+
+def nested(one: dict[str, Any]) -> dict[str, Any]:
+    """With the channels among the call's events, beside those of the network's proxy."""
+    ((kind, facts),) = bare(one).items()
+    times = dict(facts.get("event_trace_ts", {}))
+    channels = times.pop("kernel_events", [])
+    events = [{"event_type": "KernelCh", "channel_id": each["channel_id"], "event_trace_ts": each} for each in channels]
+    events.append({"event_type": "ProxyOp", "proxy_start_ts": NOW - 600, "proxy_stop_ts": NOW, "events": []})
+    return one | {kind: facts | {"event_trace_ts": times, "events": events}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        [nested(one) for one in RECORDS],
+        [marker(coll=2, p2p=1), *map(bare, RECORDS)],
+        [marker(coll=2), *map(bare, RECORDS[:2]), marker(coll=0), marker(p2p=1), bare(RECORDS[2])],
+    ],
+    ids=["4.1 with events", "4.3", "4.3 in three dumps"],
+)
+def test_later_formats_of_inspector_say_the_same(tmp_path: Path, written: list[dict[str, Any]]) -> None:
+    found = []
+    for number, records in enumerate((RECORDS, written)):
+        path = tmp_path / f"{number}.log"
+        path.write_text("\n".join(map(json.dumps, records)))
+        done = import_inspector(path, tmp_path / f"{number}.zst")
+        trace = check(done)
+        found.append([done.notices, trace.collectives[COLUMNS].to_dict(), trace.spans[["start", "end"]].to_dict()])
+    assert found[0] == found[1]
+
+
+def test_what_inspector_records_beside_calls(tmp_path: Path) -> None:
+    """It has no place in a trace, but makes sense."""
+    about = {name: RECORDS[0][name] for name in ("header", "metadata")}
+    proxy = {"proxy_trace": {"record_type": "proxy_op", "proxy_op_sn": 12, "total_us": 70}}
+    function = about | {"coll_api": {"start_ts": NOW - 9, "stop_ts": NOW - 1, "func": "AllReduce", "count": 2}}
+    path = tmp_path / "x.log"
+    path.write_text("\n".join(map(json.dumps, [function, marker(coll=1, proxy=1), bare(RECORDS[1]), proxy])))
+    done = import_inspector(path, tmp_path / "out.zst")
+    assert len(check(done).collectives) == 1
+    assert "Records of the network's proxy, of NCCL's functions or of launches, not in this trace: 2." in done.notices
+    assert not any("make no sense" in notice for notice in done.notices)
+    path.write_text(json.dumps(function))
+    with pytest.raises(NotATraceError, match="no collective, send or receive of NCCL Inspector"):
+        import_inspector(path, tmp_path / "none.zst")
+
+
+def test_calls_without_a_marker_are_nobodys(tmp_path: Path) -> None:
+    """More than it announces, or before the first: whose they are would be a guess."""
+    path = tmp_path / "x.log"
+    calls = [
+        bare(RECORDS[1]),
+        marker(coll=1),
+        *[bare(one) for one in RECORDS[:2]],
+        marker(coll="many"),
+        bare(RECORDS[1]),
+    ]
+    path.write_text("\n".join(map(json.dumps, calls)))
+    done = import_inspector(path, tmp_path / "out.zst")
+    assert check(done).collectives["operation"].tolist() == ["AllReduce"]
+    assert "Records that make no sense, skipped: 3." in done.notices
+
+
 def dropped(calls: Any, messages: Any, rank: int = 2) -> dict[str, Any]:
     """What version 4.1 writes of each communicator whenever it writes."""
     told = record("AllReduce", 8, rank)
