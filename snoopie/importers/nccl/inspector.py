@@ -48,7 +48,7 @@ def read(text: TextFile, progress: Progress) -> tuple[list[Process], list[str]]:
             _add_dropped(record, dropped)
             dump = _Dump.begun_by(record)
             continue
-        record = dump.whole(record)
+        record = dump.completed(record)
         if not _OTHERS.isdisjoint(record):
             others += 1
             continue
@@ -108,7 +108,7 @@ class _Dump:
         head = {name: marker[name] for name in ("header", "metadata") if name in marker}
         return cls(head, sum(number for number in numbers if number is not None and number > 0))
 
-    def whole(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def completed(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """The record, with what its marker says where it says nothing itself."""
         if "header" in record:
             return record
