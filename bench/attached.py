@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import itertools
-import json
 import math
 import statistics
 import subprocess
@@ -96,11 +95,11 @@ def measure(library: Path, rounds: int, gpus: Sequence[str]) -> Turns:
     environment = cost.environment() | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
     with tempfile.TemporaryDirectory(prefix="snoopie-attached-") as folder:
         ended = cost.run(command, environment, Path(folder))
-    lines = [line for line in ended.stdout.splitlines() if line.startswith("{")]
-    if ended.returncode != 0 or not lines:
+    figures = cost.last_object(ended.stdout) if ended.returncode == 0 else None
+    if figures is None:
         said = cost.last_words(ended) or " ".join(ended.stdout.split()[-60:])
         raise cost.FailedError(f"ended with status {ended.returncode}: {said}")
-    return turns(json.loads(lines[-1]))
+    return turns(figures)
 
 
 def all_processes(library: Path, processes: int, rounds: int, ranks: int) -> tuple[list[Turns], int]:
@@ -111,9 +110,7 @@ def all_processes(library: Path, processes: int, rounds: int, ranks: int) -> tup
     failed = 0
     with ThreadPoolExecutor(len(places)) as pool:
         for number in range(0, processes, len(places)):
-            started = [
-                pool.submit(measure, library, rounds, place) for place in places[: min(len(places), processes - number)]
-            ]
+            started = [pool.submit(measure, library, rounds, place) for place in places[: processes - number]]
             for one in started:
                 try:
                     found.append(one.result())
@@ -147,9 +144,7 @@ def section(found: dict[int, list[Turns]], machine: str, date: str) -> str:
 
 
 def built() -> Path:
-    made = subprocess.run(["make", "-C", str(HERE / "control"), "attach.so"], capture_output=True, text=True)
-    if made.returncode != 0:
-        raise SystemExit(f"make -C {HERE / 'control'} attach.so failed:\n{made.stdout}{made.stderr}")
+    cost.make(HERE / "control", "attach.so")
     return HERE / "control" / "attach.so"
 
 

@@ -113,10 +113,15 @@ def last_words(ended: subprocess.CompletedProcess[str]) -> str:
     return " ".join(ended.stderr.split()[-60:])
 
 
+def last_object(output: str) -> Any:
+    """The last line of JSON that a program prints; None where there is none."""
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else None
+
+
 def parse_output(output: str) -> dict[str, Any]:
     """The figures that a program prints as its last line of JSON. ValueError where there are none."""
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    figures = json.loads(lines[-1]) if lines else None
+    figures = last_object(output)
     if not isinstance(figures, dict) or not {"right", "launches", "first_ms", "first_end", "ms"} <= figures.keys():
         raise ValueError("no line of figures")
     return figures
@@ -284,6 +289,13 @@ def describe(machine: Mapping[str, str]) -> str:
     )
 
 
+def make(folder: Path, *words: str) -> None:
+    """SystemExit, with what it said, where it fails."""
+    made = subprocess.run(["make", "-C", str(folder), *words], capture_output=True, text=True)
+    if made.returncode != 0:
+        raise SystemExit(f"make -C {folder} failed:\n{made.stdout}{made.stderr}")
+
+
 def build() -> Path:
     """Makes the programs and the control as far as needed; the folder of the programs."""
     arch = gpus()[0]["arch"]
@@ -292,12 +304,7 @@ def build() -> Path:
         (HERE / "kernels", (f"PYTHON={sys.executable}",)),
         (HERE / "control", (f"NVBIT_PATH={nvbit}",) if nvbit else ()),
     ):
-        jobs = f"-j{os.cpu_count() or 1}"
-        made = subprocess.run(
-            ["make", "-C", str(folder), jobs, f"ARCH={arch}", *settings], capture_output=True, text=True
-        )
-        if made.returncode != 0:
-            raise SystemExit(f"make -C {folder} failed:\n{made.stdout}{made.stderr}")
+        make(folder, f"-j{os.cpu_count() or 1}", f"ARCH={arch}", *settings)
     return HERE / "kernels" / "build" / f"sm_{arch}"
 
 

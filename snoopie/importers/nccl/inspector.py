@@ -159,18 +159,21 @@ def _call(record: Mapping[str, Any]) -> tuple[str, int, Call, bool] | None:
 
 def _channels(events: Any) -> list[Any]:
     """The times of channels where they are among the call's events, as some of the plugin's versions write them."""
-    listed = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
-    return [event.get("event_trace_ts") for event in listed if event.get("event_type") == "KernelCh"]
+    return [event.get("event_trace_ts") for event in _objects(events) if event.get("event_type") == "KernelCh"]
 
 
 def _on_gpu(events: Any) -> tuple[int, int]:
     """From the first channel's start to the last one's stop; 0 where one of them is not known."""
-    channels = [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
+    channels = _objects(events)
     starts = [_time(event.get("kernel_start_ts")) for event in channels]
     stops = [_time(event.get("kernel_stop_ts")) for event in channels]
     if not channels or not all(starts) or not all(stops) or max(stops) < min(starts):
         return 0, 0
     return min(starts), max(stops)
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
 
 
 def _time(value: Any) -> int:

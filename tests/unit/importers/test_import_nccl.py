@@ -95,11 +95,16 @@ def test_inspector_of_several_processes_and_gpus(tmp_path: Path) -> None:
     assert trace.collectives["communicator"].nunique() == 1
 
 
-def marker(**records: int) -> dict[str, Any]:
-    """What begins what is written of a communicator at a time."""
-    told = record("AllReduce", 8)
+def dumped(rank: int = 2, **stats: Any) -> dict[str, Any]:
+    """What version 4.1 and later write of a communicator whenever they write."""
+    told = record("AllReduce", 8, rank)
     del told["coll_perf"]
-    return told | {"dump_stats": {f"{kind}_records": number for kind, number in records.items()}}
+    return told | {"dump_stats": stats}
+
+
+def marker(**records: Any) -> dict[str, Any]:
+    """That many records of each kind follow."""
+    return dumped(**{f"{kind}_records": number for kind, number in records.items()})
 
 
 def bare(one: dict[str, Any]) -> dict[str, Any]:
@@ -170,10 +175,7 @@ def test_calls_without_a_marker_are_nobodys(tmp_path: Path) -> None:
 
 
 def dropped(calls: Any, messages: Any, rank: int = 2) -> dict[str, Any]:
-    """What version 4.1 writes of each communicator whenever it writes."""
-    told = record("AllReduce", 8, rank)
-    del told["coll_perf"]
-    return told | {"dump_stats": {"coll_dropped_total": calls, "p2p_dropped_total": messages}}
+    return dumped(rank, coll_dropped_total=calls, p2p_dropped_total=messages)
 
 
 def test_what_inspector_dropped(tmp_path: Path) -> None:
