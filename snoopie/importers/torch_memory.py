@@ -7,6 +7,7 @@ The allocator hands out parts of large segments, so the driver sees segments and
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,13 @@ import pandas as pd
 
 from snoopie.errors import NotATraceError, UsageError
 from snoopie.importers.pickles import PlainUnpickler
+from snoopie.importers.torch_frames import Frame, own_frame
 from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
 
-# A frame: file, line, function.
-Frame = tuple[str, int, str]
 _FRAME = ("file", "line", "function")
-
 _MOST_FRAMES = 256
-# Frames of these are PyTorch's, or another library's: the line that made a tensor is further out.
-_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>")
 
 
 def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
@@ -48,12 +45,19 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
             'give what torch.cuda.memory._dump_snapshot("….pickle") wrote',
         ) from None
     try:
-        return _tensors(snapshot)
+        timed = all("time_us" in event for event in _events(snapshot) if event["action"] == "alloc")
+        found = _tensors(snapshot) if timed else None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         raise NotATraceError(
             f"{path} has no allocator history that this version of Snoopie can read",
-            "record it with torch.cuda.memory._record_memory_history() of PyTorch 2.1 or newer",
+            "record it with torch.cuda.memory._record_memory_history() of PyTorch 2.2 or newer",
         ) from None
+    if found is None:
+        raise NotATraceError(
+            f"{path} does not say when tensors were allocated, so none can be told from the next at its address",
+            "record it with PyTorch 2.2 or newer",
+        )
+    return found
 
 
 def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
@@ -83,7 +87,7 @@ def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
         if pid not in paths:
             continue
         table, stacks = read(paths[pid])
-        own = [_own_frame(stack) for stack in stacks] + [("", 0, "")]
+        own = [own_frame(stack) for stack in stacks] + [("", 0, "")]
         made = {name: [own[stack][part] for stack in table["stack"]] for part, name in enumerate(_FRAME)}
         table = table.drop(columns="stack").assign(
             process=number, gpu=tables.owner(place, table["gpu"].to_numpy()), **made
@@ -98,29 +102,31 @@ def _beside(folder: Path, pid: int) -> Path | None:
     return next(iter(sorted(folder.glob(f"snoopie-tensors.*.{pid}.pickle"))), None)
 
 
-def _own_frame(stack: tuple[Frame, ...]) -> Frame:
-    """The innermost frame of the user's own code, else the innermost of all."""
-    own = (frame for frame in stack if not any(mark in frame[0] for mark in _LIBRARIES))
-    return next(own, stack[0] if stack else ("", 0, ""))
-
-
 def _tensors(snapshot: Any) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     stacks: dict[tuple[Frame, ...], int] = {}
     rows: list[list[int]] = []
 
+    # Events share their stacks in memory, as the pickle has it: each is read once.
+    known: dict[int, int] = {}
+
     def stack(frames: Any) -> int:
-        own = tuple((_text(f["filename"]), int(f["line"]), _text(f["name"])) for f in (frames or [])[:_MOST_FRAMES])
-        return stacks.setdefault(own, len(stacks)) if own else -1
+        if id(frames) not in known:
+            own = tuple(_frame(frame) for frame in (frames or [])[:_MOST_FRAMES])
+            known[id(frames)] = stacks.setdefault(own, len(stacks)) if own else -1
+        return known[id(frames)]
 
     live: dict[tuple[int, int], int] = {}
     for gpu, events in enumerate(snapshot["device_traces"]):
         for event in events:
-            address, moment = int(event["addr"]), 1000 * int(event.get("time_us", 0))
+            # Others need not have an address: that the GPU ran out of memory has none.
             if event["action"] == "alloc":
-                live[gpu, address] = len(rows)
-                rows.append([address, int(event["size"]), gpu, moment, 0, stack(event.get("frames"))])
-            elif event["action"] == "free_completed" and (place := live.pop((gpu, address), None)) is not None:
-                rows[place][4] = moment
+                live[gpu, int(event["addr"])] = len(rows)
+                moment = 1000 * int(event["time_us"])
+                rows.append([int(event["addr"]), int(event["size"]), gpu, moment, 0, stack(event.get("frames"))])
+            elif event["action"] == "free_completed":
+                place = live.pop((gpu, int(event["addr"])), None)
+                if place is not None:
+                    rows[place][4] = 1000 * int(event["time_us"])
     for gpu, address, size, frames in _blocks(snapshot):
         # Older than the history, which keeps only the latest events.
         if (gpu, address) not in live:
@@ -132,6 +138,17 @@ def _tensors(snapshot: Any) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
     tensors = pd.DataFrame(columns)
     tensors.index = pd.RangeIndex(1, len(tensors) + 1, name="tensor")
     return tensors, list(stacks)
+
+
+def _events(snapshot: Any) -> Iterator[Any]:
+    return itertools.chain.from_iterable(snapshot["device_traces"])
+
+
+def _frame(frame: Any) -> Frame:
+    line = int(frame["line"])
+    if not 0 <= line < 1 << 31:
+        raise ValueError
+    return _text(frame["filename"]), line, _text(frame["name"])
 
 
 def _text(value: Any) -> str:

@@ -17,6 +17,7 @@ import snoopie
 from snoopie.cli.import_ import KINDS
 from snoopie.errors import SnoopieError
 from snoopie.importers import nvidia_smi, torch_memory
+from snoopie.importers.torch_frames import own_frame
 from snoopie.trace import check as checking
 from snoopie.trace.limits import LIMITS
 from tests.fuzz import raw, reading, trees
@@ -83,6 +84,10 @@ def check_snapshot(path: Path, folder: Path) -> None:
             return check_sentence(error)
     if list(table.columns) != list(torch_memory.COLUMNS) or not table["stack"].between(-1, len(stacks) - 1).all():
         raise Fault("a tensor has a stack that is none")
+    for stack in stacks:
+        file, line, function = own_frame(stack)
+        if not (line == 0 and file == "") and (file, line, function) not in stack:
+            raise Fault("a frame that is in no stack made a tensor")
     return None
 
 

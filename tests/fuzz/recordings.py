@@ -126,6 +126,8 @@ def nsys_exports() -> tuple[bytes, ...]:
 def _snapshot() -> dict[str, Any]:
     heap, start = 0x7F00_0000_0000, 1_790_000_000_000_000
     ours = {"filename": "/home/u/train.py", "line": 12, "name": "step"}
+    allocator = {"filename": "??", "line": 0, "name": "torch::unwind::unwind()"}
+    gradient = {"filename": "", "line": 0, "name": "torch::autograd::generated::MulBackward0::apply(std::vector<>&&)"}
 
     def event(action: str, address: int, size: int, time: int, *frames: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -135,10 +137,11 @@ def _snapshot() -> dict[str, Any]:
     older = {"address": heap + 4096, "size": 1024, "requested_size": 1000, "state": "active_allocated", "frames": []}
     events = [
         event("segment_alloc", heap, 1 << 21, 0),
-        event("alloc", heap, 1024, 1, ours | {"filename": "/usr/lib/python3/x.py"}, ours),
+        event("alloc", heap, 1024, 1, allocator, ours | {"filename": "/usr/lib/python3/x.py"}, ours),
         event("free_requested", heap, 1024, 3),
         event("free_completed", heap, 1024, 4),
-        event("alloc", heap, 512, 6),
+        {"action": "oom", "device_free": 77, "size": 1 << 40, "stream": 0, "time_us": start + 5, "frames": []},
+        event("alloc", heap, 512, 6, allocator, gradient),
     ]
     segment = {"address": heap, "device": 1, "blocks": [older, {"address": heap, "size": 512, "state": "inactive"}]}
     return {"segments": [segment], "device_traces": [[], events], "allocator_settings": {}}

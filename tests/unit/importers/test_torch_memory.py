@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import snoopie
@@ -106,6 +107,24 @@ def test_traffic_by_tensor(tmp_path: Path) -> None:
     assert trace.by_object()["bytes"].tolist() == [20 * 128]
 
 
+def test_a_program_that_ran_out_of_memory(tmp_path: Path) -> None:
+    """That event has no address: under its name PyTorch says how much the GPU had left."""
+    history = train()
+    event_ = {"action": "oom", "device_free": 77, "size": 1 << 40, "stream": 0, "time_us": START_US + 5, "frames": []}
+    history["device_traces"][1].insert(4, event_)
+    table, _ = torch_memory.read(save(history, tmp_path / "s.pickle"))
+    pd.testing.assert_frame_equal(table, torch_memory.read(save(train(), tmp_path / "t.pickle"))[0])
+
+
+def test_a_history_without_times_is_refused(tmp_path: Path) -> None:
+    """As PyTorch before 2.2 wrote it. All its tensors would seem to have been there all the time."""
+    history = train()
+    for event_ in history["device_traces"][1]:
+        del event_["time_us"]
+    with pytest.raises(NotATraceError, match="does not say when tensors were allocated"):
+        torch_memory.read(save(history, tmp_path / "s.pickle"))
+
+
 def test_each_process_has_its_own_history(tmp_path: Path) -> None:
     traced(tmp_path), traced(tmp_path, pid=4712)
     both = snoopie.load(tmp_path)
@@ -141,6 +160,9 @@ class Evil:
         pytest.param(pickle.dumps({"segments": 1, "device_traces": [[{"action": "alloc"}]]}), id="other members"),
         pytest.param(pickle.dumps(snapshot([event("alloc", -1, 5, 0)])), id="an address below 0"),
         pytest.param(pickle.dumps(snapshot([event("alloc", 1 << 70, 5, 0)])), id="an address beyond all"),
+        pytest.param(
+            pickle.dumps(snapshot([event("alloc", HEAP, 5, 0, [OURS | {"line": 10**30}])])), id="a line beyond all"
+        ),
     ],
 )
 def test_what_is_no_snapshot(tmp_path: Path, content: bytes) -> None:
