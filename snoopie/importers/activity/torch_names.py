@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Names of PyTorch → those of NCCL; a name that is not here is spelled as PyTorch does.
+# Names of PyTorch and of torchcomms → those of NCCL; a name that is not here is spelled as they do.
 OPERATIONS = {
     "allreduce": "AllReduce", "allreduce_coalesced": "AllReduce", "allreduce_sparse": "AllReduce",
     "all_reduce": "AllReduce", "all_reduce_coalesced": "AllReduce", "all_reduce_barrier": "AllReduce",
@@ -12,6 +12,9 @@ OPERATIONS = {
     "allgather_coalesced": "AllGather", "allgather_into_tensor_coalesced": "AllGather",
     "reduce_scatter": "ReduceScatter", "_reduce_scatter_base": "ReduceScatter",
     "reduce_scatter_tensor_coalesced": "ReduceScatter", "all_to_all": "AlltoAll", "all_to_allv": "AlltoAll",
+    "all_gather_v": "AllGather", "all_gather_single": "AllGather", "reduce_scatter_v": "ReduceScatter",
+    "reduce_scatter_single": "ReduceScatter", "all_to_all_single": "AlltoAll", "all_to_all_v_single": "AlltoAll",
+    "gather_single": "Gather",
     "alltoall": "AlltoAll", "alltoall_base": "AlltoAll", "gather": "Gather", "scatter": "Scatter", "send": "Send",
     "recv": "Recv",
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""Dumps of PyTorch's flight recorder: the latest collectives that a rank called, as a pickle or as JSON."""
+"""Dumps of PyTorch's flight recorder: the latest collectives that a rank called, as a pickle or as JSON.
+
+That of torchcomms writes the same, with names of its own.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ from snoopie.importers.words import counted
 TOOL = "PyTorch's flight recorder"
 _RANK = re.compile(r"(\d{1,9})(?:\.\w+)*$")
 _NAME = re.compile(r"(?:\w+:)?(\w+)(?: \d+(?:->|<-)(\d+))?.*", re.DOTALL)
+_NO_COLLECTIVE = ("split", "new_window", "batch_op_issue")
+"""What torchcomms records among the collectives: that a group was split, and the like."""
 _NUMBER = re.compile(r"\d{1,9}")
 
 
@@ -41,8 +46,11 @@ def read(path: Path, run: str) -> tuple[Process, list[str]]:
     groups = _groups(dump)
     world = next((len(ranks) for desc, ranks in groups.values() if desc == "default_pg"), None)
     process = Process(rank=rank, world=world, gpu=f"nccl-{run}-rank{rank}")
-    unknown = waiting = 0
+    unknown = waiting = others = 0
     for entry in entries:
+        if isinstance(entry, dict) and _operation(entry) in _NO_COLLECTIVE:
+            others += 1
+            continue
         call = _call(entry, rank, groups) if isinstance(entry, dict) else None
         if call is None:
             unknown += 1
@@ -57,6 +65,7 @@ def read(path: Path, run: str) -> tuple[Process, list[str]]:
     sentences += counted(
         (
             ("Collectives that had not completed when the dump was made", waiting),
+            ("Calls that are no collective, left out", others),
             ("Collectives whose size, type or group the dump does not say, left out", unknown),
         )
     )
@@ -113,6 +122,11 @@ def _call(entry: Mapping[str, Any], rank: int, groups: Mapping[str, tuple[str, l
         time,
         time,
     )  # fmt: skip
+
+
+def _operation(entry: Mapping[str, Any]) -> str:
+    name = entry.get("profiling_name")
+    return name.rpartition(":")[2] if isinstance(name, str) else ""
 
 
 def _tensors(entry: Mapping[str, Any], side: str) -> tuple[int, int, str] | None:

@@ -306,6 +306,40 @@ def test_flight_recorders_of_several_ranks(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_torchcomms_writes_the_same_with_names_of_its_own(tmp_path: Path, as_json: bool) -> None:
+    """Its groups are named by the program and described by their backend, and the file may be named otherwise."""
+
+    def call(name: str, *sides: list[Any], group: str = "main") -> dict[str, Any]:
+        return entry("x", *sides, group=group) | {"profiling_name": f"ncclx:{name}", "process_group": (group, "ncclx")}
+
+    dump = {
+        "version": "2.10", "comm_lib_version": "2.29", "pg_status": {},
+        "pg_config": {
+            "main": {"name": "main", "desc": "ncclx", "ranks": "[0,1,2,3]"},
+            "odd": {"name": "odd", "desc": "ncclx", "ranks": "[1,3]"},
+        },
+        "entries": [
+            call("split", [], []),
+            call("all_gather_single", [[10]], [[40]]),
+            call("reduce_scatter_single", [[40]], [[10]]),
+            call("all_to_all_v_single", [[8]], [[9]], group="odd"),
+            call("recv", [], [[7]]),
+            call("barrier", [], []),
+        ],
+    }  # fmt: skip
+    path = write_dump(tmp_path, dump, as_json=as_json).rename(tmp_path / "comm_lib_trace_rank_3")
+    done = import_flight_recorder(path, tmp_path / "out.zst")
+    assert check(done).collectives[list(COLUMNS[:-3])].to_numpy().tolist() == [
+        ["AllGather", "float32", 10, 160, -1, 3, 4],
+        ["ReduceScatter", "float32", 10, 160, -1, 3, 4],
+        ["AlltoAll", "float32", 8, 36, -1, 1, 2],
+        ["Recv", "float32", 7, 28, -1, 3, 4],
+        ["AllReduce", "", 0, 0, -1, 3, 4],
+    ]
+    assert "Calls that are no collective, left out: 1." in done.notices
+
+
 class _Runs:
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, ("made-by-a-pickle",)
