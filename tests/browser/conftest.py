@@ -26,12 +26,20 @@ APP = ROOT / "visualizer" / "app.py"
 SERVER = ROOT / "visualizer" / "server" / "serve.py"
 # The first draws pages as the others do, and has nothing around them.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Without these the browser asks its maker's servers at every start. With the last one it takes at the next load what it
-# has compiled also of scripts that are modules, as nearly all of the app's are.
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-features=BackgroundResourceFetch"
-)
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    # Without these the browser asks its maker's servers at every start.
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # It takes at the next load what it has compiled also of scripts that are modules, as nearly all of the app's are.
+    "--disable-features=BackgroundResourceFetch",
+    # A page is closed before it has won back what it takes to optimize its scripts: a third of the browser's time.
+    "--js-flags=--no-opt --no-maglev",
+]
 _Seen = TypeVar("_Seen")
 PATIENCE = 120_000  # ms, for a machine that is busy with something else
 expect.set_options(timeout=PATIENCE)
@@ -45,7 +53,7 @@ def chromium() -> Iterator[Callable[..., Any]]:
         pytest.fail("install Chromium (Debian: chromium-headless-shell, or chromium), or name one in SNOOPIE_CHROMIUM")
     with sync_playwright() as playwright:
         yield lambda function, *arguments, **options: getattr(playwright.chromium, function)(
-            *arguments, executable_path=path, args=QUIET.split(), **options
+            *arguments, executable_path=path, args=SWITCHES, **options
         )
 
 
