@@ -286,7 +286,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="snoopie-soak-") as folder:
         runs = soak(programs, options.minutes, Path(folder))
         for run in runs:
-            cost.say(f"{run.program.name}, status {run.status}: {run.output.read_text(errors='replace')[-2000:]}")
+            said = run.output.read_text(errors="replace").splitlines()
+            words = [line for line in said if not line.startswith("{")]
+            cost.say("\n".join([f"{run.program.name} ended with status {run.status}:", *words[-20:]]))
         text = section(runs, cost.describe(cost.machine()), datetime.date.today().isoformat())
     if options.out:
         options.out.write_text(cost_report.with_section(options.out.read_text(), text, (BEGIN, END)))
