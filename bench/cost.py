@@ -240,14 +240,20 @@ def say(text: str) -> None:
 
 
 @functools.cache
-def gpus() -> list[dict[str, str]]:
-    """Name, architecture (as nvcc writes it) and driver of the GPUs of this machine."""
-    command = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+def of_gpus(*facts: str) -> list[list[str]]:
+    """What nvidia-smi says of each GPU of this machine."""
+    command = ["nvidia-smi", f"--query-gpu={','.join(facts)}", "--format=csv,noheader"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         raise SystemExit("no NVIDIA GPU was found: nvidia-smi lists none") from None
-    rows = [[part.strip() for part in line.split(",")] for line in listed.splitlines() if line.count(",") == 2]
+    rows = [[part.strip() for part in line.split(",")] for line in listed.splitlines()]
+    return [row for row in rows if len(row) == len(facts)]
+
+
+def gpus() -> list[dict[str, str]]:
+    """Name, architecture (as nvcc writes it) and driver of the GPUs of this machine."""
+    rows = of_gpus("name", "compute_cap", "driver_version")
     return [{"name": name, "arch": capability.replace(".", ""), "driver": driver} for name, capability, driver in rows]
 
 

@@ -111,9 +111,7 @@ def status(process: int) -> Mapping[str, str]:
 
 def on_gpus() -> dict[str, int]:
     """Bytes in use on each, by its number."""
-    command = ["nvidia-smi", "--query-gpu=index,memory.used", "--format=csv,noheader,nounits"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return {number.strip(): int(used) * MIB for number, used in (line.split(",") for line in listed.splitlines())}
+    return {number: int(used.removesuffix(" MiB")) * MIB for number, used in cost.of_gpus("index", "memory.used")}
 
 
 def look(run: Run, seconds: float, used: Mapping[str, int]) -> Held:
@@ -202,6 +200,7 @@ def microseconds(least: int, most: int) -> str:
 def about_clocks(run: Run) -> list[list[str]]:
     """Of each process that measured launches: what its times say of the clocks."""
     figures = cost.last_object(run.output.read_text(errors="replace")) or {}
+    groups = np.array(figures.get("groups", ()), np.int64).reshape(-1, 2)
     found = []
     for path in sorted(run.traces.iterdir()):
         trace = snoopie.load(path, allow_truncated=True)
@@ -209,7 +208,6 @@ def about_clocks(run: Run) -> list[list[str]]:
         if not len(called):
             continue
         waits = least_waits(called, began)
-        groups = np.array(figures.get("groups", ()), np.int64).reshape(-1, 2)
         # Those of rank 0, which another process of the program was not in.
         around = list(slack(groups, called, began, ended)) if trace.processes.pid.iloc[0] == figures.get("pid") else []
         inside = [microseconds(min(side), max(side)) for side in zip(*around, strict=True)] or ["", ""]
@@ -217,11 +215,15 @@ def about_clocks(run: Run) -> list[list[str]]:
     return found
 
 
+def at(share: float, held: Sequence[Held]) -> Held:
+    """What was held at so much of the run."""
+    return min(held, key=lambda one: abs(one.seconds - share * held[-1].seconds))
+
+
 def about_memory(run: Run) -> list[list[str]]:
-    last = run.held[-1].seconds
     rows = []
     for share in MOMENTS:
-        held = min(run.held, key=lambda one: abs(one.seconds - share * last))
+        held = at(share, run.held)
         on_gpu = f"{held.on_gpus / MIB:,.0f} MiB"
         sizes = [f"{held.resident / MIB:,.0f} MiB", str(held.descriptors), str(held.threads), on_gpu]
         rows.append([run.program.name, f"{held.seconds / 60:.1f} min", *sizes, f"{held.traces / MIB:,.1f} MiB"])
@@ -230,9 +232,9 @@ def about_memory(run: Run) -> list[list[str]]:
 
 def predicted(held: Sequence[Held]) -> float:
     """The size of the traces at the end, as their growth in the second quarter lets expect it."""
-    last = held[-1].seconds
-    early, later = (min(held, key=lambda one: abs(one.seconds - share * last)) for share in (0.25, 0.5))
-    return later.traces + (later.traces - early.traces) / (later.seconds - early.seconds) * (last - later.seconds)
+    early, later, last = (at(share, held) for share in (0.25, 0.5, 1))
+    a_second = (later.traces - early.traces) / (later.seconds - early.seconds)
+    return later.traces + a_second * (last.seconds - later.seconds)
 
 
 def about_end(run: Run) -> list[str]:

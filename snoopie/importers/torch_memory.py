@@ -45,19 +45,17 @@ def read(path: Path) -> tuple[pd.DataFrame, list[tuple[Frame, ...]]]:
             'give what torch.cuda.memory._dump_snapshot("….pickle") wrote',
         ) from None
     try:
-        timed = all("time_us" in event for event in _events(snapshot) if event["action"] == "alloc")
-        found = _tensors(snapshot) if timed else None
+        if any("time_us" not in event for event in _events(snapshot) if event["action"] == "alloc"):
+            raise NotATraceError(
+                f"{path} does not say when tensors were allocated, so none can be told from the next at its address",
+                "record it with PyTorch 2.2 or newer",
+            )
+        return _tensors(snapshot)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         raise NotATraceError(
             f"{path} has no allocator history that this version of Snoopie can read",
             "record it with torch.cuda.memory._record_memory_history() of PyTorch 2.2 or newer",
         ) from None
-    if found is None:
-        raise NotATraceError(
-            f"{path} does not say when tensors were allocated, so none can be told from the next at its address",
-            "record it with PyTorch 2.2 or newer",
-        )
-    return found
 
 
 def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:

@@ -48,10 +48,11 @@ def read(path: Path, run: str) -> tuple[Process, list[str]]:
     process = Process(rank=rank, world=world, gpu=f"nccl-{run}-rank{rank}")
     unknown = waiting = others = 0
     for entry in entries:
-        if isinstance(entry, dict) and _operation(entry) in _NO_COLLECTIVE:
+        name = _named(entry) if isinstance(entry, dict) else None
+        if name is not None and name[1] in _NO_COLLECTIVE:
             others += 1
             continue
-        call = _call(entry, rank, groups) if isinstance(entry, dict) else None
+        call = _call(entry, name, rank, groups) if name is not None else None
         if call is None:
             unknown += 1
             continue
@@ -101,18 +102,25 @@ def _groups(dump: Mapping[str, Any]) -> dict[str, tuple[str, list[int]]]:
     return found
 
 
-def _call(entry: Mapping[str, Any], rank: int, groups: Mapping[str, tuple[str, list[int]]]) -> Call | None:
-    name, time = entry.get("profiling_name"), whole(entry.get("time_created_ns"))
+def _named(entry: Mapping[str, Any]) -> re.Match[str] | None:
+    """What an entry is called: its operation, and the rank it is sent to or got from."""
+    name = entry.get("profiling_name")
+    return _NAME.fullmatch(name) if isinstance(name, str) else None
+
+
+def _call(
+    entry: Mapping[str, Any], name: re.Match[str], rank: int, groups: Mapping[str, tuple[str, list[int]]]
+) -> Call | None:
+    time = whole(entry.get("time_created_ns"))
     group = entry.get("process_group")
     own = str(group[0]) if isinstance(group, list | tuple) and group else str(group)
     _, members = groups.get(own, ("", []))
-    match = _NAME.fullmatch(name) if isinstance(name, str) else None
     given, got = (_tensors(entry, side) for side in ("input", "output"))
-    if match is None or time is None or not 0 < time < LIMIT or rank not in members or given is None or got is None:
+    if time is None or not 0 < time < LIMIT or rank not in members or given is None or got is None:
         return None
-    operation = OPERATIONS.get(match[1], match[1])
+    operation = OPERATIONS.get(name[1], name[1])
     elements, size, kind = got if operation in BY_OUTPUT else given
-    peer = whole(match[2]) if operation in ("Send", "Recv") and match[2] else None
+    peer = whole(name[2]) if operation in ("Send", "Recv") and name[2] else None
     return Call(
         Collective(
             operation=operation, reduction="", type=kind or got[2] or given[2], count=elements,
@@ -122,11 +130,6 @@ def _call(entry: Mapping[str, Any], rank: int, groups: Mapping[str, tuple[str, l
         time,
         time,
     )  # fmt: skip
-
-
-def _operation(entry: Mapping[str, Any]) -> str:
-    name = entry.get("profiling_name")
-    return name.rpartition(":")[2] if isinstance(name, str) else ""
 
 
 def _tensors(entry: Mapping[str, Any], side: str) -> tuple[int, int, str] | None:
