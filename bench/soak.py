@@ -47,6 +47,7 @@ PATIENCE = 120
 MOMENTS = (0.05, 0.25, 0.5, 0.75, 1.0)
 """Of the run, what is printed of it."""
 TENTHS = 10
+RIGHT = "right"
 MIB = 1 << 20
 SETTINGS = {"KERNEL_NAME": "all", "SAMPLE_SIZE": "1000"}
 SECTION = """Written by `python bench/soak.py` on {date}: {machine}.
@@ -88,6 +89,8 @@ class Run:
     process: subprocess.Popen[bytes]
     held: list[Held] = field(default_factory=list)
     status: int | None = None
+    verdict: str = ""
+    """Of `snoopie check` on its traces: RIGHT, or what is not."""
 
 
 # --- while they run ---
@@ -237,17 +240,19 @@ def predicted(held: Sequence[Held]) -> float:
     return later.traces + a_second * (last.seconds - later.seconds)
 
 
+def check(traces: Path) -> str:
+    command = [sys.executable, "-m", "snoopie", "check", "--allow-truncated", str(traces)]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    return RIGHT if checked.returncode == 0 else (checked.stdout + checked.stderr).strip().splitlines()[-1]
+
+
 def about_end(run: Run) -> list[str]:
     totals = cost.totals(run.traces, allow_truncated=True)
     lost = totals["launches_lost"] + totals["records_dropped"] + totals["errors"]
     grown = run.held[-1].traces / predicted(run.held)
     ended = "SIGTERM" if run.status == -signal.SIGTERM else f"status {run.status}"
-    checked = subprocess.run(
-        [sys.executable, "-m", "snoopie", "check", "--allow-truncated", str(run.traces)], capture_output=True, text=True
-    )
-    verdict = "right" if checked.returncode == 0 else (checked.stdout + checked.stderr).strip().splitlines()[-1]
     numbers = [f"{totals[name]:,}" for name in ("launches_measured", "accesses", "records_written")]
-    return [run.program.name, ended, *numbers, f"{lost:,}", f"{grown:.3f}", verdict]
+    return [run.program.name, ended, *numbers, f"{lost:,}", f"{grown:.3f}", run.verdict]
 
 
 def section(runs: Sequence[Run], machine: str, date: str) -> str:
@@ -288,6 +293,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="snoopie-soak-") as folder:
         runs = soak(programs, options.minutes, Path(folder))
         for run in runs:
+            run.verdict = check(run.traces)
             said = run.output.read_text(errors="replace").splitlines()
             words = [line for line in said if not line.startswith("{")]
             cost.say("\n".join([f"{run.program.name} ended with status {run.status}:", *words[-20:]]))
@@ -295,7 +301,7 @@ def main() -> int:
     if options.out:
         options.out.write_text(cost_report.with_section(options.out.read_text(), text, (BEGIN, END)))
     print(text)
-    return int(any(run.status not in (0, -signal.SIGTERM) for run in runs))
+    return int(any(run.status not in (0, -signal.SIGTERM) or run.verdict != RIGHT for run in runs))
 
 
 if __name__ == "__main__":

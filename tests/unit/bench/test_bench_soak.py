@@ -48,7 +48,8 @@ def run(tmp_path: Path) -> soak.Run:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     program = soak.Program("fsdp", ["train"], ("0", "1"))
-    return soak.Run(program, traces, output, process, [held(10.0 * n, 1 << (20 + n)) for n in range(1, 5)], 0)
+    looks = [held(10.0 * n, 1 << (20 + n)) for n in range(1, 5)]
+    return soak.Run(program, traces, output, process, looks, 0, soak.check(traces))
 
 
 def test_the_least_wait_of_each_tenth() -> None:
@@ -79,6 +80,12 @@ def test_a_family_is_a_process_and_what_it_started() -> None:
         assert one.pid in soak.family(os.getpid())
         one.stdin.close()
         os.kill(child, 9)
+
+
+def test_a_trace_that_is_wrong_is_told(run: soak.Run) -> None:
+    path = next(run.traces.iterdir())
+    path.write_bytes(b"no trace" + path.read_bytes())
+    assert soak.check(run.traces) != soak.RIGHT
 
 
 def test_the_section(run: soak.Run) -> None:
