@@ -37,7 +37,7 @@ SWITCHES = [
     "--disable-sync",
     # It takes at the next load what it has compiled also of scripts that are modules, as nearly all of the app's are.
     "--disable-features=BackgroundResourceFetch",
-    # A page is closed before it has won back what it takes to optimize its scripts: a third of the browser's time.
+    # A page is closed before it has won back what it takes to optimize its scripts: a seventh of all its time.
     "--js-flags=--no-opt --no-maglev",
 ]
 _Seen = TypeVar("_Seen")
