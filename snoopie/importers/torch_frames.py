@@ -10,20 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from snoopie.words.libraries import is_library
+
 Frame = tuple[str, int, str]
 """File, line, function. Of most C++, PyTorch knows no file ("" or "??") and no line (0)."""
 
-_LIBRARIES = (
-    "/site-packages/",
-    "/dist-packages/",
-    "/lib/python",
-    "/torchinductor_",
-    "<eval_with_key>",
-    "<frozen ",
-    "<string>",
-)
-"""In the path of what is not the user's: PyTorch's or another library's, or what a compiler wrote. The line that made a
-tensor is further out."""
 _NATIVE = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".inc", ".o", ".so", ".tcc")
 _GRADIENT = re.compile(r"torch::autograd::(?:generated::)?(\w+)::apply\(")
 _OPERATOR = re.compile(r"at::_ops::(\w+)::")
@@ -33,7 +24,7 @@ def own_frame(stack: Sequence[Frame]) -> Frame:
     """The innermost frame of the user's Python, else of any; without Python the step of the backward pass or the
     operator, by its name alone; else the innermost frame of all. `stack` has that one first, and may be empty."""
     python = [frame for frame in stack if _is_python(*frame[:2])]
-    own = (frame for frame in python if not any(mark in frame[0].replace("\\", "/") for mark in _LIBRARIES))
+    own = (frame for frame in python if not is_library(frame[0], frame[2]))
     if python:
         return next(own, python[0])
     for pattern in (_GRADIENT, _OPERATOR):

@@ -10,10 +10,10 @@ import streamlit as st
 
 from snoopie import Trace
 from snoopie.analysis.source import flame
-from snoopie.analysis.source.stacks import is_library
 from snoopie.analysis.traffic.counts import Value
 from snoopie.exporters import flame as exporter
 from snoopie.words import columns
+from snoopie.words.libraries import is_library
 from visualizer.parts import remarks, tables
 from visualizer.pictures import picture
 from visualizer.session import address, state
@@ -96,7 +96,9 @@ def _paths(tree: pd.DataFrame, value: Value) -> pd.DataFrame:
     rows = []
     for path in flame.paths(tree):
         *calls, kernel, line, owner = path
-        own = [call for call in calls if files[call] and not is_library(files[call])] or calls
+        # A name has the place behind the function: "step (train.py:12)".
+        own = [call for call in calls if files[call] and not is_library(files[call], names[call].rpartition(" (")[0])]
+        own = own or calls
         launched_by = names[own[-1]] if own else ""
         rows.append((launched_by, names[kernel], files[line], lines[line], names[owner], amounts[owner]))
     table = pd.DataFrame(rows, columns=[*PATH_COLUMNS, value])

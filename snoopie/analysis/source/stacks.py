@@ -12,13 +12,9 @@ from numpy.typing import NDArray
 from snoopie.errors import UsageError
 from snoopie.trace import chains
 from snoopie.trace.tables import Ints
+from snoopie.words.libraries import are_libraries
 from snoopie.words.names import short_name
 
-# Files of libraries, by a part of their path.
-_LIBRARIES = re.compile(
-    r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^/usr/(?:local/)?include/|/gcc/[^/]+/[\d.]+/|"
-    r"/include/c\+\+/|/targets/[^/]+/include/|/cuda[^/]*/include/|/sysdeps/|/csu/|/nptl/|\.cudafe1\.stub\.c$|^\./|^<"
-)
 # Modules that calls pass through on their way to the driver.
 _MODULES = ("libcuda", "libcudart", "libnccl", "libtorch", "libc10", "libc", "libpthread", "libstdc++", "libgcc_s",
             "libffi")  # fmt: skip
@@ -107,14 +103,9 @@ def label_of(labels: pd.Series, stacks: Iterable[int]) -> pd.Series:
     return pd.Series(found, index=wanted.index, dtype="str")
 
 
-def is_library(file: str) -> bool:
-    """Whether a source file is of a library, by its path."""
-    return _LIBRARIES.search(file) is not None
-
-
 def own_code(stacks: pd.DataFrame, places: pd.DataFrame, wanted: Iterable[int]) -> Iterator[Iterator[str]]:
     """Of each of the ``wanted`` stacks, the source lines of its frames that are of no library, innermost first."""
-    own = places[(places["code"] != "").to_numpy() & ~places["file"].str.contains(_LIBRARIES).to_numpy(bool)]
+    own = places[(places["code"] != "").to_numpy() & ~are_libraries(places["file"], places["function"])]
     codes = own.groupby("frame", sort=False)["code"].agg(list).to_dict()
     frames, callers = stacks["frame"].tolist(), stacks.index.get_indexer(pd.Index(stacks["caller"])).tolist()
 
@@ -144,7 +135,7 @@ def _frame_labels(places: pd.DataFrame, kernels: set[str]) -> tuple[pd.Series, I
     """
     file, name = places["file"], _file_names(places["module"])
     runtime = is_runtime(places, kernels)
-    library = file.str.contains(_LIBRARIES).to_numpy(bool) | _is_passed(name)
+    library = are_libraries(file, places["function"]) | _is_passed(name)
     starts = places["function"].str.match(_STARTS).to_numpy(bool) & ~places["python"].to_numpy(bool)
     rank = np.select([runtime | starts, library, (file == "").to_numpy()], [0, 1, 2], 3)
     # The innermost of the best levels of each frame.

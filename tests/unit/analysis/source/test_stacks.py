@@ -63,6 +63,10 @@ OWN = ("train_step", "/home/u/train.py", 12)
         ("", ("Module._call_impl", "/v/lib/python3.12/site-packages/torch/nn/modules/module.py", 1751)),
         ("", ("Thread.run", "/usr/lib/python3.11/threading.py", 982)),
         ("", ("_find_and_load", "<frozen importlib._bootstrap>", 1176)),
+        ("", ("__init__", "<string>", 3)),
+        ("", ("forward", "<eval_with_key>.3", 4)),
+        ("", ("call", "/tmp/torchinductor_u/z3/cz3vcpgktv5m.py", 662)),
+        ("", ("run", "C:\\v\\Lib\\site-packages\\torch\\nn\\linear.py", 9)),
     ],
 )
 def test_the_label_is_the_users_own_place(tmp_path: Path, module: str, symbol: tuple[str, str, int] | None) -> None:
@@ -71,6 +75,23 @@ def test_the_label_is_the_users_own_place(tmp_path: Path, module: str, symbol: t
     own, main = program.frame("", OWN), program.frame("", ("main", "/home/u/main.py", 2))
     stack = program.stack(foreign, own, main)
     assert program.load(tmp_path).stack_label([stack]).tolist() == ["train.py:12 train_step"]
+
+
+@pytest.mark.parametrize(
+    ("function", "file"),
+    [
+        ("<module>", "<stdin>"),
+        ("<module>", "<string>"),
+        ("step", "<ipython-input-3-b54>"),
+        ("step", "<python-input-0>"),
+        ("<module>", "<doctest halo[2]>"),
+    ],
+)
+def test_what_was_typed_is_the_users_own(tmp_path: Path, function: str, file: str) -> None:
+    program = Program()
+    library = program.frame("", ("Module._call_impl", "/v/lib/python3.12/site-packages/torch/nn/modules/module.py", 7))
+    stack = program.stack(library, program.frame("", (function, file, 2)))
+    assert program.load(tmp_path).stack_label([stack]).tolist() == [f"{file}:2 {function}"]
 
 
 def test_labels_without_own_code(tmp_path: Path) -> None:
