@@ -17,6 +17,21 @@ def selected(page: Page) -> str:
     return page.get_by_test_id("stSidebar").get_by_text("Selected").inner_text()
 
 
+def test_the_list_of_the_next_chooser_opens_below_the_mouse(mixed_app: str, open_page: OpenPage) -> None:
+    page = open_page(mixed_app)
+    go_to(page, "Overview")
+    choose(page, "Process", "rank 1: mixed 4712", exact=True)
+    # Nobody presses and lets go at once: the list is there in between, and takes what it is let go on.
+    page.get_by_role("combobox", name="Owner").hover()
+    page.mouse.down()
+    expect(page.get_by_role("option", name="GPU 0", exact=True)).to_be_visible()
+    page.mouse.up()
+    settled(page)
+    assert "owners" not in page.url
+    # What was chosen was.
+    in_address(page, "processes=1")
+
+
 def test_filters_by_mouse_and_keyboard(mixed_app: str, open_page: OpenPage) -> None:
     page = open_page(mixed_app)
     go_to(page, "Overview")
