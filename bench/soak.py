@@ -1,10 +1,11 @@
 """What the collector holds after a long time:  python bench/soak.py [--minutes N] [--also NAME=COMMAND]
 
 Training steps of FSDP run under the collector for so long, all kernels measured, and beside them a program of yours, if
-there is one, such as nccl-tests' `all_reduce_perf -N 0`, each on its share of this machine's GPUs. Meanwhile is noted
-what their processes hold: memory, descriptors, threads, memory of the GPUs, the size of the traces. Afterwards
-`snoopie check` reads the traces, and the times of launches are held against the host's. A program that has not ended by
-itself is ended by SIGTERM. Needs PyTorch. Writes its section of docs/trust.md where --out names it, else it is
+there is one, such as nccl-tests' `all_reduce_perf -N 0`, each on its share of this machine's GPUs. At the same time
+each runs without Snoopie on the same GPUs: what grows there too is the program's own. Meanwhile is noted what their
+processes hold: memory, descriptors, threads, memory of the GPUs, the size of the traces. Afterwards `snoopie check`
+reads the traces, and the times of launches are held against the host's. A program that has not ended by itself is ended
+by SIGTERM. Needs PyTorch. Writes its section of docs/trust.md where --out names it, else it is
 printed. The exit status is 1 where a program or a trace was wrong.
 """
 
@@ -48,6 +49,9 @@ MOMENTS = (0.05, 0.25, 0.5, 0.75, 1.0)
 """Of the run, what is printed of it."""
 TENTHS = 10
 RIGHT = "right"
+FSDP, ALONE = "fsdp", ", without Snoopie"
+TOLD = (FSDP, FSDP + ALONE)
+"""Programs that know when to end."""
 MIB = 1 << 20
 SETTINGS = {"KERNEL_NAME": "all", "SAMPLE_SIZE": "1000"}
 SECTION = """Written by `python bench/soak.py` on {date}: {machine}.
@@ -70,6 +74,7 @@ class Held:
     descriptors: int
     threads: int
     on_gpus: int
+    """By all that runs on its GPUs; 0 where nvidia-smi does not say."""
     traces: int
     """Bytes."""
 
@@ -79,6 +84,8 @@ class Program:
     name: str
     command: list[str]
     gpus: tuple[str, ...]
+    collected: bool = True
+    """Whether it runs under the collector."""
 
 
 @dataclass
@@ -89,8 +96,8 @@ class Run:
     process: subprocess.Popen[bytes]
     held: list[Held] = field(default_factory=list)
     status: int | None = None
-    verdict: str = ""
-    """Of `snoopie check` on its traces: RIGHT, or what is not."""
+    verdict: str = RIGHT
+    """Of `snoopie check` on its traces, if there are any: RIGHT, or what is not."""
 
 
 # --- while they run ---
@@ -134,8 +141,10 @@ def start(program: Program, folder: Path) -> Run:
     traces = folder / program.name
     traces.mkdir()
     output = folder / f"{program.name}.txt"
-    own = {"LD_PRELOAD": str(cost.collector()), "SNOOPIE_OUTPUT": str(traces / "%p.zst"), **SETTINGS}
-    environment = cost.environment() | own | {"CUDA_VISIBLE_DEVICES": ",".join(program.gpus)}
+    environment = cost.environment() | {"CUDA_VISIBLE_DEVICES": ",".join(program.gpus)}
+    if program.collected:
+        own = {"LD_PRELOAD": str(cost.collector()), "SNOOPIE_OUTPUT": str(traces / "%p.zst"), **SETTINGS}
+        environment |= own
     with output.open("wb") as file:
         process = subprocess.Popen(
             program.command, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
@@ -154,9 +163,8 @@ def soak(programs: Sequence[Program], minutes: float, folder: Path) -> list[Run]
             for run in runs:
                 if run.process.poll() is None:
                     run.held.append(look(run, time.monotonic() - began, used))
-        # Only those that were not told how long.
-        for run in runs[1:]:
-            if run.process.poll() is None:
+        for run in runs:
+            if run.program.name not in TOLD and run.process.poll() is None:
                 os.killpg(run.process.pid, signal.SIGTERM)
         for run in runs:
             run.status = run.process.wait(PATIENCE)
@@ -227,9 +235,10 @@ def about_memory(run: Run) -> list[list[str]]:
     rows = []
     for share in MOMENTS:
         held = at(share, run.held)
-        on_gpu = f"{held.on_gpus / MIB:,.0f} MiB"
-        sizes = [f"{held.resident / MIB:,.0f} MiB", str(held.descriptors), str(held.threads), on_gpu]
-        rows.append([run.program.name, f"{held.seconds / 60:.1f} min", *sizes, f"{held.traces / MIB:,.1f} MiB"])
+        on_gpus = f"{held.on_gpus / MIB:,.0f} MiB" if held.on_gpus else "not known"
+        sizes = [f"{held.resident / MIB:,.0f} MiB", str(held.descriptors), str(held.threads), on_gpus]
+        traces = f"{held.traces / MIB:,.1f} MiB" if run.program.collected else ""
+        rows.append([run.program.name, f"{held.seconds / 60:.1f} min", *sizes, traces])
     return rows
 
 
@@ -256,13 +265,14 @@ def about_end(run: Run) -> list[str]:
 
 
 def section(runs: Sequence[Run], machine: str, date: str) -> str:
+    collected = [run for run in runs if run.program.collected]
     held = cost_report.table(
-        ["program", "after", "memory", "descriptors", "threads", "on the GPUs", "traces"],
+        ["program", "after", "memory", "descriptors", "threads", "on its GPUs", "traces"],
         itertools.chain.from_iterable(map(about_memory, runs)),
     )
     ends = cost_report.table(
         ["program", "ended by", "launches measured", "accesses", "records", "lost", "size ÷ predicted", "check"],
-        map(about_end, runs),
+        map(about_end, collected),
     )
     clocks = cost_report.table(
         [
@@ -272,7 +282,7 @@ def section(runs: Sequence[Run], machine: str, date: str) -> str:
             "steps' beginning to kernels",
             "kernels to end",
         ],
-        itertools.chain.from_iterable(map(about_clocks, runs)),
+        itertools.chain.from_iterable(map(about_clocks, collected)),
     )
     return SECTION.format(date=date, machine=machine, held=held, ends=ends, clocks=clocks)
 
@@ -285,15 +295,23 @@ def main() -> int:
     options = parser.parse_args()
     gpus = tuple(cost.visible_gpus())
     training = [sys.executable, str(cost.SCRIPTS / "minutes.py"), str(options.minutes), str(STEPS)]
-    shares = (gpus[: len(gpus) // 2], gpus[len(gpus) // 2 :]) if options.also else (gpus,)
-    programs = [Program("fsdp", training, shares[0])]
+    half = len(gpus) // 2 if options.also else len(gpus)
+    # One GPU is shared.
+    shares = (gpus[:half] or gpus, gpus[half:])
+    commands = [(FSDP, training)]
     if options.also:
         name, _, command = options.also.partition("=")
-        programs.append(Program(name, shlex.split(command), shares[1]))
+        commands.append((name, shlex.split(command)))
+    programs = [
+        program
+        for (name, command), share in zip(commands, shares, strict=False)
+        for program in (Program(name, command, share), Program(f"{name}{ALONE}", command, share, collected=False))
+    ]
     with tempfile.TemporaryDirectory(prefix="snoopie-soak-") as folder:
         runs = soak(programs, options.minutes, Path(folder))
         for run in runs:
-            run.verdict = check(run.traces)
+            if run.program.collected:
+                run.verdict = check(run.traces)
             said = run.output.read_text(errors="replace").splitlines()
             words = [line for line in said if not line.startswith("{")]
             cost.say("\n".join([f"{run.program.name} ended with status {run.status}:", *words[-20:]]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -89,12 +90,18 @@ def test_a_trace_that_is_wrong_is_told(run: soak.Run) -> None:
 
 
 def test_the_section(run: soak.Run) -> None:
-    text = soak.section([run], "2 H200", "2026-01-02")
+    alone = soak.Program("fsdp, without Snoopie", ["train"], ("0", "1"), collected=False)
+    other = soak.Run(alone, run.traces, run.output, run.process, [dataclasses.replace(held(10.0, 0), on_gpus=0)], 0)
+    text = soak.section([run, other], "2 H200", "2026-01-02")
     assert "on 2026-01-02: 2 H200." in text
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| fsdp")]
     assert rows[0] == ["fsdp", "0.2 min", "100 MiB", "12", "3", "2,048 MiB", "2.0 MiB"]
-    assert rows[len(soak.MOMENTS)][:3] == ["fsdp", "status 0", "4"]
-    assert rows[len(soak.MOMENTS)][-1] == "right"
+    assert rows[len(soak.MOMENTS)] == [alone.name, "0.2 min", "100 MiB", "12", "3", "not known", ""]
+    # Of what the collector was not in, nothing else is told.
+    last, *clocks = (row for row in rows[len(soak.MOMENTS) :] if row[0] != alone.name)
+    assert last[:3] == ["fsdp", "status 0", "4"]
+    assert last[-1] == "right"
+    assert len(clocks) == 2
     with_groups, without = rows[-2:]
     assert with_groups == ["fsdp", "2", "4.0 to 4.0 µs", "5.0 to 1004.0 µs", "0.0 to 6.0 µs"]
     assert without == ["fsdp", "2", "4.0 to 4.0 µs", "", ""]
