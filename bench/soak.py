@@ -256,12 +256,16 @@ def check(traces: Path) -> str:
 
 
 def about_end(run: Run) -> list[str]:
-    totals = cost.totals(run.traces, allow_truncated=True)
-    lost = totals["launches_lost"] + totals["records_dropped"] + totals["errors"]
+    trace = snoopie.load(run.traces, allow_truncated=True)
+    found, totals = trace.summary(), trace.totals
+    # Said at the end, which a program that was killed does not come to.
+    lost = (
+        f"{totals['launches_lost'] + totals['records_dropped'] + totals['errors']:,}" if trace.complete else "not said"
+    )
     grown = run.held[-1].traces / predicted(run.held)
     ended = "SIGTERM" if run.status == -signal.SIGTERM else f"status {run.status}"
-    numbers = [f"{totals[name]:,}" for name in ("launches_measured", "accesses", "records_written")]
-    return [run.program.name, ended, *numbers, f"{lost:,}", f"{grown:.3f}", run.verdict]
+    numbers = [f"{number:,}" for number in (len(trace.launches), found["accesses"], found["records"])]
+    return [run.program.name, ended, *numbers, lost, f"{grown:.3f}", run.verdict]
 
 
 def section(runs: Sequence[Run], machine: str, date: str) -> str:

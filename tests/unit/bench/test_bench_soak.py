@@ -26,14 +26,14 @@ def held(seconds: float, traces: int) -> soak.Held:
     return soak.Held(seconds, 100 << 20, 12, 3, 2 << 30, traces)
 
 
-def launched(path: Path, *, pid: int) -> Path:
+def launched(path: Path, *, pid: int, footer: bool = True) -> Path:
     """Two launches 10 ms after one another, each begun 4 µs after its call, and 50 µs long."""
     trace = TraceBuilder(1, pid=pid)
     kernel = trace.function("step")
     for moment in (0, 10_000_000):
         launch = trace.launch(kernel, 0, time=START_NS + moment)
         trace.add("spans", launch=launch, start=START_NS + moment + 4_000, end=START_NS + moment + 54_000)
-    return trace.write(path)
+    return trace.write(path, footer=footer)
 
 
 @pytest.fixture
@@ -87,6 +87,14 @@ def test_a_trace_that_is_wrong_is_told(run: soak.Run) -> None:
     path = next(run.traces.iterdir())
     path.write_bytes(b"no trace" + path.read_bytes())
     assert soak.check(run.traces) != soak.RIGHT
+
+
+def test_a_program_that_was_killed_does_not_say_what_it_lost(run: soak.Run) -> None:
+    for path in run.traces.iterdir():
+        launched(path, pid=int(path.stem), footer=False)
+    run.status = -15
+    assert soak.about_end(run)[1:6] == ["SIGTERM", "4", "0", "0", "not said"]
+    assert soak.check(run.traces) == soak.RIGHT
 
 
 def test_the_section(run: soak.Run) -> None:
