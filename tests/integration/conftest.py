@@ -10,22 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.collector import COLLECTOR, make
 from tests.support.stand_in import compile_stand_in
 from tests.support.watched import nothing_left, program, watch_built
 
 __all__ = ["nothing_left", "program", "watch_built", "write", "writer"]
-
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
-
-
-def make(target: str, name: str) -> None:
-    """Builds a part of the collector. Fails where that is not possible, and says what it needs."""
-    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.fail(f"install {' and '.join(missing)}: the integration tests build {name}")
-    built = subprocess.run(["make", "-C", str(COLLECTOR), target], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"{name} does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from snoopie.errors import CorruptError, EmptyError, SnoopieError, TruncatedErro
 from snoopie.trace.container import Container
 from snoopie.trace.declaration import known_columns
 from snoopie.trace.tables import RECORD_TABLES, Process
+from tests.support.collector import COLLECTOR, make
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 ALL = os.environ.get("SNOOPIE_FAULTS") == "all"
 NUMBERS = range(1, 500) if ALL else (1, 2, 3, 4, 5, 9, 17, 26, 27, 28, 29, 30)
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EACCES] if ALL else [errno.ENOSPC, errno.EIO]
@@ -30,9 +30,7 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EACCES] if A
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    built = subprocess.run(["make", "-C", str(COLLECTOR), "faults"], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"what makes calls fail does not build (g++, make and zstd.h are needed):\n{built.stderr}")
+    make("faults", "what makes calls fail")
     return COLLECTOR / "build"
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.collector import make
+
 ROOT = Path(__file__).resolve().parents[2] / "nvbit_tool"
 PLACE = ROOT / "build" / "tests" / "nvrtc"
 PRELOAD = ROOT / "build" / "tests" / "preload" / "mem_multigpu.so"
@@ -16,9 +18,7 @@ A, B = str(PLACE / "libnvrtc.so"), str(PLACE / "libnvrtc_b.so")
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    made = subprocess.run(["make", "-C", str(ROOT), "nvrtc"], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.fail(f"what is preloaded does not build (g++, make and zstd.h are needed):\n{made.stderr}")
+    make("nvrtc", "what is preloaded")
 
 
 def run(

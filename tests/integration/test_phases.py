@@ -15,15 +15,14 @@ from pathlib import Path
 import pytest
 
 import snoopie
-from tests.integration.conftest import COLLECTOR
+from tests.support.collector import COLLECTOR, make
 
 Run = Callable[..., snoopie.Trace]
 
 
 @pytest.fixture(scope="session")
 def recorder() -> Path:
-    made = subprocess.run(["make", "-C", str(COLLECTOR), "nvtx_recorder"], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    make("nvtx_recorder", "the recorder of phases")
     return COLLECTOR / "build" / "nvtx_recorder.so"
 
 

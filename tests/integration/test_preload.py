@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.collector import make
+
 ROOT = Path(__file__).resolve().parents[2] / "nvbit_tool"
 LIBRARY, COLLECTOR = "mem_multigpu.so", "libsnoopie_collector.so"
 OPENED = "collector: opened as {}"
@@ -31,9 +33,7 @@ WHOLE = [
 
 @pytest.fixture(scope="session")
 def built() -> Path:
-    made = subprocess.run(["make", "-C", str(ROOT), "preload"], capture_output=True, text=True)
-    if made.returncode != 0:
-        pytest.fail(f"what is preloaded does not build (g++, make and zstd.h are needed):\n{made.stderr}")
+    make("preload", "what is preloaded")
     return ROOT / "build" / "tests" / "preload"
 
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 import snoopie
-
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+from tests.support.collector import COLLECTOR, make
 
 SCRIPT = """
 import ctypes, json, sys, threading
@@ -113,9 +112,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def probe() -> Path:
-    built = subprocess.run(["make", "-C", str(COLLECTOR), "stack_probe"], capture_output=True, text=True)
-    if built.returncode != 0:
-        pytest.fail(f"the library that asks for its stack does not build:\n{built.stderr}")
+    make("stack_probe", "the library that asks for its stack")
     return COLLECTOR / "build" / "stack_probe.so"
 
 

@@ -11,7 +11,7 @@ import pytest
 import snoopie
 from snoopie.cli import settings
 from snoopie.errors import UsageError
-from tests.integration.conftest import COLLECTOR
+from tests.support.collector import COLLECTOR, make
 
 STORED = Path(settings.__file__).with_name("settings.json")
 
@@ -48,8 +48,7 @@ COLLECTOR_ALONE = [
 @pytest.fixture(scope="session")
 def collector(writer: Path) -> Callable[..., list[str]]:
     """The lines of the collector's program that prints the table or answers to values."""
-    made = subprocess.run(["make", "-C", str(COLLECTOR), "build/print_settings"], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    make("build/print_settings", "the program that prints settings")
 
     def printed(*values: str) -> list[str]:
         command = [str(COLLECTOR / "build" / "print_settings"), *values]

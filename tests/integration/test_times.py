@@ -14,8 +14,8 @@ import pytest
 
 import snoopie
 from snoopie.trace.lacks import Lack
+from tests.support.collector import COLLECTOR, make
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 SOURCES = COLLECTOR / "tests" / "times"
 CUDA = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 
@@ -30,12 +30,8 @@ Play = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """snoopie_times.so, program, driver/libcuda.so.1, and a libcupti.so.13 in each of cupti/ and refusing/."""
-    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
-    if missing:
-        pytest.fail(f"install {' and '.join(missing)}: the integration tests build the clean recording")
     folder = tmp_path_factory.mktemp("times")
-    made = subprocess.run(["make", "-C", str(COLLECTOR), "times", f"OUT={folder}"], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
+    make("times", "the clean recording", f"OUT={folder}")
 
     def compile(target: str, source: str, *options: str) -> None:
         path = folder / target

@@ -10,9 +10,8 @@ import pytest
 
 import snoopie
 from tests.support import watched
+from tests.support.collector import COLLECTOR, make
 from tests.support.watched import Watch
-
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 
 DRIVER = """
 unsigned (*inside)(void);
@@ -44,7 +43,7 @@ def test_stacks_end_where_returns_are_traced(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     driver, probe, written = tmp_path / "libcuda.so.1", COLLECTOR / "build" / "stack_probe.so", tmp_path / "stacks.zst"
     subprocess.run(["gcc", "-g", "-O2", "-shared", "-fPIC", "-o", driver, tmp_path / "driver.c"], check=True)
-    subprocess.run(["make", "-C", COLLECTOR, "stack_probe"], check=True, stdout=subprocess.DEVNULL)
+    make("stack_probe", "the library that asks for its stack")
     with subprocess.Popen(
         [sys.executable, tmp_path / "script.py", driver, probe, written],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

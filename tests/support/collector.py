@@ -1,0 +1,25 @@
+"""Parts of the collector that tests build, as its own Makefile does."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+
+
+def make(target: str, name: str, *words: str) -> None:
+    """Builds ``target``, called ``name`` in what the test fails with where that is not possible."""
+    missing = [tool for tool in ("make", "g++") if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(f"install {' and '.join(missing)}: the tests build {name}")
+    with (COLLECTOR / "Makefile").open() as lock:
+        # Workers that test side by side: one builds, and none runs what the linker is still writing.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        built = subprocess.run(["make", "-C", str(COLLECTOR), target, *words], capture_output=True, text=True)
+    if built.returncode != 0:
+        pytest.fail(f"{name} does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
