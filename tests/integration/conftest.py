@@ -7,14 +7,39 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.collector import COLLECTOR, make
 from tests.support.stand_in import compile_stand_in
 from tests.support.watched import nothing_left, program, watch_built
 
 __all__ = ["nothing_left", "program", "watch_built", "write", "writer"]
+
+# Their programs have a libcuda.so.1, and a watch of all programs is one of other tests' too.
+WATCHED = {
+    "test_build.py",
+    "test_preload.py",
+    "test_times.py",
+    "test_traced_returns.py",
+    "test_watch.py",
+    "test_watch_metrics.py",
+}
+
+
+class OneAfterAnother(LoadScopeScheduling):  # type: ignore[misc]
+    """With several workers, the tests of a file run in one, and so do those of all files of WATCHED."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(nodeid.partition("::")[0]).name
+        return "watched" if file in WATCHED else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneAfterAnother:
+    return OneAfterAnother(config, log)
 
 
 @pytest.fixture(scope="session")
