@@ -239,9 +239,8 @@ def say(text: str) -> None:
 # --- the machine ---
 
 
-@functools.cache
 def of_gpus(*facts: str) -> list[list[str]]:
-    """What nvidia-smi says of each GPU of this machine."""
+    """What nvidia-smi says now of each GPU of this machine."""
     command = ["nvidia-smi", f"--query-gpu={','.join(facts)}", "--format=csv,noheader"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
@@ -251,6 +250,7 @@ def of_gpus(*facts: str) -> list[list[str]]:
     return [row for row in rows if len(row) == len(facts)]
 
 
+@functools.cache
 def gpus() -> list[dict[str, str]]:
     """Name, architecture (as nvcc writes it) and driver of the GPUs of this machine."""
     rows = of_gpus("name", "compute_cap", "driver_version")

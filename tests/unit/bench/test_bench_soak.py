@@ -83,6 +83,15 @@ def test_a_family_is_a_process_and_what_it_started() -> None:
         os.kill(child, 9)
 
 
+def test_memory_of_the_gpus_is_asked_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    smi = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for used in (0, 4167):
+        smi.write_text(f"#!/bin/sh\necho '0, {used} MiB'\necho '1, 5 MiB'\n")
+        smi.chmod(0o755)
+        assert soak.on_gpus() == {"0": used << 20, "1": 5 << 20}
+
+
 def test_a_trace_that_is_wrong_is_told(run: soak.Run) -> None:
     path = next(run.traces.iterdir())
     path.write_bytes(b"no trace" + path.read_bytes())
