@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,9 +49,6 @@ MOMENTS = (0.05, 0.25, 0.5, 0.75, 1.0)
 """Of the run, what is printed of it."""
 TENTHS = 10
 RIGHT = "right"
-FSDP, ALONE = "fsdp", ", without Snoopie"
-TOLD = (FSDP, FSDP + ALONE)
-"""Programs that know when to end."""
 MIB = 1 << 20
 SETTINGS = {"KERNEL_NAME": "all", "SAMPLE_SIZE": "1000"}
 SECTION = """Written by `python bench/soak.py` on {date}: {machine}.
@@ -86,6 +83,8 @@ class Program:
     gpus: tuple[str, ...]
     collected: bool = True
     """Whether it runs under the collector."""
+    ends: bool = False
+    """Whether it was told when to end."""
 
 
 @dataclass
@@ -164,7 +163,7 @@ def soak(programs: Sequence[Program], minutes: float, folder: Path) -> list[Run]
                 if run.process.poll() is None:
                     run.held.append(look(run, time.monotonic() - began, used))
         for run in runs:
-            if run.program.name not in TOLD and run.process.poll() is None:
+            if not run.program.ends and run.process.poll() is None:
                 os.killpg(run.process.pid, signal.SIGTERM)
         for run in runs:
             run.status = run.process.wait(PATIENCE)
@@ -299,17 +298,17 @@ def main() -> int:
     options = parser.parse_args()
     gpus = tuple(cost.visible_gpus())
     training = [sys.executable, str(cost.SCRIPTS / "minutes.py"), str(options.minutes), str(STEPS)]
-    half = len(gpus) // 2 if options.also else len(gpus)
     # One GPU is shared.
-    shares = (gpus[:half] or gpus, gpus[half:])
-    commands = [(FSDP, training)]
+    half = len(gpus) // 2
+    shares = (gpus[:half] or gpus, gpus[half:]) if options.also else (gpus,)
+    collected = [Program("fsdp", training, shares[0], ends=True)]
     if options.also:
         name, _, command = options.also.partition("=")
-        commands.append((name, shlex.split(command)))
+        collected.append(Program(name, shlex.split(command), shares[1]))
     programs = [
         program
-        for (name, command), share in zip(commands, shares, strict=False)
-        for program in (Program(name, command, share), Program(f"{name}{ALONE}", command, share, collected=False))
+        for one in collected
+        for program in (one, replace(one, name=f"{one.name}, without Snoopie", collected=False))
     ]
     with tempfile.TemporaryDirectory(prefix="snoopie-soak-") as folder:
         runs = soak(programs, options.minutes, Path(folder))
