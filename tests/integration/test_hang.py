@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.collector import COLLECTOR
 from tests.support.command import run
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
 SOURCES = ["src/hang/report.cpp", "src/hang/server.cpp", "src/trace/json.cpp", "src/base/files.cpp"]
 Start = Callable[..., int]
 

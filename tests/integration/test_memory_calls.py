@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+from tests.support.collector import COLLECTOR
+
 NVSHMEM = COLLECTOR / "tests" / "nvshmem"
 NVML = COLLECTOR / "tests" / "nvml"
 SOURCES = COLLECTOR / "src"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+from tests.support.collector import COLLECTOR
+
 SOURCES = COLLECTOR / "tests" / "nccl"
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.collector import make
+from tests.support.collector import COLLECTOR, make
 
-ROOT = Path(__file__).resolve().parents[2] / "nvbit_tool"
-PLACE = ROOT / "build" / "tests" / "nvrtc"
-PRELOAD = ROOT / "build" / "tests" / "preload" / "mem_multigpu.so"
+PLACE = COLLECTOR / "build" / "tests" / "nvrtc"
+PRELOAD = COLLECTOR / "build" / "tests" / "preload" / "mem_multigpu.so"
 A, B = str(PLACE / "libnvrtc.so"), str(PLACE / "libnvrtc_b.so")
 
 
