@@ -111,6 +111,31 @@ def test_launches_wait_for_counts_of_those_that_have_ended(
     assert trace.summary()["accesses"] == before.accesses + 4 * 4090 * warps
 
 
+def ahead(path: Path, end: str) -> tuple[snoopie.Trace, int, int]:
+    """5,000 launches, of which none ends by itself, where there are slots for 4,096: the trace; how often and for how
+    many seconds one waited, by the program's clock."""
+    lines = run(path, AHEAD=end, WAITS="on")
+    found = next(filter(None, (re.match(r"ahead: waited (\d+) times, (\d+) s", line) for line in lines)))
+    return snoopie.load(path), int(found[1]), int(found[2])
+
+
+def test_launches_wait_for_launches_under_way(tmp_path: Path, before: Before) -> None:
+    trace, waits, _ = ahead(tmp_path / "ahead.zst", "once one waits")
+    assert waits > 0
+    assert trace.totals["launches_lost"] == 0
+    assert trace.totals["launches_measured"] == before.launches + 5000
+
+
+def test_launches_do_not_wait_for_ever(tmp_path: Path, before: Before) -> None:
+    """Those under way may wait for them. One goes without counters then, and others do so at once."""
+    trace, waits, seconds = ahead(tmp_path / "ahead.zst", "never")
+    lost = trace.totals["launches_lost"]
+    assert lost > 100 * waits
+    assert seconds > 0
+    assert trace.totals["launches_measured"] == before.launches + 5000 - lost
+    assert [text for text in trace.notices["text"] if "had all counters in use" in text]
+
+
 def test_times_of_launches_that_are_not_measured(tmp_path: Path, before: Before) -> None:
     """They are taken when the launches have ended, of 4,090 together in each of four rounds."""
     path = tmp_path / "timed.zst"

@@ -11,8 +11,11 @@ namespace snoopie {
 
 namespace {
 
-// For the counts of a launch that has ended. Only a driver that does not answer, or a disk that does not write, takes so long.
-constexpr auto kCollectPatience = std::chrono::seconds(10);
+// From one launch that comes back to the next, where all counters are in use. Kernels that take longer wait for something themselves, which
+// may be the very launch that has none.
+constexpr auto kBoardPatience = std::chrono::seconds(30);
+
+uint32_t sites_of(const ContextFunction& function) { return function.last_site - function.first_site + 1; }
 
 }  // namespace
 
@@ -72,21 +75,18 @@ std::vector<const ContextFunction*> Context::functions() {
     return functions;
 }
 
-// A program that launches faster than counts are collected is slowed down to that. It waits for launches that have ended alone: such a wait
-// comes to its end, whatever the program's kernels wait for.
+// A program that is further ahead of its kernels than there are counters is slowed down to them, as the driver does with one that has some
+// thousand launches under way.
 std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function, uint64_t blocks) {
     std::unique_lock lock(mutex_);
     std::optional<Flight> flight = board_locked(launch, function, blocks);
-    while (!flight && !waited_in_vain_ && some_come_back_locked()) {
-        waited_in_vain_ = came_back_.wait_for(lock, kCollectPatience) == std::cv_status::timeout;
+    const bool worth_a_wait = flight || memory_->can_hold(sites_of(function));
+    while (!flight && worth_a_wait && !waited_in_vain_ && some_come_back_locked()) {
+        const uint64_t before = came_back_;
+        waited_in_vain_ = !comes_back_.wait_for(lock, kBoardPatience, [&] { return came_back_ != before || !some_come_back_locked(); });
         flight = board_locked(launch, function, blocks);
     }
     return flight;
-}
-
-bool Context::some_come_back_locked() const {
-    return collecting_ || std::any_of(flights_.begin(), flights_.end(),
-                                      [](const auto& stream) { return cuEventQuery(stream.second.front().event) != CUDA_ERROR_NOT_READY; });
 }
 
 // Rather without banks than not at all.
@@ -96,7 +96,7 @@ std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& fu
 }
 
 std::optional<Flight> Context::board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks, bool banks) {
-    const auto counters = memory_->allocate(function.first_site, function.last_site - function.first_site + 1, blocks, banks);
+    const auto counters = memory_->allocate(function.first_site, sites_of(function), blocks, banks);
     if (!counters) return std::nullopt;
     const auto slot = free_slot(*counters);
     if (!slot) {
@@ -208,7 +208,7 @@ std::vector<Flight> Context::landed(size_t limit, std::vector<Flight>* lost) {
         stream = queue.empty() ? flights_.erase(stream) : std::next(stream);
     }
     collecting_ = !ended.empty();
-    if (!collecting_) came_back_.notify_all();
+    if (!some_come_back_locked()) comes_back_.notify_all();
     return ended;
 }
 
@@ -252,7 +252,8 @@ void Context::free_locked(const Flight& flight) {
     slots_[flight.slot] = {};
     waited_in_vain_ = false;
     memory_->release(flight.counters);
-    came_back_.notify_all();
+    ++came_back_;
+    comes_back_.notify_all();
 }
 
 }  // namespace snoopie

@@ -110,8 +110,8 @@ class Context {
     void give_timer(std::unique_ptr<LaunchTimer> timer) { timer_ = std::move(timer); }
     LaunchTimer* timer() const { return timer_.get(); }
 
-    // Counters and a slot for a launch of so many blocks. Where all are in use, it waits for those of launches that have ended, which the
-    // draining thread gives back one after the other. None if all are in use by launches under way.
+    // Counters and a slot for a launch of so many blocks. Where all are in use, it waits for those of launches under way, which the
+    // draining thread gives back one after the other. None if no launch is under way, or none comes back for too long.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
     LaunchCode& code() { return *code_; }
     EventPool& events() { return events_; }
@@ -156,8 +156,8 @@ class Context {
   private:
     std::optional<Flight> board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks);
     std::optional<Flight> board_locked(uint32_t launch, ContextFunction& function, uint64_t blocks, bool banks);
-    // Whether slots and counters come back without another launch having to end.
-    bool some_come_back_locked() const;
+    // Whether slots and counters are of launches that were made, and so come back.
+    bool some_come_back_locked() const { return collecting_ || !flights_.empty(); }
     std::optional<uint16_t> free_slot(const ProbeMemory::Counters& counters);
     void free_locked(const Flight& flight);
 
@@ -184,9 +184,10 @@ class Context {
         uint32_t log2_blocks = 0;
     };
     std::vector<Slot> slots_ = std::vector<Slot>(kSlots);
-    std::condition_variable came_back_;
+    std::condition_variable comes_back_;
+    uint64_t came_back_ = 0;       // slots and counters, so many times
     bool collecting_ = false;      // landed() has handed out flights, and was not called again yet
-    bool waited_in_vain_ = false;  // nothing came back in time: nobody drains any longer
+    bool waited_in_vain_ = false;  // nothing came back in time, nor since
     // Slots go round, so that what comes late for one finds no other launch in it. By the first of those that are alike.
     std::map<uint32_t, uint32_t> next_slot_;
 };

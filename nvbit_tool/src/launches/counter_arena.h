@@ -9,8 +9,9 @@ namespace snoopie {
 
 class CounterArena {
   public:
-    explicit CounterArena(uint64_t size) : room_(size) { free_[0] = size; }
+    explicit CounterArena(uint64_t size) : size_(size), room_(size) { free_[0] = size; }
 
+    uint64_t size() const { return size_; }
     // What is free, in however many pieces.
     uint64_t room() const { return room_; }
 
@@ -45,6 +46,7 @@ class CounterArena {
 
   private:
     std::map<uint64_t, uint64_t> free_;  // place → size
+    const uint64_t size_;
     uint64_t room_;
 };
 

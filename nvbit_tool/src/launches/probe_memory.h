@@ -58,6 +58,8 @@ class ProbeMemory {
     // Callers lock.
     std::optional<Counters> allocate(uint32_t first_site, uint32_t sites, uint64_t blocks, bool banks);
     void release(const Counters& counters);
+    // Whether there is room for those of so many sites where no launch has any.
+    bool can_hold(uint32_t sites) const { return uint64_t{sites} * slots_.owners().count() <= arena_.size(); }
     uint64_t launch_value(uint16_t slot, const Counters& counters) const;
 
     // A cell for launch values, as the value that kernels get instead; none if all are taken. One that was given back is taken again as

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "ahead.h"
 #include "calls.h"
 #include "soak.h"
 
@@ -223,6 +224,7 @@ int main() {
     CALL(cuMemFree_v2, ({there}), return cuMemFree_v2(p.dptr));
 
     if (const char* const warps = std::getenv("FLOOD")) flood(std::strtoull(warps, nullptr, 10));
+    if (const char* const end = std::getenv("AHEAD")) run_ahead(std::strcmp(end, "never") != 0);
     if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
 
     if (std::getenv("END_CONTEXTS")) {
