@@ -1,12 +1,12 @@
 """What the collector holds after a long time:  python bench/soak.py [--minutes N] [--also NAME=COMMAND]
 
 Training steps of FSDP run under the collector for so long, all kernels measured, and beside them a program of yours, if
-there is one, such as nccl-tests' `all_reduce_perf -N 0`, each on its share of this machine's GPUs. At the same time
-each runs without Snoopie on the same GPUs: what grows there too is the program's own. Meanwhile is noted what their
-processes hold: memory, descriptors, threads, memory of the GPUs, the size of the traces. Afterwards `snoopie check`
-reads the traces, and the times of launches are held against the host's. A program that has not ended by itself is ended
-by SIGTERM. Needs PyTorch. Writes its section of docs/trust.md where --out names it, else it is
-printed. The exit status is 1 where a program or a trace was wrong.
+there is one, such as nccl-tests' `all_reduce_perf -N 0`, each on half of this machine's GPUs, or on all if there are
+fewer than four. At the same time each runs without Snoopie on the same GPUs: what grows there too is the program's own.
+Meanwhile is noted what their processes hold: memory, descriptors, threads, memory of the GPUs, the size of the traces.
+Afterwards `snoopie check` reads the traces, and the times of launches are held against the host's. A program that has
+not ended by itself is ended by SIGTERM. Needs PyTorch. Writes its section of docs/trust.md where --out names it, else
+it is printed. The exit status is 1 where a program or a trace was wrong.
 """
 
 from __future__ import annotations
@@ -97,6 +97,12 @@ class Run:
     status: int | None = None
     verdict: str = RIGHT
     """Of `snoopie check` on its traces, if there are any: RIGHT, or what is not."""
+
+
+def shares(gpus: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The GPUs of two programs: half of them each, or all where a half would have no other GPU to reach."""
+    half = len(gpus) // 2
+    return (gpus[:half], gpus[half:]) if half > 1 else (gpus, gpus)
 
 
 # --- while they run ---
@@ -257,10 +263,11 @@ def check(traces: Path) -> str:
 def about_end(run: Run) -> list[str]:
     trace = snoopie.load(run.traces, allow_truncated=True)
     found, totals = trace.summary(), trace.totals
+    kinds = {"launches": "launches_lost", "records": "records_dropped", "errors": "errors"}
+    lost = ", ".join(f"{totals[name]:,} {kind}" for kind, name in kinds.items() if totals.get(name)) or "nothing"
     # Said at the end, which a program that was killed does not come to.
-    lost = (
-        f"{totals['launches_lost'] + totals['records_dropped'] + totals['errors']:,}" if trace.complete else "not said"
-    )
+    if not trace.complete:
+        lost = "not said"
     grown = run.held[-1].traces / predicted(run.held)
     ended = "SIGTERM" if run.status == -signal.SIGTERM else f"status {run.status}"
     numbers = [f"{number:,}" for number in (len(trace.launches), found["accesses"], found["records"])]
@@ -293,18 +300,16 @@ def section(runs: Sequence[Run], machine: str, date: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--also", metavar="NAME=COMMAND", help="a program that runs beside it, on half of the GPUs")
+    parser.add_argument("--also", metavar="NAME=COMMAND", help="a program that runs beside it")
     parser.add_argument("--out", type=Path, help="document whose section is written")
     options = parser.parse_args()
     gpus = tuple(cost.visible_gpus())
     training = [sys.executable, str(cost.SCRIPTS / "minutes.py"), str(options.minutes), str(STEPS)]
-    # One GPU is shared.
-    half = len(gpus) // 2
-    shares = (gpus[:half] or gpus, gpus[half:]) if options.also else (gpus,)
-    collected = [Program("fsdp", training, shares[0], ends=True)]
+    first, second = shares(gpus) if options.also else (gpus, gpus)
+    collected = [Program("fsdp", training, first, ends=True)]
     if options.also:
         name, _, command = options.also.partition("=")
-        collected.append(Program(name, shlex.split(command), shares[1]))
+        collected.append(Program(name, shlex.split(command), second))
     programs = [
         program
         for one in collected

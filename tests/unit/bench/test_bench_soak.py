@@ -26,9 +26,10 @@ def held(seconds: float, traces: int) -> soak.Held:
     return soak.Held(seconds, 100 << 20, 12, 3, 2 << 30, traces)
 
 
-def launched(path: Path, *, pid: int, footer: bool = True) -> Path:
+def launched(path: Path, *, pid: int, footer: bool = True, **totals: int) -> Path:
     """Two launches 10 ms after one another, each begun 4 µs after its call, and 50 µs long."""
     trace = TraceBuilder(1, pid=pid)
+    trace.totals |= totals
     kernel = trace.function("step")
     for moment in (0, 10_000_000):
         launch = trace.launch(kernel, 0, time=START_NS + moment)
@@ -51,6 +52,12 @@ def run(tmp_path: Path) -> soak.Run:
     program = soak.Program("fsdp", ["train"], ("0", "1"))
     looks = [held(10.0 * n, 1 << (20 + n)) for n in range(1, 5)]
     return soak.Run(program, traces, output, process, looks, 0, soak.check(traces))
+
+
+def test_programs_that_share_gpus_still_have_another_to_reach() -> None:
+    assert soak.shares(("0", "1", "2", "3")) == (("0", "1"), ("2", "3"))
+    assert soak.shares(("0", "1")) == (("0", "1"), ("0", "1"))
+    assert soak.shares(("0",)) == (("0",), ("0",))
 
 
 def test_the_least_wait_of_each_tenth() -> None:
@@ -96,6 +103,13 @@ def test_a_trace_that_is_wrong_is_told(run: soak.Run) -> None:
     path = next(run.traces.iterdir())
     path.write_bytes(b"no trace" + path.read_bytes())
     assert soak.check(run.traces) != soak.RIGHT
+
+
+def test_what_all_ranks_lost_is_told_by_kind(run: soak.Run) -> None:
+    assert soak.about_end(run)[5] == "nothing"
+    launched(run.traces / f"{PID}.zst", pid=PID, launches_lost=1000)
+    launched(run.traces / f"{PID + 1}.zst", pid=PID + 1, launches_lost=31, records_dropped=3)
+    assert soak.about_end(run)[5] == "1,031 launches, 3 records"
 
 
 def test_a_program_that_was_killed_does_not_say_what_it_lost(run: soak.Run) -> None:
