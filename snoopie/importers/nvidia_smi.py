@@ -7,7 +7,6 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -43,15 +42,15 @@ def read(path: Path, zone: tzinfo | None = None) -> pd.DataFrame:
     _, first = next(_rows(path), (0, []))
     if not first:
         raise EmptyError(f"{path} has no complete line", f"record one with {RECORD_IT}")
-    places = _places(path, first)
-    if "time" not in places:
-        raise _bad(path, "has no column timestamp")
-    if "used" not in places:
-        raise _bad(path, "has no column memory.used")
+    places, columns = _places(path, first), len(first)
     found, unknown = _Found(), ""
-    for number, cells in islice(_rows(path), int(_is_header(first)), None):
-        if len(cells) != len(first):
-            raise _bad(path, f"has {len(cells)} columns in line {number}, not {len(first)}")
+    for number, cells in _rows(path):
+        # A script that calls nvidia-smi again and again has a header each time.
+        if _is_header(cells):
+            places, columns = _places(path, cells), len(cells)
+            continue
+        if len(cells) != columns:
+            raise _bad(path, f"has {len(cells)} columns in line {number}, not {columns}")
         if _NONE.fullmatch(cells[places["used"]]):
             unknown = unknown or cells[places["used"]]
             continue
@@ -127,7 +126,8 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    return any(_name(cell) in _NAMES for cell in cells)
+    # All its cells begin with a letter; those of a row with a time hardly ever.
+    return cells[0][:1].isalpha() and any(_name(cell) in _NAMES for cell in cells)
 
 
 def _name(cell: str) -> str:
@@ -136,10 +136,21 @@ def _name(cell: str) -> str:
 
 
 def _places(path: Path, cells: Sequence[str]) -> dict[str, int]:
-    """Which column is what: by the header, if the first row is one, else by what is in them."""
+    """Which column is what, by the header, if this row is one, else by what is in them; raises where there is no time
+    or no amount."""
     if _is_header(cells):
         names = [_name(cell) for cell in cells]
-        return {_NAMES[name]: place for place, name in enumerate(names) if name in _NAMES}
+        places = {_NAMES[name]: place for place, name in enumerate(names) if name in _NAMES}
+    else:
+        places = _places_without_header(path, cells)
+    if "time" not in places:
+        raise _bad(path, "has no column timestamp")
+    if "used" not in places:
+        raise _bad(path, "has no column memory.used")
+    return places
+
+
+def _places_without_header(path: Path, cells: Sequence[str]) -> dict[str, int]:
     places: dict[str, int] = {}
     numbers = []
     for place, cell in enumerate(cells):
@@ -156,7 +167,7 @@ def _places(path: Path, cells: Sequence[str]) -> dict[str, int]:
         places["used"] = numbers[0]
     elif len(numbers) == 2:
         # A number and another: the GPU's index and its memory.
-        small = [place for place in numbers if place not in with_unit and _all_below(path, place, _MOST_GPUS)]
+        small = [place for place in numbers if place not in with_unit and _is_index(path, place, places.get("time"))]
         if len(small) != 1 or len(with_unit) > 1:
             raise _bad(path, "does not say which column is memory.used")
         places["index"] = small[0]
@@ -166,9 +177,24 @@ def _places(path: Path, cells: Sequence[str]) -> dict[str, int]:
     return places
 
 
-def _all_below(path: Path, place: int, limit: int) -> bool:
-    cells = (cells[place] for _, cells in _rows(path) if place < len(cells))
-    return all(re.fullmatch(r"\d{1,3}", cell) and int(cell) < limit for cell in cells)
+def _is_index(path: Path, place: int, time: int | None) -> bool:
+    """Whether a column can be the GPU's number: it is small, and no GPU was asked twice at one moment, as it is where
+    the column is a share in use."""
+    seen: set[str] = set()
+    moment = ""
+    for _, cells in _rows(path):
+        if place >= len(cells):
+            continue
+        if not re.fullmatch(r"\d{1,3}", cells[place]) or int(cells[place]) >= _MOST_GPUS:
+            return False
+        if time is None or time >= len(cells):
+            continue
+        if cells[time] != moment:
+            moment, seen = cells[time], set()
+        if cells[place] in seen:
+            return False
+        seen.add(cells[place])
+    return True
 
 
 def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:

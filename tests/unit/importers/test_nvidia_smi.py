@@ -64,6 +64,19 @@ def test_rows_are_in_the_order_of_time(tmp_path: Path) -> None:
     assert [used for *_, used in read(tmp_path, text)] == [100, 200]
 
 
+def test_each_call_of_a_script_may_have_a_header(tmp_path: Path) -> None:
+    header, other = "timestamp, index, memory.used [MiB]\n", "index, name, timestamp, memory.used [MiB]\n"
+    text = f"{header}{WHEN}, 0, 100 MiB\n{header}{WHEN}, 1, 200 MiB\n{other}2, NVIDIA H200, {WHEN}, 300 MiB\n{header}"
+    assert read(tmp_path, text) == [(NS, gpu, "", 100 * (gpu + 1)) for gpu in range(3)]
+
+
+def test_a_share_in_use_is_no_index(tmp_path: Path) -> None:
+    """Of timestamp, utilization.gpu, memory.used of four GPUs that do nothing."""
+    text = "".join(f"{WHEN}, 0, {used}\n" for used in (11409, 10851, 10911, 13325))
+    with pytest.raises(SnoopieError, match=r"does not say which column is memory\.used"):
+        read(tmp_path, text)
+
+
 def test_line_that_was_cut_is_left_out(tmp_path: Path) -> None:
     assert read(tmp_path, f"{WHEN}, 1234\n{WHEN}, 12") == [(NS, -1, "", 1234)]
 
