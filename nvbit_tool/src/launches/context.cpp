@@ -13,7 +13,7 @@ namespace {
 
 // From one launch that comes back to the next, where all counters are in use. Kernels that take longer wait for something themselves, which
 // may be the very launch that has none.
-constexpr auto kBoardPatience = std::chrono::seconds(30);
+constexpr auto kBoardPatience = std::chrono::seconds(10);
 
 uint32_t sites_of(const ContextFunction& function) { return function.last_site - function.first_site + 1; }
 
