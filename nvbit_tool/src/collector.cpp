@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -36,6 +38,16 @@ constexpr std::chrono::seconds kLookPatience{5};
 constexpr size_t kMostStores = 16;
 
 ToolInfo this_tool() { return {SNOOPIE_VERSION, NVBIT_VERSION, SNOOPIE_CUDA, driver_version()}; }
+
+// What slowed the program, where that was long.
+void note_waits_for_counters(const Contexts& contexts, Notices* notices) {
+    std::chrono::nanoseconds waited{0};
+    contexts.each([&](const Context& context) { waited += context.waited(); });
+    const auto tenths = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count() / 100;
+    if (tenths == 0) return;
+    notices->note("launches waited " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+                  " s in all for others to end: the program runs further ahead of its GPUs than there are counters for");
+}
 
 }  // namespace
 
@@ -357,6 +369,7 @@ void Collector::finish() {
         notices_.note(plural(waits, "wait") +
                       " of kernels had no room in the ring and are in no table: narrow the run with KERNEL_NAME, or "
                       "record fewer accesses with SAMPLE_SIZE");
+    note_waits_for_counters(contexts_, &notices_);
     const Totals totals = this->totals();
     writer_.checkpoint(footer_json(recording_.exit_ns(), now_ns(), totals));
 

@@ -131,7 +131,9 @@ def test_launches_do_not_wait_for_ever(tmp_path: Path, before: Before) -> None:
     trace, waits, seconds = ahead(tmp_path / "ahead.zst", "never")
     lost = trace.totals["launches_lost"]
     assert lost > 100 * waits
+    said = trace.notices["text"].str.extract(r"launches waited ([0-9]+)\.[0-9] s in all").dropna()[0].tolist()
     assert seconds > 0
+    assert [int(one) > 0 for one in said] == [True]
     assert trace.totals["launches_measured"] == before.launches + 5000 - lost
     assert [text for text in trace.notices["text"] if "had all counters in use" in text]
 

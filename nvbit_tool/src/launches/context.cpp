@@ -80,13 +80,20 @@ std::vector<const ContextFunction*> Context::functions() {
 std::optional<Flight> Context::board(uint32_t launch, ContextFunction& function, uint64_t blocks) {
     std::unique_lock lock(mutex_);
     std::optional<Flight> flight = board_locked(launch, function, blocks);
-    const bool worth_a_wait = flight || memory_->can_hold(sites_of(function));
-    while (!flight && worth_a_wait && !waited_in_vain_ && some_come_back_locked()) {
+    if (flight || !memory_->can_hold(sites_of(function))) return flight;
+    const auto begin = std::chrono::steady_clock::now();
+    while (!flight && !waited_in_vain_ && some_come_back_locked()) {
         const uint64_t before = came_back_;
         waited_in_vain_ = !comes_back_.wait_for(lock, kBoardPatience, [&] { return came_back_ != before || !some_come_back_locked(); });
         flight = board_locked(launch, function, blocks);
     }
+    waited_ += std::chrono::steady_clock::now() - begin;
     return flight;
+}
+
+std::chrono::nanoseconds Context::waited() const {
+    std::unique_lock lock(mutex_);
+    return waited_;
 }
 
 // Rather without banks than not at all.

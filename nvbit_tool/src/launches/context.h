@@ -113,6 +113,8 @@ class Context {
     // Counters and a slot for a launch of so many blocks. Where all are in use, it waits for those of launches under way, which the
     // draining thread gives back one after the other. None if no launch is under way, or none comes back for too long.
     std::optional<Flight> board(uint32_t launch, ContextFunction& function, uint64_t blocks);
+    // For how long in all.
+    std::chrono::nanoseconds waited() const;
     LaunchCode& code() { return *code_; }
     EventPool& events() { return events_; }
     // Of the collector's own, which waits for no other; null if there can be none.
@@ -188,6 +190,7 @@ class Context {
     uint64_t came_back_ = 0;       // slots and counters, so many times
     bool collecting_ = false;      // landed() has handed out flights, and was not called again yet
     bool waited_in_vain_ = false;  // nothing came back in time, nor since
+    std::chrono::nanoseconds waited_{0};
     // Slots go round, so that what comes late for one finds no other launch in it. By the first of those that are alike.
     std::map<uint32_t, uint32_t> next_slot_;
 };
