@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from array import array
@@ -108,9 +109,11 @@ class _Found:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines that have an end and are not empty: number, cells."""
+    """The lines that have an end and are not empty: number, cells. PowerShell writes them in UTF-16."""
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with path.open("rb") as head:
+            wide = head.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        with path.open(encoding="utf-16" if wide else "utf-8-sig") as file:
             for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), ""), start=1):
                 if not line.endswith("\n"):
                     if len(line) == _LONGEST_LINE:
@@ -121,7 +124,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                         yield number, [cell.strip() for cell in cells]
     except OSError as error:
         raise SnoopieError(f"{path} cannot be read ({error.strerror})", "give the path of nvidia-smi's log") from None
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise _bad(path, "is not text") from None
 
 
@@ -169,11 +172,11 @@ def _places_without_header(path: Path, cells: Sequence[str]) -> dict[str, int]:
         # A number and another: the GPU's index and its memory.
         small = [place for place in numbers if place not in with_unit and _is_index(path, place, places.get("time"))]
         if len(small) != 1 or len(with_unit) > 1:
-            raise _bad(path, "does not say which column is memory.used")
+            raise _unnamed(path)
         places["index"] = small[0]
         places["used"] = next(place for place in numbers if place != small[0])
     elif numbers:
-        raise _bad(path, "does not say which column is memory.used")
+        raise _unnamed(path)
     return places
 
 
@@ -213,3 +216,10 @@ def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:
 
 def _bad(path: Path, what: str) -> SnoopieError:
     return SnoopieError(f"{path} is not a readable log of nvidia-smi: it {what}", f"record one with {RECORD_IT}")
+
+
+def _unnamed(path: Path) -> SnoopieError:
+    return SnoopieError(
+        f"{path} does not say which column is memory.used",
+        "put the names of its columns above the first line, as nvidia-smi --query-gpu has them: timestamp, memory.used",
+    )

@@ -339,7 +339,7 @@ def logged(
 
     ``machine``: the UUIDs of its GPUs in the order of nvidia-smi; ``buses``: those by their place on the PCI bus, as
     the log spells it. Rows that do not say which GPU are of ``place``, or of the only GPU that the trace has.
-    UsageError where no row is about one of them.
+    UsageError where no row is about one of them, or such rows are of several GPUs.
     """
     uuids = np.array([uuid.casefold() for uuid in log["uuid"]], dtype=object)
     index = log["index"].to_numpy()
@@ -352,10 +352,10 @@ def logged(
     unnamed = (uuids == "") & (index < 0)
     if unnamed.any():
         only = 0 if place is None and len(gpus) == 1 else place
-        if only is None:
+        if only is None or _of_several(log["time"].to_numpy()[unnamed]):
             raise UsageError(
                 "the log of nvidia-smi does not say which GPU its rows are of",
-                "name one with --owner, or record with --query-gpu=timestamp,uuid,memory.used",
+                "record with --query-gpu=timestamp,uuid,memory.used, or name the only one with --owner",
             )
         owner[unnamed] = only
     table = pd.DataFrame({"time": log["time"], "owner": owner, "used": log["used"] * (1 << 20)})
@@ -365,6 +365,12 @@ def logged(
             "the log of nvidia-smi has no row of these GPUs", "give the log of the machine that recorded the trace"
         )
     return table.reset_index(drop=True)
+
+
+def _of_several(times: np.ndarray) -> bool:
+    """Whether rows that name no GPU are of several: nvidia-smi asks these one after the other, within microseconds, and
+    no GPU again within milliseconds. Its times are whole milliseconds, or whole seconds where a script makes them."""
+    return bool((np.diff(np.sort(times)) <= 2_000_000).any())
 
 
 def _with_device(table: pd.DataFrame, label: Label) -> pd.DataFrame:

@@ -70,6 +70,14 @@ def test_each_call_of_a_script_may_have_a_header(tmp_path: Path) -> None:
     assert read(tmp_path, text) == [(NS, gpu, "", 100 * (gpu + 1)) for gpu in range(3)]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_a_log_of_powershell(tmp_path: Path, encoding: str) -> None:
+    text = f"timestamp, memory.used [MiB], memory.total [MiB]\r\n{WHEN}, 5 MiB, 15360 MiB\r\n"
+    assert read(tmp_path, text.encode(encoding)) == [(NS, -1, "", 5)]
+    with pytest.raises(SnoopieError, match="is not text"):
+        read(tmp_path, b"\xff\xfe\x00\xd8\x0a\x00")
+
+
 def test_a_share_in_use_is_no_index(tmp_path: Path) -> None:
     """Of timestamp, utilization.gpu, memory.used of four GPUs that do nothing."""
     text = "".join(f"{WHEN}, 0, {used}\n" for used in (11409, 10851, 10911, 13325))
@@ -106,7 +114,7 @@ def test_times_are_local(tmp_path: Path) -> None:
         (f"{WHEN}, 12\n2026/13/45 14:03:07.123, 12\n", "no time like .* in line 2"),
         ("9999/11/21 14:03:07, 12\n", "no time like .* in line 1"),
         ("0001/11/21 14:03:07, 12\n", "no time like .* in line 1"),
-        (b"\xff\xfe\x00\n", "is not text"),
+        (b"\xff\xff\x00\n", "is not text"),
         (f"{WHEN}, 99999999999999999999999\n", "no amount of memory"),
         (f"{WHEN}, 12\n{'9' * 200_000}\n", "no end of line 2"),
         ("timestamp, memory.used\n" + '"' + "x\n" * 10, "1 columns in line 2, not 2"),
