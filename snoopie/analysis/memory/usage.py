@@ -352,10 +352,15 @@ def logged(
     unnamed = (uuids == "") & (index < 0)
     if unnamed.any():
         only = 0 if place is None and len(gpus) == 1 else place
-        if only is None or _of_several(log["time"].to_numpy()[unnamed]):
+        if _of_several(log["time"].to_numpy()[unnamed]):
+            raise UsageError(
+                "the log of nvidia-smi has rows of several GPUs and does not say which",
+                "record with --query-gpu=timestamp,uuid,memory.used",
+            )
+        if only is None:
             raise UsageError(
                 "the log of nvidia-smi does not say which GPU its rows are of",
-                "record with --query-gpu=timestamp,uuid,memory.used, or name the only one with --owner",
+                "name one with --owner, or record with --query-gpu=timestamp,uuid,memory.used",
             )
         owner[unnamed] = only
     table = pd.DataFrame({"time": log["time"], "owner": owner, "used": log["used"] * (1 << 20)})
@@ -368,9 +373,10 @@ def logged(
 
 
 def _of_several(times: np.ndarray) -> bool:
-    """Whether rows that name no GPU are of several: nvidia-smi asks these one after the other, within microseconds, and
-    no GPU again within milliseconds. Its times are whole milliseconds, or whole seconds where a script makes them."""
-    return bool((np.diff(np.sort(times)) <= 2_000_000).any())
+    """Whether rows that name no GPU are of several: nvidia-smi asks these within microseconds of one another, and none
+    again within milliseconds. Times in whole seconds, as old ones are, do not tell."""
+    fine = (times % 10**9 != 0).any()
+    return bool(fine and (np.diff(np.sort(times)) <= 2_000_000).any())
 
 
 def _with_device(table: pd.DataFrame, label: Label) -> pd.DataFrame:

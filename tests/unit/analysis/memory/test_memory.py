@@ -452,8 +452,10 @@ def test_log_that_does_not_say_which_gpu(path: Path, tmp_path: Path) -> None:
     # Nor is it told where the rows are of several: one asks for each within a millisecond or two.
     file.write_text(log(*(f"2026/11/21 14:03:{at}, 11 %, {used} MiB" for at, used in (("07.123", 100), ("07.124", 4)))))
     file.write_text("timestamp, utilization.gpu [%], memory.used [MiB]\n" + file.read_text())
-    with pytest.raises(UsageError, match="does not say which GPU"):
+    with pytest.raises(UsageError, match="rows of several GPUs and does not say which"):
         trace.nvidia_smi(file, "GPU 1")
+    file.write_text(log("2026/11/21 14:03:07, 100", "2026/11/21 14:03:07, 200"))
+    assert trace.nvidia_smi(file, "GPU 1")["used"].tolist() == [100 * MIB, 200 * MIB]
     file.write_text(log("2026/11/21 14:03:07.123, GPU-ffffffff-0000-0000-0000-000000000000, 100"))
     with pytest.raises(UsageError, match="no row of these GPUs"):
         trace.nvidia_smi(file)
