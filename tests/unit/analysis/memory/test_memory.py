@@ -450,8 +450,8 @@ def test_log_that_does_not_say_which_gpu(path: Path, tmp_path: Path) -> None:
         trace.nvidia_smi(file)
     assert plain(trace.nvidia_smi(file, "GPU 1"), "device", "used") == [["GPU 1", 100 * MIB]]
     # Nor is it told where the rows are of several: one asks for each within a millisecond or two.
-    file.write_text(log(*(f"2026/11/21 14:03:{at}, 11 %, {used} MiB" for at, used in (("07.123", 100), ("07.124", 4)))))
-    file.write_text("timestamp, utilization.gpu [%], memory.used [MiB]\n" + file.read_text())
+    header, moment = "timestamp, utilization.gpu [%], memory.used [MiB]", "2026/11/21 14:03:07"
+    file.write_text(log(header, f"{moment}.123, 11 %, 100 MiB", f"{moment}.124, 11 %, 4 MiB"))
     with pytest.raises(UsageError, match="rows of several GPUs and does not say which"):
         trace.nvidia_smi(file, "GPU 1")
     file.write_text(log("2026/11/21 14:03:07, 100", "2026/11/21 14:03:07, 200"))
