@@ -14,7 +14,7 @@ from snoopie.importers.kineto.recording import Recording
 
 _REDUCING = ("AllReduce", "Reduce", "ReduceScatter")
 _REDUCTION = re.compile(r"_(Sum|Prod|Max|Min|Avg)(?=_|\()")
-_RANKS = re.compile(r"-?\d+")
+_RANKS = re.compile(r"-?\d{1,9}")
 
 
 def collectives(recording: Recording, rank: int | None, world: int | None) -> tuple[dict[int, Collective], int]:

@@ -202,6 +202,7 @@ def arguments(**changed: Any) -> dict[str, Any]:
         ({"Process Group Ranks": None, "Group size": 4}, ["AllReduce", 1000, 2000, -1, 3]),
         # What is not known in full is not invented.
         ({"Process Group Ranks": None}, None),
+        ({"Process Group Ranks": f"[{'9' * 5000}]"}, None),
         ({"dtype": "QUInt4x2"}, None),
         ({"dtype": ["Half"]}, None),
         ({"In msg nelems": None}, None),
