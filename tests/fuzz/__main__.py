@@ -24,6 +24,9 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, help="for each target, instead of minutes")
     parser.add_argument("--seed", type=int, help="of the first input (default: another each time)")
     parser.add_argument("--first", type=int, default=0, help="number of the first input (default: 0)")
+    parser.add_argument(
+        "--seeds", type=Path, metavar="FOLDER", help="begin with the files in it, such as real recordings"
+    )
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="folder for inputs that fail")
     parser.add_argument("--faults", type=int, default=10, help="stop a target after so many (default: 10)")
     parser.add_argument("--input", type=Path, help="check this file, and nothing else, with one TARGET")
@@ -31,6 +34,11 @@ def main() -> int:
     if unknown := [name for name in arguments.targets if name not in TARGETS]:
         parser.error(f"there is no target {unknown[0]}; there are {', '.join(TARGETS)}")
     chosen = [TARGETS[name] for name in arguments.targets or TARGETS]
+    if arguments.seeds:
+        try:
+            chosen = [target.beginning_with(arguments.seeds) for target in chosen]
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
     if arguments.input:
         if len(chosen) != 1:
             parser.error("name one target for --input")

@@ -38,9 +38,10 @@ class Found:
     number: int
     what: str
     path: Path
+    options: str = ""
 
     def __str__(self) -> str:
-        again = f"python -m tests.fuzz --seed {self.seed} --first {self.number} --inputs 1 {self.target}"
+        again = f"python -m tests.fuzz {self.options}--seed {self.seed} --first {self.number} --inputs 1 {self.target}"
         return f"{self.what.rstrip()}\nthe input is {self.path}; again: {again}"
 
 
@@ -66,7 +67,7 @@ def fuzz(
             keep.mkdir(parents=True, exist_ok=True)
             path = keep / f"{target.name}-{seed}-{number}{target.ending}"
             path.write_bytes(target.input(seed, number))
-            found.append(Found(target.name, seed, number, what, path))
+            found.append(Found(target.name, seed, number, what, path, target.options))
             number += 1
     return Outcome(number - first, time.monotonic() - begun, found)
 

@@ -75,6 +75,18 @@ def test_a_fault_is_found_and_kept(check: object, tmp_path: Path) -> None:
     assert f"--first {found.number}" in str(found)
 
 
+def test_inputs_begin_with_files_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "real ones").mkdir()
+    (tmp_path / "real ones" / "a.log").write_bytes(b"a real log")
+    target = Target("t", tuple, lambda data, _random: data, raises).beginning_with(tmp_path / "real ones")
+    (found,) = engine.fuzz(target, seed=SEED, keep=tmp_path, inputs=1).found
+    assert found.path.read_bytes() == b"a real log"
+    assert f"--seeds '{tmp_path}/real ones' --seed" in str(found)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no file"):
+        target.beginning_with(tmp_path / "empty")
+
+
 def test_a_file_with_a_wrong_sum_is_known_for_one(tmp_path: Path) -> None:
     path = tmp_path / "t.zst"
     parts = blocks.take_apart(traces.seeds()[0])
