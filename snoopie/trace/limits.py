@@ -30,9 +30,11 @@ class Limits:
     all_rows: int = 1 << 33
     # The collector says each thing once.
     notices: int = 10_000
-    # Uncompressed, so much of a small file, and so many times the size of any. Records are read piece by piece.
-    small: int = 16 * MIB
-    table_ratio: int = 64
+    # Uncompressed, so much in a file of less than a mebibyte, and so many times the size of a larger one: a kernel of
+    # thousands of instructions that does the same in each launch writes 200 times what is left of it in the file.
+    small: int = 80 * MIB
+    table_ratio: int = 256
+    # So much in any file, and so many times its size beside that. Records are read piece by piece.
     small_records: int = 64 * MIB
     record_ratio: int = 256
     # Letters of tables with their strings written out: a name can stand in a million rows.
@@ -47,6 +49,10 @@ class Limits:
     # Of a folder, and the GPUs of all together.
     files: int = 100_000
     all_gpus: int = 100_000
+
+    def tables_of(self, size: int) -> int:
+        """Bytes of tables, uncompressed, in a file of this size."""
+        return self.small if size < MIB else max(self.small, self.table_ratio * size)
 
 
 LIMITS = Limits()
@@ -97,11 +103,15 @@ class Index:
         check_number(self.name, "claims {} notices", self.rows.get("notices", 0), limits.notices)
         if (rows := sum(self.rows.values())) > limits.all_rows:
             raise refuse(self.name, f"claims {rows:,} rows in all", f"{limits.all_rows:,}")
-        for what, amount, small, ratio in (
-            ("tables", self.tables, limits.small, limits.table_ratio),
-            ("recorded accesses", self.records, limits.small_records, limits.record_ratio),
-        ):
-            check_ratio(self.name, f"holds {{}} of {what}", amount, size, small, ratio)
+        if self.tables > limits.tables_of(size):
+            raise refuse(
+                self.name,
+                f"holds {units.bytes(self.tables)} of tables in a file of {units.bytes(size)}",
+                units.bytes(limits.tables_of(size)),
+            )
+        check_ratio(
+            self.name, "holds {} of recorded accesses", self.records, size, limits.small_records, limits.record_ratio
+        )
 
 
 def check_ratio(name: str, holds: str, amount: int, size: int, small: int, ratio: int) -> None:

@@ -107,7 +107,7 @@ def test_every_command(name: str, ask: Ask, tmp_path: Path) -> None:
     done = ask(path, tmp_path, some)
     assert [row["command"] for row in done] == some
     # No file can hold more, uncompressed, and be read.
-    raw = LIMITS.small + LIMITS.table_ratio * path.stat().st_size
+    raw = LIMITS.tables_of(path.stat().st_size)
     for row in done:
         assert row["status"] in (0, 1), row
         assert row["peak"] < GIB + 3 * raw, row

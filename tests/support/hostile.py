@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import zstandard
 
+from snoopie.trace.limits import LIMITS
 from tests.support.encoder import FOOTER, HEADER, SCHEMA, START_NS, TraceBuilder, encode_block
 
 _TABLES = {table["name"]: table for table in SCHEMA}
@@ -34,11 +35,12 @@ def absurd_counts(blocks: int = 24) -> bytes:
 
 
 def as_many_counts_as_allowed() -> bytes:
-    """As many rows as the limits let a file of nearly a megabyte have."""
-    noise = np.random.default_rng(1).integers(0, 256, 900_000, np.uint8).tobytes()
+    """As many rows as the limits let a file of less than a mebibyte have, but for a thousandth, which all else is."""
     width = sum(np.dtype(column["type"]).itemsize for column in _TABLES["counts"]["columns"])
-    block = rows("counts", _FULL // width, launch=1, site=1, owner=1, accesses=1, lanes=32, wire_units=4)
-    return whole(_one_launch(), [texts(1000, [noise]), block])
+    number = LIMITS.small * 999 // 1000 // width
+    full = _FULL // width
+    same = {"launch": 1, "site": 1, "owner": 1, "accesses": 1, "lanes": 32, "wire_units": 4}
+    return whole(_one_launch(), [rows("counts", full, **same), rows("counts", number - full, **same)])
 
 
 def strings_that_blow_up(blocks: int = 16) -> bytes:

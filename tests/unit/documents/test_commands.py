@@ -92,6 +92,7 @@ FUZZ = "runs for hours; tests/fuzz has tests of its own"
 NOT_RUN = {
     "python -m tests.fuzz --minutes 60": FUZZ,
     "python -m tests.fuzz --minutes 60 reader nsys": FUZZ,
+    "python -m tests.fuzz --minutes 60 --seeds FOLDER nsys": FUZZ,
     "python -m tests.fuzz --seed 11 --first 7 --inputs 1 reader": FUZZ,
     "python -m tests.fuzz --input build/fuzz/reader-11-7.zst reader": FUZZ,
     "python -m tests.fuzz.guided --minutes 60 reader": FUZZ,
