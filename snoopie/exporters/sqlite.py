@@ -62,10 +62,18 @@ def _write(database: sqlite3.Connection, name: str, pieces: Pieces) -> int:
         database.execute("COMMIT")
         written += len(table)
     for key in KEYS:
-        # After the rows: sorting once is quicker.
-        if key in columns and key != primary:
+        # After the rows: sorting once is quicker. Where all rows have the same, as of one process, an index finds nothing.
+        if key in columns and key != primary and _differs(database, name, key):
             database.execute(f'CREATE INDEX "{name} by {key}" ON "{name}" ("{key}")')
     return written
+
+
+def _differs(database: sqlite3.Connection, name: str, column: str) -> bool:
+    """Whether a column has two values, or one and NULL."""
+    least, most, some = database.execute(
+        f'SELECT MIN("{column}"), MAX("{column}"), COUNT("{column}") < COUNT(*) FROM "{name}"'
+    ).fetchone()
+    return bool(least != most or (some and least is not None))
 
 
 def _create(database: sqlite3.Connection, name: str, table: pd.DataFrame, primary: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.errors import SnoopieError
-from snoopie.exporters.sqlite import export
+from snoopie.exporters.sqlite import KEYS, export
 from snoopie.exporters.tables import LANES, TABLES
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
@@ -79,6 +79,19 @@ def test_unsigned_values_keep_their_bits(trace: snoopie.Trace, tmp_path: Path) -
     found = ask(path, "SELECT base, printf('%x', base) FROM records WHERE shape = 'bulk'")
     assert found == [(2**63 + 1 - 2**64, "8000000000000001")]
     assert ask(path, "SELECT printf('%x', stream) FROM copies WHERE bytes = 18014398509481985") == [("f" * 16,)]
+
+
+def test_what_differs_has_an_index(trace: snoopie.Trace, tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    export(trace, path)
+    indexes = {name for (name,) in ask(path, "SELECT name FROM sqlite_master WHERE type = 'index'")}
+    for (table,) in ask(path, "SELECT name FROM sqlite_master WHERE type = 'table'"):
+        for _, column, _, _, _, primary in ask(path, f'PRAGMA table_info("{table}")'):
+            if column in KEYS and not primary:
+                values = len(ask(path, f'SELECT DISTINCT "{column}" FROM "{table}"'))
+                assert (f"{table} by {column}" in indexes) == (values > 1), (table, column)
+    assert {"counts by launch", "counts by process"} <= indexes
+    assert "frames by process" not in indexes
 
 
 def test_joins_go_by_indexes(trace: snoopie.Trace, tmp_path: Path) -> None:
