@@ -12,7 +12,7 @@ namespace {
 
 constexpr OwnerSlots kOwners{2, 0};  // GPUs 0 and 1, host, unknown
 constexpr uint32_t kFirst = kOwners.count();
-constexpr uint64_t kRoom = 1 << 20;
+constexpr uint64_t kCells = 2048;
 
 void objects_take_slots() {
     SlotTable table(kOwners, 3);
@@ -28,7 +28,7 @@ void objects_take_slots() {
     CHECK_EQ(int{table.owner(2)}, int{kOwnerHost});
     CHECK_EQ(int{table.owner(200)}, int{kOwnerUnknown});
 
-    const auto launch = table.board(10, kRoom);
+    const auto launch = table.board(10, kCells);
     CHECK_EQ(launch.slots, kFirst + kSlotStep);
     const auto targets = table.targets(launch);
     CHECK_EQ(targets.size(), size_t{launch.slots});
@@ -42,21 +42,21 @@ void objects_take_slots() {
 void without_objects() {
     SlotTable table(kOwners, 0);
     CHECK_EQ(int{table.slot(1, 10)}, 1);
-    CHECK_EQ(table.board(1, kRoom).slots, kFirst);
+    CHECK_EQ(table.board(1, kCells).slots, kFirst);
     SlotTable most(OwnerSlots{kMaxGpus, kMaxSets}, 1000);
     uint8_t last = 0;
     for (uint32_t object = 1; object <= 1000; ++object) last = std::max(last, most.slot(0, object));
     CHECK(last + 1 <= 255);  // as a page byte
-    CHECK_EQ(most.board(1, kRoom).slots, OwnerSlots({kMaxGpus, kMaxSets}).count() + SlotTable::kMostObjects);
+    CHECK_EQ(most.board(1, kCells).slots, OwnerSlots({kMaxGpus, kMaxSets}).count() + SlotTable::kMostObjects);
 }
 
 void launches_in_flight_keep_slots() {
     SlotTable table(kOwners, 1);
-    const auto before = table.board(1, kRoom);
+    const auto before = table.board(1, kCells);
     CHECK_EQ(int{table.slot(1, 10)}, int{kFirst});
-    const auto during = table.board(1, kRoom), also = table.board(1, kRoom);
+    const auto during = table.board(1, kCells), also = table.board(1, kCells);
     table.retire(10);
-    const auto after = table.board(1, kRoom);
+    const auto after = table.board(1, kCells);
     CHECK_EQ(after.slots, kFirst);  // nothing to tell apart
 
     CHECK_EQ(int{table.slot(1, 11)}, 1);  // the first object's launches are in flight
@@ -69,7 +69,7 @@ void launches_in_flight_keep_slots() {
     CHECK_EQ(int{table.owner(kFirst)}, 1);
     table.land(also.moment);
     CHECK_EQ(int{table.slot(kOwnerHost, 12)}, int{kFirst});  // `after` cannot have counted in it
-    const auto later = table.board(1, kRoom);
+    const auto later = table.board(1, kCells);
     CHECK_EQ(table.targets(later)[kFirst].object, 12u);
     CHECK_EQ(int{table.targets(later)[kFirst].owner}, int{kOwnerHost});
 }
@@ -78,7 +78,7 @@ void launches_in_flight_keep_slots() {
 void launches_know_objects_that_came_before() {
     SlotTable table(kOwners, 8);
     table.slot(1, 10);
-    const auto launch = table.board(1, kRoom);
+    const auto launch = table.board(1, kCells);
     CHECK_EQ(launch.slots, kFirst + kSlotStep);
     const uint8_t slot = table.slot(1, 11);
     const auto targets = table.targets(launch);
@@ -99,13 +99,13 @@ void launches_know_objects_that_came_before() {
 void large_kernels_get_fewer_slots() {
     SlotTable table(kOwners, 60);
     for (uint32_t object = 1; object <= 60; ++object) table.slot(1, object);
-    const auto slots = [&](uint32_t sites, uint64_t room) { return table.board(sites, room).slots; };
-    CHECK_EQ(slots(10, kRoom), kFirst + 60);
-    CHECK_EQ(slots(100, kRoom), kFirst + 16);  // 20 slots × 100 sites of the 2048 cells that it may take
-    CHECK_EQ(slots(100000, kRoom), kFirst);
+    const auto slots = [&](uint32_t sites, uint64_t cells) { return table.board(sites, cells).slots; };
+    CHECK_EQ(slots(10, kCells), kFirst + 60);
+    CHECK_EQ(slots(100, kCells), kFirst + 16);  // 20 slots × 100 sites
+    CHECK_EQ(slots(100000, kCells), kFirst);
     CHECK_EQ(slots(10, 0), kFirst);
     for (uint32_t object = 2; object <= 60; ++object) table.retire(object);
-    CHECK_EQ(slots(10, kRoom), kFirst + kSlotStep);
+    CHECK_EQ(slots(10, kCells), kFirst + kSlotStep);
 }
 
 // --- Banks of a launch's counters ---

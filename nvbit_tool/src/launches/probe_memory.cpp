@@ -48,7 +48,11 @@ CUdeviceptr allocate_aligned(CUdevice device, uint64_t* bytes) {
 
 std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits,
                                                  const BlockFilter& blocks) {
-    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size, waits));
+    CUdevice device = 0;
+    size_t gpu_bytes = 0;
+    if (!succeeded(cuCtxGetDevice(&device)) || !succeeded(cuDeviceTotalMem_v2(&gpu_bytes, device))) return nullptr;
+    const uint64_t counter_cells = (waits ? kMostArenaBytes : arena_bytes(gpu_bytes)) / kCellBytes;
+    std::unique_ptr<ProbeMemory> memory(new ProbeMemory(gpu, owners, objects, sample_size, counter_cells));
     void* pinned = nullptr;
     void* ring = nullptr;
     memory->state_bytes_ = kPacks + kPackWords * sizeof(uint32_t);
@@ -56,11 +60,9 @@ std::unique_ptr<ProbeMemory> ProbeMemory::create(uint8_t gpu, OwnerSlots owners,
     const uint64_t ring_bytes = sample_size > 0 || waits ? kRingUnits * kWordsPerUnit * sizeof(uint64_t) : 0;
     // Staging, zeros, and the head of the ring in one pinned block.
     const uint64_t pinned_bytes = 2 * kStagingBytes + 64;
-    CUdevice device = 0;
     int multiprocessors = 0;
     int threads = 0;
-    const bool ok = succeeded(cuCtxGetDevice(&device)) &&
-                    succeeded(cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) &&
+    const bool ok = succeeded(cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)) &&
                     succeeded(cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, device)) &&
                     (memory->state_ = allocate_aligned(device, &memory->state_bytes_)) != 0 &&
                     succeeded(cuMemAlloc_v2(&memory->counters_, counter_bytes)) &&
@@ -184,20 +186,25 @@ std::optional<uint32_t> ProbeMemory::add_pack(const std::vector<uint32_t>& descr
     return pack_words_ - words;
 }
 
+uint64_t ProbeMemory::affordable_cells() const {
+    const uint64_t part = arena_.room() / kPartOfRoom;
+    return waits_ ? part : std::min(part, kMostToldBytes / kCellBytes);
+}
+
 std::optional<ProbeMemory::Counters> ProbeMemory::allocate(uint32_t first_site, uint32_t sites, uint64_t blocks, bool banks) {
     Counters counters;
     counters.first_site = first_site;
-    counters.boarding = slots_.board(sites, arena_.room());
+    const uint64_t affordable = affordable_cells();
+    counters.boarding = slots_.board(sites, affordable);
     if (waits_) {
-        // As with slots: to tell blocks apart loses no launch.
-        const uint64_t most = arena_.room() / SlotTable::kPartOfRoom / sites;
+        const uint64_t most = affordable / sites;
         const uint32_t slots = counters.boarding.slots;
         counters.time_cells = time_cells_for(blocks, most > slots ? most - slots : 0);
         counters.log2_blocks = log2_blocks_of_cell(blocks, counters.time_cells);
     }
     counters.size = static_cast<uint64_t>(sites) * counters.cells_of_site();
-    // Likewise; and where moments are told, slots tell those.
-    if (banks && !waits_) counters.bank_cells = bank_cells_for(counters.size, blocks, arena_.room() / SlotTable::kPartOfRoom);
+    // Where moments are told, slots tell those.
+    if (banks && !waits_) counters.bank_cells = bank_cells_for(counters.size, blocks, affordable);
     const std::optional<uint64_t> place = arena_.allocate(counters.cells_of_banks());
     if (!place) {
         slots_.land(counters.boarding.moment);

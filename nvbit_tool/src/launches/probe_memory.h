@@ -1,6 +1,7 @@
 // The collector's memory on one GPU, in one context: page bytes, counters, ring.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -107,8 +108,8 @@ class ProbeMemory {
     static constexpr int kPageWaitMilliseconds = 2000;
 
   private:
-    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, bool waits)
-        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(waits ? kTimedArenaCells : kArenaCells) {}
+    ProbeMemory(uint8_t gpu, OwnerSlots owners, uint32_t objects, uint32_t sample_size, uint64_t cells)
+        : gpu_(gpu), sample_size_(sample_size), slots_(owners, objects), arena_(cells) {}
     // Null: what the creation of this one got before it failed is the driver's again.
     static std::unique_ptr<ProbeMemory> give_back(std::unique_ptr<ProbeMemory> memory);
     bool wait(CUstream stream, int milliseconds);
@@ -117,11 +118,17 @@ class ProbeMemory {
     // Of `count` values behind the first ones, into pinned memory.
     bool begin_copy(uint64_t first, uint64_t count, uint64_t* to, bool zero);
 
-    // 64 MiB of counters: a launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart. With moments of
-    // 132 blocks it takes 640 KB. A launch of many blocks with 10 sites on 2 GPUs takes 12 KB, in eight banks.
+    // Cells that a launch may have, unless for its sites and owners alone: to tell objects, banks or blocks apart loses no launch.
+    uint64_t affordable_cells() const;
+
+    // A launch of a kernel with 100 sites on 8 GPUs takes 24 KB, and more where objects are told apart. With moments of 132 blocks it takes
+    // 640 KB. A launch of many blocks with 10 sites on 2 GPUs takes 12 KB, in eight banks. One of NCCL takes up to 400 KB, and a CUDA graph
+    // has hundreds of them: hence more where a GPU has much memory, of which this is a small part.
     static constexpr uint64_t kCellBytes = kCounters * sizeof(uint64_t);
-    static constexpr uint64_t kArenaCells = (64 << 20) / kCellBytes;
-    static constexpr uint64_t kTimedArenaCells = 4 * kArenaCells;
+    static constexpr uint64_t kLeastArenaBytes = 64 << 20, kMostArenaBytes = 256 << 20, kPartOfGpu = 512;
+    static uint64_t arena_bytes(uint64_t gpu_bytes) { return std::clamp(gpu_bytes / kPartOfGpu, kLeastArenaBytes, kMostArenaBytes); }
+    static constexpr uint64_t kPartOfRoom = 512;
+    static constexpr uint64_t kMostToldBytes = kLeastArenaBytes / kPartOfRoom;
     static constexpr uint32_t kPackWords = 1 << kLog2PackWords;
     static constexpr uint64_t kRingUnits = 1 << 20;  // 64 MiB: what a short kernel records at once is kept
 

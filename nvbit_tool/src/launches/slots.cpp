@@ -33,13 +33,13 @@ void SlotTable::retire(uint32_t object) {
 
 bool SlotTable::is_free(const Entry& entry) const { return !entry.taken && (aboard_.empty() || aboard_.begin()->first >= entry.until); }
 
-SlotTable::Boarding SlotTable::board(uint32_t sites, uint64_t room) {
+SlotTable::Boarding SlotTable::board(uint32_t sites, uint64_t affordable) {
     std::unique_lock lock(mutex_);
     const auto last = std::find_if(entries_.rbegin(), entries_.rend(), [](const Entry& entry) { return entry.taken; });
     const auto objects = static_cast<uint64_t>(entries_.rend() - last);
-    const uint64_t most = room / kPartOfRoom / std::max(sites, 1u);
-    const uint64_t affordable = most > owners_.count() ? (most - owners_.count()) / kSlotStep : 0;
-    const uint64_t steps = std::min((objects + kSlotStep - 1) / kSlotStep, affordable);
+    const uint64_t slots = affordable / std::max(sites, 1u);
+    const uint64_t most = slots > owners_.count() ? (slots - owners_.count()) / kSlotStep : 0;
+    const uint64_t steps = std::min((objects + kSlotStep - 1) / kSlotStep, most);
     ++aboard_[now_];
     return {owners_.count() + static_cast<uint32_t>(steps) * kSlotStep, now_};
 }

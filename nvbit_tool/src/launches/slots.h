@@ -24,9 +24,6 @@ namespace snoopie {
 class SlotTable {
   public:
     static constexpr uint32_t kMostObjects = kSlotStep * kMostSlotSteps;
-    // A launch takes at most this part of the counters that are free, unless for its owners alone: telling objects apart loses no launch.
-    static constexpr uint64_t kPartOfRoom = 512;
-
     // `objects`: so many have a slot of their own at a time, at most kMostObjects.
     SlotTable(OwnerSlots owners, uint32_t objects) : owners_(owners), entries_(std::min(objects, kMostObjects)) {}
 
@@ -42,8 +39,8 @@ class SlotTable {
         uint32_t slots = 0;
         uint64_t moment = 0;
     };
-    // `room`: counters that are free, in cells.
-    Boarding board(uint32_t sites, uint64_t room);
+    // `affordable`: cells that it may have, unless for its owners alone.
+    Boarding board(uint32_t sites, uint64_t affordable);
     // Its counts are collected, or it did not happen.
     void land(uint64_t moment);
 
