@@ -132,6 +132,12 @@ CUgraphNode last_captured(CUstream stream) {
     return told && count == 1 ? last[0] : nullptr;
 }
 
+bool follows_default_stream(CUstream stream) {
+    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
+    unsigned flags = 0;
+    return succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING);
+}
+
 CUcontext context_of(CUstream stream, CUcontext current) {
     if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return current;
     const OwnHarmlessCalls own;

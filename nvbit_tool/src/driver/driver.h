@@ -90,6 +90,8 @@ inline CUstream stream_of(CUstream stream, bool per_thread) {
 
 // Whether work that is given to the stream becomes part of a graph instead of running.
 bool capturing(CUstream stream);
+// Whether what is put into the stream waits for what the legacy default stream has, and the other way round.
+bool follows_default_stream(CUstream stream);
 
 // What was given to a stream that is captured last: its node in the graph, null if that cannot be told.
 CUgraphNode last_captured(CUstream stream);

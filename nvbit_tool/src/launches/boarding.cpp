@@ -57,8 +57,8 @@ std::optional<Flight> Boarding::board(Context& context, ContextFunction& functio
 
 void Boarding::lose_late(Context& context, std::optional<Flight>* flight) {
     lose(context, flight,
-         " was launched in a non-blocking stream while the default stream was busy: it could not be instrumented in time, and the launch "
-         "was not measured");
+         " was launched while the default stream, or a launch of it in a non-blocking stream, did not end: it could not be instrumented in "
+         "time, and the launch was not measured");
 }
 
 void Boarding::lose(Context& context, std::optional<Flight>* flight, const char* why) {

@@ -55,8 +55,10 @@ struct ContextFunction {
     std::optional<CodeWords::Kept> words;  // with which calls are taken out of the code
     const CallSet* in_place = nullptr;     // of instrumented code: the calls that are in it at least; null = all
     bool uncounted = false;
-    uint64_t given = 0;        // the value that NVBit gives its launches
-    bool slow_values = false;  // it takes NVBit long to give them one: they have a cell's
+    bool changed_late = false;  // once there was no time to take calls out of its code,
+    bool stays = false;         // or to put some in: then none are taken out any more
+    uint64_t given = 0;         // the value that NVBit gives its launches
+    bool slow_values = false;   // it takes NVBit long to give them one: they have a cell's
     bool in_graph = false;
     std::atomic<uint32_t> nodes_under_way{0};  // between the announcement of a graph's node and the exit of the graph's launch
     bool shares_code = false;                  // it calls instrumented functions that other kernels can call too
@@ -72,6 +74,7 @@ struct Flight {
     ProbeMemory::Counters counters;
     CUevent event = nullptr;  // after the launch, in its stream
     bool owns_event = true;   // false: one that departed later has it, too
+    bool apart = false;       // that stream does not wait for the default stream, nor that for it
     CUevent start = nullptr;  // before it; null if its time cannot be told
     uint64_t called = 0;      // host ns, when that was recorded
     uint32_t group = 0;       // of NCCL's calls that it carries out, 0 = none
@@ -132,6 +135,8 @@ class Context {
     bool depart(Flight* flights, size_t count, CUstream stream);
     // The legacy default stream waits for the measured launches under way that run code of this function; false if it cannot.
     bool let_default_stream_wait(const ContextFunction& function);
+    // Whether some of these are in streams that it does not wait for otherwise.
+    bool under_way_apart(const ContextFunction& function) const;
     // All functions that were asked for so far.
     std::vector<const ContextFunction*> functions();
 
@@ -162,6 +167,8 @@ class Context {
     bool some_come_back_locked() const { return collecting_ || !flights_.empty(); }
     std::optional<uint16_t> free_slot(const ProbeMemory::Counters& counters);
     void free_locked(const Flight& flight);
+    // The last launch under way in each stream of those that run code of this function.
+    std::vector<const Flight*> last_of_locked(const ContextFunction& function) const;
 
     const CUcontext handle_;
     const uint8_t gpu_;

@@ -14,9 +14,15 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
     if (!measured && !new_code && !function.enabled && function.uncounted) return true;
     bool instrumented = measured;
     if (!measured && function.enabled) instrumented = function.nodes_under_way > 0 || !context_->let_default_stream_wait(function);
-    if (measured && function.enabled && function.in_place != live && !begin_anew(function, call) && !covers(function.in_place, live)) {
-        set(function, call, true, kLaunchUncounted, new_code);
-        return false;
+    if (measured && function.enabled && function.in_place != live) {
+        const bool covered = covers(function.in_place, live);
+        const std::chrono::milliseconds patience = !covered ? kPatience : function.changed_late ? kLeastPatience : kPatienceForLess;
+        const bool begun = can_write(function, call.stream, patience) && begin_anew(function, call);
+        if (!begun) (covered ? function.changed_late : function.stays) = true;
+        if (!begun && !covered) {
+            set(function, call, true, kLaunchUncounted, new_code);
+            return false;
+        }
     }
     const bool written = measured && !function.enabled;
     set(function, call, instrumented, value.value_or(kLaunchUncounted), new_code);
@@ -28,6 +34,7 @@ bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::
         function.written = ++writes_;  // with the words
     }
     if (!measured || in_place(function, call.stream)) return true;
+    function.stays = true;
     set(function, call, true, kLaunchUncounted, false);
     return false;
 }
@@ -37,6 +44,26 @@ void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool ne
     if (!function.enabled) function.in_place = nullptr;
     // Each launch that is captured makes its node from what is said at its own call.
     set(function, call, true, kLaunchUncounted, new_code, true);
+}
+
+// Nothing is put into the default stream before: it would wait for kernels that may wait for the host, or for what it has to do itself.
+bool LaunchCode::can_write(const ContextFunction& function, CUstream stream, std::chrono::milliseconds patience) {
+    const bool apart = !follows_default_stream(stream);
+    if (apart) {
+        const std::unique_lock lock(mutex_);
+        if (!record_written()) return false;
+    }
+    const auto end = std::chrono::steady_clock::now() + patience;
+    do {
+        if (!context_->under_way_apart(function) && (!apart || cuEventQuery(written_) == CUDA_SUCCESS)) return true;
+        std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+}
+
+bool LaunchCode::record_written() {
+    if (!written_ && !succeeded(cuEventCreate(&written_, CU_EVENT_DISABLE_TIMING))) return false;
+    return succeeded(cuEventRecord(written_, CU_STREAM_LEGACY));
 }
 
 bool LaunchCode::begin_anew(ContextFunction& function, const LaunchCall& call) {
@@ -93,11 +120,8 @@ uint64_t LaunchCode::by_cell(const ContextFunction& function, CUstream stream, u
 bool LaunchCode::in_place(const ContextFunction& function, CUstream stream) {
     const std::unique_lock lock(mutex_);
     const uint64_t needed = function.shares_code ? std::max({function.written, shared_on_, shared_off_}) : function.written;
-    if (needed <= done_ || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
-    unsigned flags = 0;
-    if (succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING)) return true;
-    if (!written_ && !succeeded(cuEventCreate(&written_, CU_EVENT_DISABLE_TIMING))) return false;
-    if (!succeeded(cuEventRecord(written_, CU_STREAM_LEGACY))) return false;
+    if (needed <= done_ || follows_default_stream(stream)) return true;
+    if (!record_written()) return false;
     const auto end = std::chrono::steady_clock::now() + kPatience;
     CUresult result;
     while ((result = cuEventQuery(written_)) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < end) std::this_thread::yield();

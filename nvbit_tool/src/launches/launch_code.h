@@ -5,7 +5,7 @@
 //   - instrumented code goes only after the measured launches that need it: the default stream waits for them;
 //   - a measured launch must come behind the write. In the default stream it does, and in every stream that waits for that one. Before one
 //     in a non-blocking stream the host waits for the write, but only so long: what the default stream has to do first may wait for this
-//     launch;
+//     launch. Launches under way in such streams may wait for the host: code is written once they have ended, or not at all;
 //   - calls are taken out of code that NVBit has just written, so to change which ones are in it, it is written anew.
 // NVBit gives a launch its value with the same call, which goes through all functions that the kernel could call. Where that takes long,
 // the kernel gets the value of a cell once, and each launch's own is written to the cell in the launch's stream, where launches run one
@@ -53,11 +53,18 @@ class LaunchCode {
     // `always`: also where NVBit has been told the same before.
     void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always = false);
 
+    // Whether the default stream can write the function's code within this time, and a launch in this stream come behind it.
+    bool can_write(const ContextFunction& function, CUstream stream, std::chrono::milliseconds patience);
+    // Has written_ come about once the default stream has done what it has now. Callers lock.
+    bool record_written();
     // Puts the function's own code in place, for instrumented code that has other calls.
     bool begin_anew(ContextFunction& function, const LaunchCall& call);
     void keep_words(ContextFunction& function, const LaunchCall& call);
 
     static constexpr auto kPatience = std::chrono::seconds(5);
+    // For code that has more calls than a launch needs: the first time, and once that was in vain.
+    static constexpr auto kPatienceForLess = std::chrono::milliseconds(100);
+    static constexpr auto kLeastPatience = std::chrono::milliseconds(1);
     static constexpr auto kPatienceForGraphs = std::chrono::milliseconds(100);
 
     Context* const context_;

@@ -56,7 +56,7 @@ Decision LaunchDecision::choose(ContextFunction& function, const Liveness::Answe
     // Other kernels can call what this one does: its accesses are not told by its own parameters.
     const bool needs_none = !answer.any_live && !function.shares_code;
     if (needs_none) {
-        if (!function.enabled || liveness.shrinks()) return {Code::original, nullptr, nullptr};
+        if (!function.enabled || (!function.stays && liveness.shrinks())) return {Code::original, nullptr, nullptr};
         return {function.in_place ? Code::partial : Code::full, function.in_place, answer.dead};
     }
     const CallSet* live = function.words ? answer.live : nullptr;
@@ -65,7 +65,7 @@ Decision LaunchDecision::choose(ContextFunction& function, const Liveness::Answe
     } else if (!covers(function.in_place, live)) {
         liveness.grows();
         if (live) live = liveness.united(*function.in_place, *live);
-    } else if (function.in_place != live && !liveness.shrinks()) {
+    } else if (function.in_place != live && (function.stays || !liveness.shrinks())) {
         live = function.in_place;
     }
     return {live ? Code::partial : Code::full, live, answer.dead};

@@ -1,5 +1,5 @@
-// order HOLD PUT | order late | order sampled: whether the code that runs is in the order of the launches. NVBit writes a kernel's
-// instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to
+// order HOLD PUT | order late | order sampled | order gated: whether the code that runs is in the order of the launches. NVBit writes a
+// kernel's instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to
 // far memory (far_place); each launch has words of its own.
 //
 // Kernels of modules that are loaded only at their first launch would wait for all that runs: everything is loaded at the start. The first
@@ -7,7 +7,8 @@
 //
 // Remote traffic of a launch of n threads:
 //   kernel     operation  accesses  lanes  bytes/lane  sectors
-//   warm, put  store      n / 32    n      4           n / 8
+//   warm, put,
+//   push       store      n / 32    n      4           n / 8
 // `hold` has none, and is not to be measured; it runs for a second, longer than it takes to instrument put, or until the host
 // lets it end.
 //   HOLD PUT  each a kind of stream: default, blocking, apart (it does not wait for the default stream), each of its own. hold, and at once
@@ -16,8 +17,12 @@
 //             lets hold end. When all have ended, put of 64 threads. Right only if hold did not have to give up.
 //   sampled   hold of two seconds and put of 32 threads in a stream apart, put of 64 threads in another at once; when that has ended, put
 //             of 96 and of 128 threads there.
+//   gated     hold in a stream apart ends only when the host lets it, once it has put four launches of push behind it, of 32, 64, 96 and
+//   128
+//             threads. They read memory of GPU 0, which probes of the second and later ones need not look at.
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 
 #include "arrays.cuh"
@@ -52,6 +57,10 @@ __global__ void put(uint32_t* there) {
     there[threadIdx.x] = threadIdx.x + 1;  // remote: put
 }
 
+__global__ void push(uint32_t* there, const uint32_t* here) {
+    there[threadIdx.x] = here[threadIdx.x];  // remote: push
+}
+
 cudaStream_t new_stream(const std::string& kind) {
     cudaStream_t stream = nullptr;
     if (kind == "blocking") CHECK(cudaStreamCreate(&stream));
@@ -66,10 +75,9 @@ class Stores {
   public:
     explicit Stores(int place) : there_(place) {}
 
-    using Kernel = void (*)(uint32_t*);
-
-    void launch(Kernel kernel, uint32_t threads, cudaStream_t stream) {
-        kernel<<<1, threads, 0, stream>>>(static_cast<uint32_t*>(there_) + kSlice * sizes_.size());
+    template <class... Rest>
+    void launch(void (*kernel)(uint32_t*, Rest...), uint32_t threads, cudaStream_t stream, Rest... rest) {
+        kernel<<<1, threads, 0, stream>>>(static_cast<uint32_t*>(there_) + kSlice * sizes_.size(), rest...);
         CHECK(cudaGetLastError());
         sizes_.push_back(threads);
     }
@@ -94,8 +102,10 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const bool late = words == std::vector<std::string>{"late"};
     const bool sampled = words == std::vector<std::string>{"sampled"};
-    if (!late && !sampled && !(words.size() == 2 && is_kind(words[0]) && is_kind(words[1]))) {
-        std::fputs("usage: order HOLD PUT | order late | order sampled    (HOLD and PUT: default, blocking or apart)\n", stderr);
+    const bool gated = words == std::vector<std::string>{"gated"};
+    if (!late && !sampled && !gated && !(words.size() == 2 && is_kind(words[0]) && is_kind(words[1]))) {
+        std::fputs("usage: order HOLD PUT | order late | order sampled | order gated    (HOLD and PUT: default, blocking or apart)\n",
+                   stderr);
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
@@ -108,11 +118,19 @@ int main(int argc, char** argv) {
     stores.launch(warm, 32, nullptr);
     CHECK(cudaDeviceSynchronize());
 
-    const cudaStream_t held = new_stream(late ? "default" : sampled ? "apart" : words[0]);
-    const cudaStream_t other = new_stream(late || sampled ? "apart" : words[1]);
-    hold<<<1, 1, 0, held>>>(agreement, late ? kGiveUp : sampled ? 2 * kSecond : kSecond);
+    const Array here(0, kSlice * sizeof(uint32_t));
+    std::vector<uint32_t> numbers(kSlice);
+    std::iota(numbers.begin(), numbers.end(), 1);
+    here.write(numbers);
+
+    const cudaStream_t held = new_stream(late ? "default" : sampled || gated ? "apart" : words[0]);
+    const cudaStream_t other = new_stream(late || sampled || gated ? "apart" : words[1]);
+    hold<<<1, 1, 0, held>>>(agreement, late || gated ? kGiveUp : sampled ? 2 * kSecond : kSecond);
     CHECK(cudaGetLastError());
-    if (sampled) {
+    if (gated) {
+        for (const uint32_t threads : {32, 64, 96, 128}) stores.launch<const uint32_t*>(push, threads, held, here);
+        static_cast<volatile Agreement*>(agreement)->end = 1;
+    } else if (sampled) {
         stores.launch(put, 32, held);
         stores.launch(put, 64, other);
         CHECK(cudaStreamSynchronize(other));
@@ -129,7 +147,7 @@ int main(int argc, char** argv) {
     }
     CHECK(cudaDeviceSynchronize());
     const bool kept = stores.right();
-    const bool in_time = agreement->ended_by_host == (late ? 1 : 0);
+    const bool in_time = agreement->ended_by_host == (late || gated ? 1 : 0);
     std::printf("order: stores %s, hold ended %s\n", kept ? "right" : "wrong", in_time ? "as it should" : "otherwise");
     return verdict(kept && in_time);
 }
