@@ -62,7 +62,7 @@ def _write(database: sqlite3.Connection, name: str, pieces: Pieces) -> int:
         database.execute("COMMIT")
         written += len(table)
     for key in KEYS:
-        # After the rows: sorting once is quicker. Where all rows have the same, as of one process, an index finds nothing.
+        # After the rows: sorting once is quicker. Of one value, as of one process, an index finds nothing.
         if key in columns and key != primary and _differs(database, name, key):
             database.execute(f'CREATE INDEX "{name} by {key}" ON "{name}" ("{key}")')
     return written

@@ -55,7 +55,7 @@ class LaunchCode {
 
     // Whether the default stream can write the function's code within this time, and a launch in this stream come behind it.
     bool can_write(const ContextFunction& function, CUstream stream, std::chrono::milliseconds patience);
-    // Has written_ come about once the default stream has done what it has now. Callers lock.
+    // written_ comes about once the default stream has done what it has now. Callers lock.
     bool record_written();
     // Puts the function's own code in place, for instrumented code that has other calls.
     bool begin_anew(ContextFunction& function, const LaunchCall& call);
