@@ -90,6 +90,14 @@ memset 28 1
 """
 
 
+def test_a_process_begins_when_the_driver_does(play: Play, tmp_path: Path) -> None:
+    """Not with its first work: ranks whose work is short would not have run at the same time."""
+    done = play(WORK, "time")
+    initialized = int(done.stdout.splitlines()[0].removeprefix("initialized at "))
+    (path,) = tmp_path.glob("*.zst")
+    assert snoopie.load(path).processes["start_ns"].item() <= initialized
+
+
 def test_kernels_copies_and_their_times(play: Play, tmp_path: Path) -> None:
     done = play(WORK, RANK="3", LOCAL_RANK="1", WORLD_SIZE="8", SNOOPIE_RUN="my-run")
     assert (done.returncode, done.stdout) == (0, "done\n")

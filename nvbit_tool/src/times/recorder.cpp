@@ -12,7 +12,6 @@
 #include "trace/console_lines.h"
 #include "trace/json.h"
 #include "trace/notices.h"
-#include "trace/trace_header.h"
 
 namespace snoopie {
 
@@ -90,14 +89,17 @@ void note_lost(const Activities& activities, uint64_t dropped, Notices* notices)
 
 }  // namespace
 
-Recorder::Recorder(const Options& options, cupti::Library library)
-    : options_(options), cupti_(std::move(library)), window_(said_by_program(options), 0, &wanted(), &Ranges::of_process()) {}
+Recorder::Recorder(const Options& options, const ProcessInfo& process, cupti::Library library)
+    : options_(options),
+      process_(process),
+      cupti_(std::move(library)),
+      window_(said_by_program(options), 0, &wanted(), &Ranges::of_process()) {}
 
 std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* why) {
     const ProcessInfo process = this_process(options.run);
     const auto library = cupti::load(process.command.empty() ? "" : process.command.front(), driver_cuda_version() / 1000, why);
     if (!library) return nullptr;
-    std::unique_ptr<Recorder> made(new Recorder(options, *library));
+    std::unique_ptr<Recorder> made(new Recorder(options, process, *library));
     // Before the first callback, which comes while it is enabled.
     recorder = made.get();
     *why = made->enable();
@@ -166,8 +168,7 @@ void Recorder::run() {
 }
 
 void Recorder::record(ActivityBuffers::Full first) {
-    const ProcessInfo process = this_process(options_.run);
-    OutputFile file = output_file(options_.output, {process.host, std::to_string(process.pid), process.program}, process.directory);
+    OutputFile file = output_file(options_.output, {process_.host, std::to_string(process_.pid), process_.program}, process_.directory);
     std::string why;
     const int fd = create_output(&file, &why);
     if (fd < 0) {
@@ -176,7 +177,7 @@ void Recorder::record(ActivityBuffers::Full first) {
         return say(why + "; nothing is recorded");
     }
     const Machine machine = this_machine();
-    TraceWriter writer(fd, header(process, machine, file.path, options_.capture_range), TraceWriter::Settings{});
+    TraceWriter writer(fd, header(process_, machine, file.path, options_.capture_range), TraceWriter::Settings{});
     Notices notices(&writer);
     RangeWriter range_writer(&writer, [this] { return recording_.on(); });
     CollectiveWriter collective_writer(&writer);

@@ -15,6 +15,7 @@
 #include "times/kept_ranges.h"
 #include "times/launch_log.h"
 #include "times/machine.h"
+#include "trace/trace_header.h"
 
 namespace snoopie {
 
@@ -34,7 +35,7 @@ class Recorder {
     void finish();
 
   private:
-    Recorder(const Options& options, cupti::Library library);
+    Recorder(const Options& options, const ProcessInfo& process, cupti::Library library);
 
     std::string enable();
     bool hear_launches();
@@ -42,6 +43,7 @@ class Recorder {
     void record(ActivityBuffers::Full first);
 
     const Options options_;
+    const ProcessInfo process_;  // from its start: the first buffer can come when it ends
     const cupti::Library cupti_;
     Window window_;
     Recording recording_;
