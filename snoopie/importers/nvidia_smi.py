@@ -207,7 +207,8 @@ def _time(path: Path, number: int, text: str, zone: tzinfo | None) -> int:
         form = "%Y/%m/%d %H:%M:%S.%f" if "." in text else "%Y/%m/%d %H:%M:%S"
         moment = datetime.strptime(text, form).replace(tzinfo=zone)
         time = int(moment.replace(microsecond=0).timestamp()) * 10**9 + moment.microsecond * 1000
-        if abs(time) >= 1 << 63:
+        # From 1970, with a day for time zones, to 2116: so that the difference of two fits into 64 bits.
+        if not -86_400 * 10**9 <= time < 1 << 62:
             raise ValueError(text)
         return time
     except (ValueError, OverflowError, OSError):

@@ -113,6 +113,7 @@ def test_times_are_local(tmp_path: Path) -> None:
         (f"{WHEN}, 12\n{WHEN}\n", "1 columns in line 2, not 2"),
         (f"{WHEN}, 12\n2026/13/45 14:03:07.123, 12\n", "no time like .* in line 2"),
         ("9999/11/21 14:03:07, 12\n", "no time like .* in line 1"),
+        (f"{WHEN}, 12\n1726/11/21 14:03:08, 12\n", "no time like .* in line 2"),
         ("0001/11/21 14:03:07, 12\n", "no time like .* in line 1"),
         (b"\xff\xff\x00\n", "is not text"),
         (f"{WHEN}, 99999999999999999999999\n", "no amount of memory"),
