@@ -44,6 +44,14 @@ def test_launches_behind_one_that_waits_for_the_host(runner: Runner, far: Far) -
     assert list(by_launch(trace, "order").values()) == [of(far, "warm", 32), *pushed]
 
 
+@pytest.mark.parametrize("kind", ["apart", "blocking"])
+def test_a_launch_that_waits_for_what_comes_after_the_next(runner: Runner, far: Far, kind: str) -> None:
+    """The next one needs no probes, and code stays as it is: writing it would hold up what the first waits for."""
+    trace = runner.traced("order", "handed", kind, visible=far.visible, KERNEL_NAME="warm,give").trace
+    nothing_dropped(trace)
+    assert list(by_launch(trace, "order").values()) == [of(far, "warm", 32), of(far, "give", 32)]
+
+
 def test_code_stays_until_the_launches_that_need_it_have_ended(runner: Runner, far: Far) -> None:
     trace = runner.traced("order", "sampled", visible=far.visible, KERNEL_NAME=KERNELS, LAUNCH_SAMPLE="2").trace
     nothing_dropped(trace)

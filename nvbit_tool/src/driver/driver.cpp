@@ -132,10 +132,11 @@ CUgraphNode last_captured(CUstream stream) {
     return told && count == 1 ? last[0] : nullptr;
 }
 
-bool follows_default_stream(CUstream stream) {
-    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return true;
+StreamKind kind_of(CUstream stream) {
+    if (stream == CU_STREAM_LEGACY) return StreamKind::legacy;
+    if (stream == CU_STREAM_PER_THREAD) return StreamKind::blocking;
     unsigned flags = 0;
-    return succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING);
+    return succeeded(cuStreamGetFlags(stream, &flags)) && !(flags & CU_STREAM_NON_BLOCKING) ? StreamKind::blocking : StreamKind::apart;
 }
 
 CUcontext context_of(CUstream stream, CUcontext current) {

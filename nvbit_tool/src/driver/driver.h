@@ -90,8 +90,13 @@ inline CUstream stream_of(CUstream stream, bool per_thread) {
 
 // Whether work that is given to the stream becomes part of a graph instead of running.
 bool capturing(CUstream stream);
-// Whether what is put into the stream waits for what the legacy default stream has, and the other way round.
-bool follows_default_stream(CUstream stream);
+// What a stream has to do with the legacy default stream: less from kind to kind.
+enum class StreamKind {
+    legacy,    // it is that one
+    blocking,  // what is put into either waits for what the other has
+    apart,     // neither waits for the other
+};
+StreamKind kind_of(CUstream stream);
 
 // What was given to a stream that is captured last: its node in the graph, null if that cannot be told.
 CUgraphNode last_captured(CUstream stream);

@@ -172,30 +172,23 @@ void Context::cancel(const Flight& flight) {
 bool Context::depart(Flight* flights, size_t count, CUstream stream) {
     const CUevent event = events_.take();
     if (!event || !succeeded(cuEventRecord(event, stream))) return false;
-    const bool apart = !follows_default_stream(stream);
+    const StreamKind kind = kind_of(stream);
     std::unique_lock lock(mutex_);
     std::deque<Flight>& queue = flights_[{stream, stream == CU_STREAM_PER_THREAD ? thread_id() : 0}];
     for (size_t i = 0; i < count; ++i) {
         flights[i].event = event;
-        flights[i].apart = apart;
+        flights[i].kind = kind;
         flights[i].owns_event = i + 1 == count;
         queue.push_back(flights[i]);
     }
     return true;
 }
 
-bool Context::let_default_stream_wait(const ContextFunction& function) {
-    std::unique_lock lock(mutex_);
-    for (const Flight* last : last_of_locked(function))
-        if (cuStreamWaitEvent(CU_STREAM_LEGACY, last->event, 0) != CUDA_SUCCESS) return false;
-    return true;
-}
-
-bool Context::under_way_apart(const ContextFunction& function) const {
+bool Context::under_way(const ContextFunction& function, StreamKind first) const {
     std::unique_lock lock(mutex_);
     const std::vector<const Flight*> last = last_of_locked(function);
     return std::any_of(last.begin(), last.end(),
-                       [](const Flight* flight) { return flight->apart && cuEventQuery(flight->event) == CUDA_ERROR_NOT_READY; });
+                       [&](const Flight* flight) { return flight->kind >= first && cuEventQuery(flight->event) == CUDA_ERROR_NOT_READY; });
 }
 
 std::vector<const Flight*> Context::last_of_locked(const ContextFunction& function) const {

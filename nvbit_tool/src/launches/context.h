@@ -55,7 +55,7 @@ struct ContextFunction {
     std::optional<CodeWords::Kept> words;  // with which calls are taken out of the code
     const CallSet* in_place = nullptr;     // of instrumented code: the calls that are in it at least; null = all
     bool uncounted = false;
-    bool changed_late = false;  // once there was no time to take calls out of its code,
+    bool changed_late = false;  // once there was no time to take calls out of its code, all or some,
     bool stays = false;         // or to put some in: then none are taken out any more
     uint64_t given = 0;         // the value that NVBit gives its launches
     bool slow_values = false;   // it takes NVBit long to give them one: they have a cell's
@@ -72,12 +72,12 @@ struct Flight {
     uint32_t launch = 0;  // id
     uint16_t slot = 0;
     ProbeMemory::Counters counters;
-    CUevent event = nullptr;  // after the launch, in its stream
-    bool owns_event = true;   // false: one that departed later has it, too
-    bool apart = false;       // that stream does not wait for the default stream, nor that for it
-    CUevent start = nullptr;  // before it; null if its time cannot be told
-    uint64_t called = 0;      // host ns, when that was recorded
-    uint32_t group = 0;       // of NCCL's calls that it carries out, 0 = none
+    CUevent event = nullptr;               // after the launch, in its stream
+    bool owns_event = true;                // false: one that departed later has it, too
+    StreamKind kind = StreamKind::legacy;  // of that stream
+    CUevent start = nullptr;               // before it; null if its time cannot be told
+    uint64_t called = 0;                   // host ns, when that was recorded
+    uint32_t group = 0;                    // of NCCL's calls that it carries out, 0 = none
     ContextFunction* function = nullptr;
     Code code = Code::full;
     // Sites that no access to other memory was expected from; null: nothing was expected.
@@ -133,10 +133,8 @@ class Context {
     // Launches that end together, as far as is known, are in `stream`; false if their end cannot be followed: then their slots and counters
     // are never used again.
     bool depart(Flight* flights, size_t count, CUstream stream);
-    // The legacy default stream waits for the measured launches under way that run code of this function; false if it cannot.
-    bool let_default_stream_wait(const ContextFunction& function);
-    // Whether some of these are in streams that it does not wait for otherwise.
-    bool under_way_apart(const ContextFunction& function) const;
+    // Whether measured launches that run code of this function are under way in streams of this kind or the next.
+    bool under_way(const ContextFunction& function, StreamKind first) const;
     // All functions that were asked for so far.
     std::vector<const ContextFunction*> functions();
 

@@ -8,16 +8,32 @@
 
 namespace snoopie {
 
+namespace {
+
+// Looks at least once, until it does.
+template <class Condition>
+bool comes_about(std::chrono::milliseconds patience, Condition condition) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() >= end) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+}  // namespace
+
 bool LaunchCode::choose(ContextFunction& function, const LaunchCall& call, std::optional<uint64_t> value, bool new_code,
                         const CallSet* live) {
     const bool measured = value.has_value();
     if (!measured && !new_code && !function.enabled && function.uncounted) return true;
     bool instrumented = measured;
-    if (!measured && function.enabled) instrumented = function.nodes_under_way > 0 || !context_->let_default_stream_wait(function);
+    if (!measured && function.enabled) instrumented = function.nodes_under_way > 0 || !can_take_out(function);
     if (measured && function.enabled && function.in_place != live) {
         const bool covered = covers(function.in_place, live);
         const std::chrono::milliseconds patience = !covered ? kPatience : function.changed_late ? kLeastPatience : kPatienceForLess;
-        const bool begun = can_write(function, call.stream, patience) && begin_anew(function, call);
+        const StreamKind first = covered ? StreamKind::blocking : StreamKind::apart;
+        const bool begun = can_write(function, call.stream, first, patience) && begin_anew(function, call);
         if (!begun) (covered ? function.changed_late : function.stays) = true;
         if (!begun && !covered) {
             set(function, call, true, kLaunchUncounted, new_code);
@@ -46,19 +62,21 @@ void LaunchCode::keep(ContextFunction& function, const LaunchCall& call, bool ne
     set(function, call, true, kLaunchUncounted, new_code, true);
 }
 
-// Nothing is put into the default stream before: it would wait for kernels that may wait for the host, or for what it has to do itself.
-bool LaunchCode::can_write(const ContextFunction& function, CUstream stream, std::chrono::milliseconds patience) {
-    const bool apart = !follows_default_stream(stream);
+bool LaunchCode::can_take_out(ContextFunction& function) const {
+    const std::chrono::milliseconds patience = function.changed_late ? kLeastPatience : kPatienceForOwn;
+    const bool can = comes_about(patience, [&] { return !context_->under_way(function, StreamKind::blocking); });
+    function.changed_late |= !can;
+    return can;
+}
+
+bool LaunchCode::can_write(const ContextFunction& function, CUstream stream, StreamKind first, std::chrono::milliseconds patience) {
+    const bool apart = kind_of(stream) == StreamKind::apart;
     if (apart) {
         const std::unique_lock lock(mutex_);
         if (!record_written()) return false;
     }
-    const auto end = std::chrono::steady_clock::now() + patience;
-    do {
-        if (!context_->under_way_apart(function) && (!apart || cuEventQuery(written_) == CUDA_SUCCESS)) return true;
-        std::this_thread::yield();
-    } while (std::chrono::steady_clock::now() < end);
-    return false;
+    return comes_about(patience,
+                       [&] { return (!apart || cuEventQuery(written_) == CUDA_SUCCESS) && !context_->under_way(function, first); });
 }
 
 bool LaunchCode::record_written() {
@@ -68,10 +86,7 @@ bool LaunchCode::record_written() {
 
 bool LaunchCode::begin_anew(ContextFunction& function, const LaunchCall& call) {
     // Another thread is about to launch a graph with this code: where it waits for this thread, this one goes on.
-    const auto end = std::chrono::steady_clock::now() + kPatienceForGraphs;
-    while (function.nodes_under_way > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    if (function.nodes_under_way > 0) return false;
-    if (!context_->let_default_stream_wait(function)) return false;
+    if (!comes_about(kPatienceForGraphs, [&] { return function.nodes_under_way == 0; })) return false;
     // The kernel alone: functions that it calls have all their calls in any case.
     nvbit_enable_instrumented(context_->handle(), call.function, false, false);
     function.enabled = false;
@@ -120,11 +135,10 @@ uint64_t LaunchCode::by_cell(const ContextFunction& function, CUstream stream, u
 bool LaunchCode::in_place(const ContextFunction& function, CUstream stream) {
     const std::unique_lock lock(mutex_);
     const uint64_t needed = function.shares_code ? std::max({function.written, shared_on_, shared_off_}) : function.written;
-    if (needed <= done_ || follows_default_stream(stream)) return true;
+    if (needed <= done_ || kind_of(stream) != StreamKind::apart) return true;
     if (!record_written()) return false;
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    CUresult result;
-    while ((result = cuEventQuery(written_)) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    CUresult result = CUDA_ERROR_NOT_READY;
+    comes_about(kPatience, [&] { return (result = cuEventQuery(written_)) != CUDA_ERROR_NOT_READY; });
     if (result == CUDA_SUCCESS) done_ = writes_;
     return result == CUDA_SUCCESS;
 }

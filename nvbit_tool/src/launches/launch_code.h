@@ -2,10 +2,13 @@
 //
 // NVBit keeps its own and the instrumented one at one place and writes one over the other, in the legacy default stream of the context,
 // while launches in other streams may be under way. So
-//   - instrumented code goes only after the measured launches that need it: the default stream waits for them;
-//   - a measured launch must come behind the write. In the default stream it does, and in every stream that waits for that one. Before one
-//     in a non-blocking stream the host waits for the write, but only so long: what the default stream has to do first may wait for this
-//     launch. Launches under way in such streams may wait for the host: code is written once they have ended, or not at all;
+//   - instrumented code goes only after the measured launches that need it. The default stream is behind those in blocking streams, but not
+//     behind those in non-blocking ones, so for these the host waits. It waits for a while only: they may wait for what the program does
+//     next. That may be in the default stream, or in a stream that waits for it: so the default stream must not wait for them, either;
+//   - where code may stay as it is, as a launch is not measured or needs fewer calls, the host waits for those in blocking streams as well,
+//     and else code stays: a write holds up all other blocking streams until they have ended;
+//   - a measured launch must come behind the write. In the default stream it does, and in blocking ones. Before one in a non-blocking
+//     stream the host waits for the write, but only so long: what the default stream has to do first may wait for this launch;
 //   - calls are taken out of code that NVBit has just written, so to change which ones are in it, it is written anew.
 // NVBit gives a launch its value with the same call, which goes through all functions that the kernel could call. Where that takes long,
 // the kernel gets the value of a cell once, and each launch's own is written to the cell in the launch's stream, where launches run one
@@ -53,8 +56,11 @@ class LaunchCode {
     // `always`: also where NVBit has been told the same before.
     void set(ContextFunction& function, const LaunchCall& call, bool instrumented, uint64_t value, bool new_code, bool always = false);
 
-    // Whether the default stream can write the function's code within this time, and a launch in this stream come behind it.
-    bool can_write(const ContextFunction& function, CUstream stream, std::chrono::milliseconds patience);
+    // Whether the function's own code can take the place of the instrumented one.
+    bool can_take_out(ContextFunction& function) const;
+    // Whether within this time the default stream can write that code, with no launch that needs it in streams of that kind or the next,
+    // and a launch in `stream` come behind it.
+    bool can_write(const ContextFunction& function, CUstream stream, StreamKind first, std::chrono::milliseconds patience);
     // written_ comes about once the default stream has done what it has now. Callers lock.
     bool record_written();
     // Puts the function's own code in place, for instrumented code that has other calls.
@@ -62,7 +68,9 @@ class LaunchCode {
     void keep_words(ContextFunction& function, const LaunchCall& call);
 
     static constexpr auto kPatience = std::chrono::seconds(5);
-    // For code that has more calls than a launch needs: the first time, and once that was in vain.
+    // Where code stays otherwise: for a kernel's own, which launches that are not measured run, for code with fewer calls, and for either
+    // once it was in vain.
+    static constexpr auto kPatienceForOwn = std::chrono::seconds(1);
     static constexpr auto kPatienceForLess = std::chrono::milliseconds(100);
     static constexpr auto kLeastPatience = std::chrono::milliseconds(1);
     static constexpr auto kPatienceForGraphs = std::chrono::milliseconds(100);

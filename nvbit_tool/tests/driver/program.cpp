@@ -196,7 +196,8 @@ int main() {
     auto graph = reinterpret_cast<CUgraphExec>(0xb00);
     CALL(cuGraphInstantiateWithFlags, ({&graph, captured, 0}), return CUDA_SUCCESS);
     for (const uint64_t warps : {30, 40, 50}) {
-        CALL(cuGraphLaunch, ({graph, stream}), {
+        // Launches of a graph run one after the other in whichever streams they are.
+        CALL(cuGraphLaunch, ({graph, warps == 50 ? beside : stream}), {
             const auto run = [&] { run_kernel(context_of_gpu(0), in_graph(kernel(1)), {there}, warps, 1); };
             // In a branch of the graph the kernel may run before NVBit tells of it.
             if (warps == 40) run();

@@ -1,6 +1,6 @@
-// order HOLD PUT | order late | order sampled | order gated: whether the code that runs is in the order of the launches. NVBit writes a
-// kernel's instrumented code in the default stream, while launches in other streams may be under way. All kernels run on GPU 0 and store to
-// far memory (far_place); each launch has words of its own.
+// order HOLD PUT | order late | order sampled | order gated | order handed KIND: whether the code that runs is in the order of the
+// launches. NVBit writes a kernel's instrumented code in the default stream, while launches in other streams may be under way. All kernels
+// run on GPU 0 and store to far memory (far_place); each launch has words of its own.
 //
 // Kernels of modules that are loaded only at their first launch would wait for all that runs: everything is loaded at the start. The first
 // launch is of `warm`, because the first instrumented kernel of a context waits for everything in any case.
@@ -8,7 +8,7 @@
 // Remote traffic of a launch of n threads:
 //   kernel     operation  accesses  lanes  bytes/lane  sectors
 //   warm, put,
-//   push       store      n / 32    n      4           n / 8
+//   push, give store      n / 32    n      4           n / 8
 // `hold` has none, and is not to be measured; it runs for a second, longer than it takes to instrument put, or until the host
 // lets it end.
 //   HOLD PUT  each a kind of stream: default, blocking, apart (it does not wait for the default stream), each of its own. hold, and at once
@@ -18,8 +18,9 @@
 //   sampled   hold of two seconds and put of 32 threads in a stream apart, put of 64 threads in another at once; when that has ended, put
 //             of 96 and of 128 threads there.
 //   gated     hold in a stream apart ends only when the host lets it, once it has put four launches of push behind it, of 32, 64, 96 and
-//   128
-//             threads. They read memory of GPU 0, which probes of the second and later ones need not look at.
+//             128 threads. They read memory of GPU 0, which probes of the second and later ones need not look at.
+//   handed KIND  give of 32 threads ends only when another stream sets a word: the default stream where it runs in one apart, else another
+//             blocking one. Before that comes give of 32 threads that stores to GPU 0. Right only if the first did not have to give up.
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
@@ -61,6 +62,13 @@ __global__ void push(uint32_t* there, const uint32_t* here) {
     there[threadIdx.x] = here[threadIdx.x];  // remote: push
 }
 
+__global__ void give(uint32_t* there, volatile uint32_t* ended, const volatile uint32_t* word, uint64_t nanoseconds) {
+    there[threadIdx.x] = threadIdx.x + 1;  // remote: give
+    const uint64_t start = now();
+    while (*word == 0 && now() - start < nanoseconds) __nanosleep(1000);
+    *ended = *word;
+}
+
 cudaStream_t new_stream(const std::string& kind) {
     cudaStream_t stream = nullptr;
     if (kind == "blocking") CHECK(cudaStreamCreate(&stream));
@@ -98,14 +106,32 @@ class Stores {
     std::vector<uint32_t> sizes_;
 };
 
+// Whether the first launch of give ended because of what came after the second.
+bool handed(const std::string& kind, Stores* stores) {
+    const cudaStream_t first = new_stream(kind), second = new_stream(kind);
+    const cudaStream_t setting = kind == "apart" ? nullptr : second;
+    const Array here(0), word(0), ended(0);
+    // Its first launch has all probes.
+    give<<<1, 32>>>(here, ended, word, 0);
+    CHECK(cudaDeviceSynchronize());
+    stores->launch<volatile uint32_t*, const volatile uint32_t*>(give, 32, first, ended, word, kGiveUp);
+    give<<<1, 32, 0, second>>>(here, ended, word, 0);
+    CHECK(cudaMemsetAsync(word, 1, sizeof(uint32_t), setting));
+    CHECK(cudaDeviceSynchronize());
+    return ended.read<uint32_t>()[0] != 0;
+}
+
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const bool late = words == std::vector<std::string>{"late"};
     const bool sampled = words == std::vector<std::string>{"sampled"};
     const bool gated = words == std::vector<std::string>{"gated"};
-    if (!late && !sampled && !gated && !(words.size() == 2 && is_kind(words[0]) && is_kind(words[1]))) {
-        std::fputs("usage: order HOLD PUT | order late | order sampled | order gated    (HOLD and PUT: default, blocking or apart)\n",
-                   stderr);
+    const bool hands = words.size() == 2 && words[0] == "handed" && is_kind(words[1]) && words[1] != "default";
+    if (!late && !sampled && !gated && !hands && !(words.size() == 2 && is_kind(words[0]) && is_kind(words[1]))) {
+        std::fputs(
+            "usage: order HOLD PUT | order late | order sampled | order gated | order handed KIND\n"
+            "       HOLD and PUT: default, blocking or apart; KIND: blocking or apart\n",
+            stderr);
         return 2;
     }
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
@@ -117,6 +143,12 @@ int main(int argc, char** argv) {
     CHECK(cudaGetLastError());
     stores.launch(warm, 32, nullptr);
     CHECK(cudaDeviceSynchronize());
+
+    if (hands) {
+        const bool in_time = handed(words[1], &stores), kept = stores.right();
+        std::printf("order: stores %s, give ended %s\n", kept ? "right" : "wrong", in_time ? "as it should" : "otherwise");
+        return verdict(kept && in_time);
+    }
 
     const Array here(0, kSlice * sizeof(uint32_t));
     std::vector<uint32_t> numbers(kSlice);
