@@ -33,7 +33,8 @@ EXPECTED: dict[tuple[str, str], dict[str, list[str]]] = {
     ("branches", ""): {"put": ["STG.E"], "twin": ["STG.E"]},
     ("children", ""): {"parent": ["STG.E"]},
     ("blocks", ""): {"tile": ["STG.E"]},
-    ("order", ""): {"warm": ["STG.E"], "put": ["STG.E"]},
+    # The load of push is of its own GPU's memory.
+    ("order", ""): {"warm": ["STG.E"], "put": ["STG.E"], "push": ["LDG.E", "STG.E"], "give": ["STG.E"]},
     ("objects", ""): {
         "load": ["LDG.E"],
         "store": ["STG.E"],

@@ -109,18 +109,19 @@ def test_a_part_of_a_program_is_matched(times: Path, far: Far, folder: Path, cap
 
 
 @pytest.mark.timeout(3 * gpu_runs.LIBRARY_TIMEOUT)
-def test_nccl_says_what_it_is_called_for(times: Path, few: tuple[str, ...], folder: Path) -> None:
+def test_nccl_says_what_it_is_called_for(times: Path, pair: tuple[str, ...], folder: Path) -> None:
     """Nothing stands before NCCL here: it is told by its ranges."""
-    env = gpu_runs.environment(few, LD_PRELOAD=str(times), SNOOPIE_OUTPUT=f"{folder}/")
-    done = gpu_runs.start_ranks(gpu_runs.ranks_command("nccl_ranks", N), few, folder, env)
+    env = gpu_runs.environment(pair, LD_PRELOAD=str(times), SNOOPIE_OUTPUT=f"{folder}/")
+    done = gpu_runs.start_ranks(gpu_runs.ranks_command("nccl_ranks", N), pair, folder, env)
     assert done.status == 0, done.stderr
     calls = snoopie.load(folder).collectives
-    for rank in range(len(few)):
+    for rank in range(len(pair)):
         own = calls[calls["rank"] == rank].sort_values("start")
         assert own[["operation", "reduction", "bytes", "peer"]].to_numpy(dtype=object).tolist() == [
-            [operation, reduction, size, peer] for operation, reduction, _, size, peer in expected_calls(rank, len(few))
+            [operation, reduction, size, peer]
+            for operation, reduction, _, size, peer in expected_calls(rank, len(pair))
         ]
-        assert set(own["ranks"]) == {len(few)}
+        assert set(own["ranks"]) == {len(pair)}
     assert calls["communicator"].nunique() == 1
 
 
