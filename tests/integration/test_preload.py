@@ -111,6 +111,10 @@ def test_the_driver_opens_the_collector_which_ends_last(place: Path, run: Run, p
     assert lines(run(place / program)) == whole(place)
 
 
+def test_what_was_printed_before_is_not_lost(place: Path, run: Run) -> None:
+    assert lines(run(place / "linked", "prints", THREADS="1")) == ["program: prints", *whole(place)]
+
+
 def test_a_driver_that_registers_its_end_before_it_opens_the_collector(place: Path, run: Run) -> None:
     assert lines(run(place / "opened", REGISTERS="early")) == whole(place)
 

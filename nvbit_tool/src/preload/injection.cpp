@@ -10,6 +10,7 @@
 #include "driver/injection.h"
 #include "preload/exit_order.h"
 #include "preload/interface.h"
+#include "preload/printed_text.h"
 
 namespace snoopie {
 
@@ -45,6 +46,7 @@ void open_collector() {
     // Where NVBit looks for its tool. The variable is there, so this does not move the environment under another thread.
     setenv(kInjection, collector.c_str(), 1);
     const EndingLast meanwhile;
+    const PrintedText printed;
     if (!dlopen(collector.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         const char* const why = dlerror();
         say("nothing is recorded, because the collector cannot be opened: " + std::string(why ? why : collector));

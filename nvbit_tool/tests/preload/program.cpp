@@ -1,6 +1,6 @@
 // A program that uses the driver, linked to it (-DLINKED) or by opening it, as a runtime that is linked statically does.
 //
-//   program [fork | children COMMAND …]
+//   program [prints | fork | children COMMAND …]
 #include <dlfcn.h>
 #include <sys/wait.h>
 
@@ -61,6 +61,8 @@ int main(int count, char** words) {
         call = nullptr;
         return WEXITSTATUS(status);
     }
+    // Into a buffer, where stdout is no terminal.
+    if (count > 1 && std::strcmp(words[1], "prints") == 0) std::puts("program: prints");
     const int status = use();
     if (count > 2 && std::strcmp(words[1], "children") == 0) return std::system(words[2]) == 0 ? status : 4;
     return status;
