@@ -20,9 +20,10 @@ namespace {
 
 // The driver's table for tools. Like its other tables it begins with its size in bytes.
 constexpr unsigned char kTable[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
-// Its words, and how it calls contexts, modules and functions, and driver calls.
+// Its words, and how it calls contexts, modules and functions; kernels that are about to be launched; and driver calls.
 constexpr size_t kSubscribe = 3;
 constexpr uint32_t kModules = 2;
+constexpr uint32_t kLaunches = 3;
 constexpr uint32_t kDriverCalls = 6;
 
 using Callback = void(void* user, uint32_t domain, uint32_t what, const void* event);
@@ -86,15 +87,22 @@ CodeTurns::Of code_of(uint32_t what, const char* name) {
     return static_cast<CodeTurns::Of>(known - 1);
 }
 
+// This thread is in a driver call that loads and launches nothing of the program's.
+thread_local bool without_code = false;
+
 void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
     if (domain == kModules) {
         const ModuleEvent heard_of(what, event);
         return callback(user, domain, what, event);
     }
+    // Of a kernel of the driver's own NVBit cannot find the function, and ends the program.
+    if (domain == kLaunches && without_code) return;
     if (domain != kDriverCalls) return callback(user, domain, what, event);
     const auto& call = *static_cast<const DriverCall*>(event);
     const CodeTurns::Of code = code_of(what, call.name);
     if (code != CodeTurns::Of::none && !call.is_exit) turns.begin(code, call.context);
+    // Calls that are made meanwhile come between: what is not known is passed on.
+    without_code = code == CodeTurns::Of::none && !call.is_exit;
     if (!is_question(what) || heard.load(std::memory_order_relaxed)) callback(user, domain, what, event);
     if (code != CodeTurns::Of::none && call.is_exit) turns.end();
 }

@@ -196,6 +196,24 @@ int main() {
         snoopie::hear_questions(false);
         CHECK(!happens(kCalls, call));
     }
+    // Kernels of the driver's own, in calls that launch nothing of the program's.
+    constexpr uint32_t kLaunches = 3;
+    const auto passes = [&](const char* name, uint32_t what) {
+        DriverCall one;
+        one.name = name;
+        one.what = what;
+        subscribed(subscribed_for, kCalls, what, &one);
+        const bool within = happens(kLaunches, 2);
+        one.is_exit = 1;
+        subscribed(subscribed_for, kCalls, what, &one);
+        CHECK(happens(kLaunches, 2));
+        return within;
+    };
+    CHECK(!passes("cuCtxResetPersistingL2Cache", API_CUDA_cuCtxResetPersistingL2Cache));
+    CHECK(!passes("cuMemsetD8_v2", API_CUDA_cuMemsetD8_v2));
+    CHECK(passes("cuLaunchKernelEx", API_CUDA_cuLaunchKernelEx));
+    CHECK(passes("cuGraphLaunch", API_CUDA_cuGraphLaunch));
+
     // A launch has its turn from its entry to its exit: another thread's unloading of code in the same context comes after it, one in
     // another context does not wait.
     int contexts[2] = {};
