@@ -1,4 +1,5 @@
-// quiet: a program on one GPU, with local loads, stores and atomics. Remote traffic: none.
+// quiet: a program on one GPU, with local loads, stores and atomics. Remote traffic: none. It prints before its first CUDA call, into a
+// buffer where stdout is no terminal, and has the driver launch a kernel of its own.
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,9 @@ __global__ void triple(const uint32_t* from, uint32_t* to, uint32_t* counter) {
 }
 
 int main() {
+    std::puts("quiet: begins");
+    // Not every GPU keeps lines in its L2 cache.
+    if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();
     std::vector<uint32_t> words(kWords);
     for (uint32_t i = 0; i < kWords; ++i) words[i] = i;
     uint32_t *from = nullptr, *to = nullptr, *counter = nullptr, count = 0;
