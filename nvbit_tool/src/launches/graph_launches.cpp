@@ -270,6 +270,7 @@ void GraphLaunches::destroyed(CUgraphExec graph) {
         }
         context->code().give_back_cells(behind, std::move(those));
     }
+    if (known->launched && cells.count(known->context) == 0) known->context->events().give_back(known->launched);
 }
 
 }  // namespace snoopie

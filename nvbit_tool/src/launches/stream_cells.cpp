@@ -7,8 +7,6 @@
 
 namespace snoopie {
 
-StreamCells::StreamCells(Context* context) : context_(context), events_(context->handle()) {}
-
 std::optional<uint64_t> StreamCells::cell(const ContextFunction& function, CUstream stream) {
     unsigned long long id = 0;
     if (!succeeded(cuStreamGetId(stream, &id))) return std::nullopt;
@@ -32,7 +30,7 @@ void StreamCells::ending(CUstream stream) {
     lock.unlock();
     if (own.empty()) return;
     // Without an event nobody knows when they are free: nobody gets them.
-    const CUevent event = events_.take();
+    const CUevent event = context_->events().take();
     if (!event || !succeeded(cuEventRecord(event, stream))) return;
     std::vector<uint64_t> cells;
     for (const auto& [function, cell] : own.mapped()) cells.push_back(cell);
@@ -49,7 +47,7 @@ void StreamCells::give_back_ended() {
     const auto has_run = [this](const Ended& ended) {
         if (cuEventQuery(ended.event) != CUDA_SUCCESS) return false;
         for (const uint64_t cell : ended.cells) context_->give_back_launch_cell(cell);
-        events_.give_back(ended.event);
+        context_->events().give_back(ended.event);
         return true;
     };
     ended_.erase(std::remove_if(ended_.begin(), ended_.end(), has_run), ended_.end());

@@ -20,14 +20,14 @@ struct ContextFunction;
 // Of one context. Safe to call from any thread.
 class StreamCells {
   public:
-    explicit StreamCells(Context* context);
+    explicit StreamCells(Context* context) : context_(context) {}
 
     // The cell for launches of a function, whose lock is held, in a stream. None if there are no more, or if the driver does not tell
     // streams apart.
     std::optional<uint64_t> cell(const ContextFunction& function, CUstream stream);
     // At the entry of the call that ends a stream.
     void ending(CUstream stream);
-    // The same of cells that others have, behind whose launches this event is. It is given away, too.
+    // The same of cells that others have, behind whose launches this event of the context's pool is. It goes back there, too.
     void ended(CUevent behind, std::vector<uint64_t> cells);
     // Gives the context those that are free by now.
     void give_back_ended();
@@ -40,7 +40,6 @@ class StreamCells {
     };
 
     Context* const context_;
-    EventPool events_;
     std::mutex mutex_;
     std::unordered_map<uint64_t, std::unordered_map<const ContextFunction*, uint64_t>> cells_;  // by the stream's id
     std::vector<Ended> ended_;

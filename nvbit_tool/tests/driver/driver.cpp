@@ -104,6 +104,7 @@ std::map<CUgraphNode, CUgraph>& children() {
     return all;
 }
 // Where events were recorded last.
+std::atomic<size_t> events_made{0};
 std::map<CUevent, CUstream>& events() {
     static auto& all = *new std::map<CUevent, CUstream>;
     return all;
@@ -230,6 +231,7 @@ std::string state_of_thread() {
     return text + "mode " + std::to_string(mode);
 }
 
+size_t events_of_collector() { return events_made; }
 uint64_t bytes_taken_by_collector() {
     const std::lock_guard lock(lock_of_all());
     uint64_t bytes = 0;
@@ -360,7 +362,8 @@ DRIVER(cuStreamGetCaptureInfo_v2,
        const Stream& found = streams().at(stream); *last = &found.captured; *count = found.captured ? 1 : 0;
        *status = found.capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE)
 
-DRIVER(cuEventCreate, (CUevent * event, unsigned), if (!current()) return CUDA_ERROR_INVALID_CONTEXT; *event = new_handle<CUevent>())
+DRIVER(cuEventCreate, (CUevent * event, unsigned), if (!current()) return CUDA_ERROR_INVALID_CONTEXT; *event = new_handle<CUevent>();
+       ++events_made)
 DRIVER(cuEventRecord, (CUevent event, CUstream stream), if (!event) return CUDA_ERROR_INVALID_HANDLE;
        const std::lock_guard lock(lock_of_all()); events()[event] = stream)
 DRIVER(cuEventQuery, (CUevent event), if (!event) return CUDA_ERROR_INVALID_HANDLE; if (is_held(event)) return CUDA_ERROR_NOT_READY)

@@ -32,6 +32,8 @@ CUresult fault_in(const char* call);
 std::string state_of_thread();
 // The state of the collector's memory on all GPUs: how many bytes it has taken and not given back.
 uint64_t bytes_taken_by_collector();
+// Events that it has made. None is ever destroyed.
+size_t events_of_collector();
 
 CUstream new_stream(unsigned flags);
 // From now on the events of a stream do not come about, until they may.

@@ -173,7 +173,8 @@ void soak(long rounds, CUdeviceptr here, CUstream stream) {
     for (int quarter = 1; quarter <= 4; ++quarter) {
         for (long round = 0; round < rounds; ++round) one_round(pool, here, there, copied, stream);
         wait_for(&on_disk, launches);
-        std::fprintf(stderr, "soak: %ld %zu %zu %d %ld\n", quarter * rounds, heap(), resident(), descriptors(), on_disk.bytes());
+        std::fprintf(stderr, "soak: %ld %zu %zu %d %ld %zu\n", quarter * rounds, heap(), resident(), descriptors(), on_disk.bytes(),
+                     events_of_collector());
     }
     quiet = false;
 }
