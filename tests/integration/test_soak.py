@@ -36,8 +36,8 @@ class Before:
 
 @dataclass
 class Held:
-    """What the process holds after a quarter of its rounds: bytes of its heap, descriptors, bytes of its trace, events of
-    the driver that the collector has made."""
+    """What the process holds after a quarter of its rounds: bytes of its heap, descriptors, bytes of its trace, and
+    events of the driver that the collector has made."""
 
     heap: int
     descriptors: int
