@@ -101,9 +101,9 @@ void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
     const auto& call = *static_cast<const DriverCall*>(event);
     const CodeTurns::Of code = code_of(what, call.name);
     if (code != CodeTurns::Of::none && !call.is_exit) turns.begin(code, call.context);
-    // Calls that are made meanwhile come between: what is not known is passed on.
-    without_code = code == CodeTurns::Of::none && !call.is_exit;
     if (!is_question(what) || heard.load(std::memory_order_relaxed)) callback(user, domain, what, event);
+    // After the collector's own calls of the driver, which come between.
+    without_code = code == CodeTurns::Of::none && !call.is_exit;
     if (code != CodeTurns::Of::none && call.is_exit) turns.end();
 }
 
