@@ -1,6 +1,5 @@
 // NVBit's callbacks: they sort driver events and hand them to the collector.
 #include <pthread.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +41,7 @@ void start() {
     if (const auto* error = std::get_if<snoopie::OptionError>(&settings)) {
         fflush(nullptr);
         snoopie::say(error->sentence);
-        _exit(2);
+        std::_Exit(2);
     }
     collector = Collector::start(std::get<snoopie::Options>(settings), [] { nvbit_set_tool_pthread(pthread_self()); }).release();
     if (!collector) return;

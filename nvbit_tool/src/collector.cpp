@@ -1,9 +1,8 @@
 #include "collector.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -343,7 +342,7 @@ void Collector::stalled(const Context& context, const Flight& flight, std::chron
     totals.launches_lost += tally_.boarded - drain_.launches_measured() - drain_.launches_lost() - tally_.unfollowed;
     writer_.finish(footer_json(now_ns(), now_ns(), totals));
     say("ending the program because of STALL=exit; the trace is " + path_);
-    _exit(3);
+    std::_Exit(3);
 }
 
 void Collector::finish() {
