@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src"
+from tests.support.collector import library_with
 
 STAND_IN = """
 #include <cstdio>
@@ -31,16 +29,8 @@ __attribute__((constructor)) static void begin() {
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> str:
-    if shutil.which("g++") is None:
-        pytest.fail("install g++: the integration tests build parts of the collector")
     folder = tmp_path_factory.mktemp("children")
-    (folder / "stand_in.cpp").write_text(STAND_IN)
-    target = str(folder / "tool.so")
-    options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), "-Wl,--wrap=unsetenv,--wrap=system", "-o", target]
-    sources = [str(SOURCES / "driver/children.cpp"), str(folder / "stand_in.cpp")]
-    built = subprocess.run(["g++", *options, *sources], capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    return target
+    return library_with("driver/children.cpp", STAND_IN, ("unsetenv", "system"), folder)
 
 
 def run(library: str, command: str) -> list[str]:

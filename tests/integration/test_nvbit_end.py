@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-SOURCES = Path(__file__).resolve().parents[2] / "nvbit_tool" / "src"
+from tests.support.collector import library_with
 
 STAND_IN = """
 #include <cstdio>
@@ -28,16 +26,8 @@ __attribute__((constructor)) static void fail() {
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> str:
-    if shutil.which("g++") is None:
-        pytest.fail("install g++: the integration tests build parts of the collector")
     folder = tmp_path_factory.mktemp("nvbit_end")
-    (folder / "stand_in.cpp").write_text(STAND_IN)
-    target = str(folder / "tool.so")
-    options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), "-Wl,--wrap=exit,--wrap=_exit", "-o", target]
-    sources = [str(SOURCES / "driver/nvbit_end.cpp"), str(folder / "stand_in.cpp")]
-    built = subprocess.run(["g++", *options, *sources], capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    return target
+    return library_with("driver/nvbit_end.cpp", STAND_IN, ("exit", "_exit"), folder)
 
 
 @pytest.mark.parametrize(("how", "status"), [("_exit", 4), ("exit", 5)])

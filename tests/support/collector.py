@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 COLLECTOR = Path(__file__).resolve().parents[2] / "nvbit_tool"
+SOURCES = COLLECTOR / "src"
 
 
 def make(target: str, name: str, *words: str) -> None:
@@ -23,3 +24,20 @@ def make(target: str, name: str, *words: str) -> None:
         built = subprocess.run(["make", "-C", str(COLLECTOR), target, *words], capture_output=True, text=True)
     if built.returncode != 0:
         pytest.fail(f"{name} does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
+
+
+def library_with(source: str, nvbit: str, wrapped: tuple[str, ...], folder: Path) -> str:
+    """A library in ``folder`` of a source of the collector's and of ``nvbit``, the text of one that plays NVBit.
+
+    The linker sends its calls of the functions ``wrapped`` to the collector's.
+    """
+    if shutil.which("g++") is None:
+        pytest.fail("install g++: the integration tests build parts of the collector")
+    (folder / "stand_in.cpp").write_text(nvbit)
+    target = str(folder / "tool.so")
+    wraps = ",".join(f"--wrap={name}" for name in wrapped)
+    options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), f"-Wl,{wraps}", "-o", target]
+    sources = [str(SOURCES / source), str(folder / "stand_in.cpp")]
+    built = subprocess.run(["g++", *options, *sources], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return target

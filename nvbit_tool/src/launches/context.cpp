@@ -184,21 +184,15 @@ bool Context::depart(Flight* flights, size_t count, CUstream stream) {
     return true;
 }
 
+// A stream's launches end in order: the last one tells.
 bool Context::under_way(const ContextFunction& function, StreamKind first) const {
     std::unique_lock lock(mutex_);
-    const std::vector<const Flight*> last = last_of_locked(function);
-    return std::any_of(last.begin(), last.end(),
-                       [&](const Flight* flight) { return flight->kind >= first && cuEventQuery(flight->event) == CUDA_ERROR_NOT_READY; });
-}
-
-std::vector<const Flight*> Context::last_of_locked(const ContextFunction& function) const {
-    std::vector<const Flight*> found;
-    for (const auto& [stream, queue] : flights_) {
+    return std::any_of(flights_.begin(), flights_.end(), [&](const auto& stream) {
+        const std::deque<Flight>& queue = stream.second;
         const auto last = std::find_if(queue.rbegin(), queue.rend(),
                                        [&](const Flight& flight) { return function.shares_code || flight.function == &function; });
-        if (last != queue.rend()) found.push_back(&*last);
-    }
-    return found;
+        return last != queue.rend() && last->kind >= first && cuEventQuery(last->event) == CUDA_ERROR_NOT_READY;
+    });
 }
 
 size_t Context::in_flight() const {

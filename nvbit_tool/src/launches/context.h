@@ -165,8 +165,6 @@ class Context {
     bool some_come_back_locked() const { return collecting_ || !flights_.empty(); }
     std::optional<uint16_t> free_slot(const ProbeMemory::Counters& counters);
     void free_locked(const Flight& flight);
-    // The last launch under way in each stream of those that run code of this function.
-    std::vector<const Flight*> last_of_locked(const ContextFunction& function) const;
 
     const CUcontext handle_;
     const uint8_t gpu_;

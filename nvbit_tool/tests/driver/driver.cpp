@@ -103,8 +103,8 @@ std::map<CUgraphNode, CUgraph>& children() {
     static auto& all = *new std::map<CUgraphNode, CUgraph>;
     return all;
 }
-// Where events were recorded last.
 std::atomic<size_t> events_made{0};
+// Where events were recorded last.
 std::map<CUevent, CUstream>& events() {
     static auto& all = *new std::map<CUevent, CUstream>;
     return all;
