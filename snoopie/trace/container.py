@@ -34,7 +34,7 @@ _RUN = 64
 _ENTRY_SIZE = len(_SKIPPABLE) + _ENTRY.size
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_ALLOW = "load(…, allow_truncated=True) or --allow-truncated"
+_ALLOW = "load(…, allow_truncated=True)"
 _RERUN = f"record it again, or read the whole blocks before it with {_ALLOW}"
 
 

@@ -205,7 +205,7 @@ def test_errors_of_a_trace_come_back_whole(address: str, tmp_path: Path) -> None
         with pytest.raises(snoopie.TruncatedError) as error:
             snoopie.load(path, scheduler=scheduler)
         assert error.value.problem.startswith(f"{path} is incomplete")
-        assert str(error.value).endswith("--allow-truncated reads them")
+        assert str(error.value).endswith("load(…, allow_truncated=True) reads them")
     trace = snoopie.load(path, scheduler=address, allow_truncated=True)
     assert trace.losses() == snoopie.load(path, allow_truncated=True).losses()
 

@@ -262,7 +262,7 @@ def test_a_truncated_trace_is_refused_or_read(cut_path: Path, capsys: pytest.Cap
     status, out, err = run(capsys, command, cut_path)
     assert (status, out) == (1, "")
     (line,) = err.splitlines()
-    assert line.endswith("--allow-truncated reads them")
+    assert line.endswith("are intact; --allow-truncated reads them")
     status, out, err = run(capsys, command, "--allow-truncated", cut_path)
     assert status == 0
     assert "is incomplete" in out + err
