@@ -104,7 +104,7 @@ def _from_tables(tables: Tables, moved: pd.DataFrame, unmeasured: pd.DataFrame) 
     if bare := int((~functions["has_lines"]).sum()):
         sentences.append(
             f"{bare} of {_things(len(functions), 'function has', 'functions have')} no source lines: "
-            "compile with -lineinfo to see them."
+            "compile with -lineinfo to see them; NVIDIA's libraries come without."
         )
     return sentences
 

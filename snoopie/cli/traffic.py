@@ -60,6 +60,7 @@ _NOTHING = {
     "collective": "no NCCL call was recorded",
 }
 _UNKNOWN_SOURCE = "(source line unknown)"
+_UNKNOWN_OBJECT = "(allocation unknown)"
 # Key → its column that can be empty, and what people read there.
 _UNKNOWN = {
     "file": ("file", "(source file unknown)"),
@@ -85,6 +86,11 @@ def for_people(trace: Trace, table: pd.DataFrame, by: str, reading: Reading = "i
     if by in _UNKNOWN:
         column, unknown = _UNKNOWN[by]
         table[column] = table[column].where(table[column] != "", unknown)
+    if by == "object":
+        # Less than nothing is shown as a dash.
+        known = table["object"] > 0
+        table["source"] = table["source"].where(known, _UNKNOWN_OBJECT)
+        table[["object", "size"]] = table[["object", "size"]].where(known, -1)
     if by == "pair" and reading == "flow":
         return table[["from", "to", *_AMOUNTS]]
     sampled = f"sampled {by}"

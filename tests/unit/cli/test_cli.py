@@ -95,6 +95,16 @@ def test_stats_by_process_and_by_stack(two_process_folder: Path, capsys: pytest.
     ]
 
 
+def test_accesses_of_no_known_allocation_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = TraceBuilder(2)
+    trace.count(trace.launch(trace.function("put"), 0), trace.site(1, "STG.E", "store", 4), 1, 3, 96, 12)
+    path = trace.write(tmp_path / "t.zst")
+    _, row, _ = run(capsys, "stats", "--by", "object", path)[1].splitlines()
+    assert row.split()[:6] == ["–", "(allocation", "unknown)", "–", "3", "384"]
+    (told,) = json.loads(run(capsys, "stats", "--by", "object", "--json", path)[1])["rows"]
+    assert (told["object"], told["size"], told["bytes"]) == (0, 0, 384)
+
+
 # --top, CSV and Markdown
 
 
