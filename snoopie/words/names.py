@@ -18,6 +18,23 @@ def bare_name(name: str) -> str:
     return _spellings(name)[3]
 
 
+# Letters of a name in a sentence.
+_BRIEF = 60
+
+
+def brief_name(name: str) -> str:
+    """The short name for a sentence: if it is long, with the last template arguments that fit: "n::k<int, …>"."""
+    short = short_name(name)
+    begins = _places(short, "<")
+    end = short.rfind(">")
+    if len(short) <= _BRIEF or not begins or end < begins[-1]:
+        return short
+    head, arguments, tail = short[: begins[-1] + 1], short[begins[-1] + 1 : end], short[end:]
+    room = _BRIEF - len(head) - len(", …") - len(tail)
+    kept = max((place for place in _places(arguments, ",") if place <= room), default=0)
+    return f"{head}{arguments[:kept]}, …{tail}" if kept else f"{head}…{tail}"
+
+
 # What stands for the kernels of a library, as in the collector's KERNEL_NAME. NVSHMEM's do not all bear its name.
 LIBRARIES = {
     "nccl": ("ncclDevKernel*", "ncclKernel*", "ncclSymk*"),
@@ -56,6 +73,14 @@ def _spellings(name: str) -> list[str]:
 
 def _outside(text: str, wanted: str, missing: int | None = None) -> int:
     """Where a character stands outside all brackets: the first "(" or "<", the last " " or ":"; or `missing`."""
+    places = _places(text, wanted)
+    if not places:
+        return len(text) if missing is None else missing
+    return places[0] if wanted in "(<" else places[-1]
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    """Where a character stands outside all brackets."""
     places: list[int] = []
     depth = 0
     for place, character in enumerate(text):
@@ -64,6 +89,4 @@ def _outside(text: str, wanted: str, missing: int | None = None) -> int:
         if character == wanted and depth == 0 and not (character == "(" and begins):
             places.append(place)
         depth += (character in "<([") - (character in ">)]")
-    if not places:
-        return len(text) if missing is None else missing
-    return places[0] if wanted in "(<" else places[-1]
+    return places

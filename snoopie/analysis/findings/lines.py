@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from snoopie.analysis.findings.finding import Evidence, Finding
-from snoopie.words.names import short_name
+from snoopie.words.names import brief_name
 
 
 def on_line(
@@ -39,6 +39,6 @@ def on_line(
 def named(row: Mapping[str, Any]) -> str:
     """ "a.cu:12 (kernel put)", or "An instruction of put at 0x40 (no source line)"."""
     if row["line"] > 0:
-        of = f"kernel {short_name(row['kernel'])}" if row["kernels"] == 1 else f"{row['kernels']} kernels"
+        of = f"kernel {brief_name(row['kernel'])}" if row["kernels"] == 1 else f"{row['kernels']} kernels"
         return f"{PurePath(row['file']).name}:{row['line']} ({of})"
-    return f"An instruction of {short_name(row['function'])} at {row['offset']:#x} (no source line)"
+    return f"An instruction of {brief_name(row['function'])} at {row['offset']:#x} (no source line)"

@@ -11,7 +11,7 @@ from snoopie.analysis import sums
 from snoopie.analysis.traffic import counts
 from snoopie.joined.gpus import HOST
 from snoopie.words import units
-from snoopie.words.names import short_name
+from snoopie.words.names import brief_name
 
 _VERBS = {
     "store": ("sends", "to"), "reduction": ("sends", "to"), "load": ("fetches", "from"), "atomic": ("updates", "on"),
@@ -36,7 +36,7 @@ def sentence(traffic: pd.DataFrame, gpus: int, copied: int) -> str:
     chosen = table[
         np.logical_and.reduce([table[key].to_numpy() == value for key, value in zip(keys, first, strict=True)])
     ]
-    name = f"{str(first[0]).rpartition('/')[2]}:{first[1]}" if len(keys) > 1 else f"Kernel {short_name(str(first[0]))}"
+    name = f"{str(first[0]).rpartition('/')[2]}:{first[1]}" if len(keys) > 1 else f"Kernel {brief_name(str(first[0]))}"
     by_operation = sums.by(chosen, ["operation"], ["bytes"])
     most = by_operation["operation"][by_operation["bytes"] == by_operation["bytes"].max()].min()
     verb, towards = _VERBS.get(str(most), ("moves", "with"))

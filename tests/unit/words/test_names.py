@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from snoopie.words.names import short_name
+from snoopie.words.names import brief_name, short_name
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ from snoopie.words.names import short_name
 )
 def test_short_name(name: str, short: str) -> None:
     assert short_name(name) == short
+
+
+@pytest.mark.parametrize(
+    ("name", "brief"),
+    [
+        ("void n::k<int, (int)4>(float*)", "n::k<int, (int)4>"),
+        (f"void n::k<{', '.join(['double'] * 20)}>(float*)", f"n::k<{', '.join(['double'] * 6)}, …>"),
+        (f"void n::k<n::of<int, {', '.join(['double'] * 20)}>, 1>(float*)", "n::k<…>"),
+        (f"void n::k<int, n::of<{', '.join(['double'] * 20)}>>(float*)", "n::k<int, …>"),
+        (f"void {'n' * 80}<int>(float*)", f"{'n' * 80}<…>"),
+        ("k" * 80, "k" * 80),
+        (f"n::of<{'k' * 80}>::run(int)", "n::of<…>::run"),
+        (f"of<int>::k<{'k' * 80}>()", "of<int>::k<…>"),
+        (f"{'k' * 80}>><", f"{'k' * 80}>><"),
+    ],
+)
+def test_brief_name(name: str, brief: str) -> None:
+    assert brief_name(name) == brief
