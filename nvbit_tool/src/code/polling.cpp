@@ -334,6 +334,7 @@ class PollLoop {
                 results_.emplace(i, results_of(*listing_->lines[i], listing_->effects[i]));
                 written_.insert(results_.at(i).registers.begin(), results_.at(i).registers.end());
             }
+        if (tries_each_time()) return std::nullopt;
         // Exits by the address that decides them.
         std::map<std::string, Poll> polls;
         for (const size_t b : inside_) {
@@ -381,6 +382,17 @@ class PollLoop {
         const bool leaves = block.leaves || !std::all_of(block.next.begin(), block.next.end(), [&](size_t to) { return inside(to); });
         if (!stays || !leaves) return std::nullopt;
         return Poll::Exit{block.end - 1, !follows};
+    }
+
+    // Whether each time around it tries to exchange a word for another: that of a loop that waits only if it is told to go on.
+    bool tries_each_time() const {
+        for (const size_t b : inside_)
+            for (size_t i = graph_->blocks()[b].begin; i < graph_->blocks()[b].end; ++i) {
+                const SassLine& line = *listing_->lines[i];
+                const bool changes = is_atomic(line) && (has(line.modifiers, "CAS") || has(line.modifiers, "EXCH"));
+                if (changes && !is_guarded(line) && !is_same_each_time(i) && is_each_time(b)) return true;
+            }
+        return false;
     }
 
     // Whether each way round passes the block.

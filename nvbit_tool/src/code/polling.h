@@ -3,7 +3,8 @@
 // A loop polls if it does nothing that others could see, and is left by a branch whose condition is made of what it loads, each time
 // around, from one address. Programs write that in many ways (volatile, ld.acquire, atomicCAS of a signal, nanosleep between, a timeout,
 // unrolled), and NCCL's flags and steps, NVSHMEM's waits, symmetric memory's signal pads and the barriers of cooperative grids are all of
-// them. Loads that the compiler could have moved out of the loop are none, nor atomics that try again with the value that they found.
+// them. Loads that the compiler could have moved out of the loop are none, nor loops that each time around try to put something in the
+// place of what they have found there.
 #pragma once
 
 #include <cstddef>

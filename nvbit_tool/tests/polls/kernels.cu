@@ -164,6 +164,14 @@ KERNEL spin_generic(cuda::atomic<int, cuda::thread_scope_system>* flag, int* out
     }
     *out = 1;
 }
+// Whoever reads waits for those who write, and then tries to be counted.
+KERNEL spin_shared(int* lock, int* out) {
+    for (;;) {
+        const int seen = relaxed(lock);
+        if (seen >= 0 && atomicCAS(lock, seen, seen + 1) == seen) break;
+    }
+    *out = 1;
+}
 KERNEL spin_wait(cuda::atomic<int, cuda::thread_scope_device>* flag, int* out) {
     flag->wait(0, cuda::memory_order_acquire);
     *out = 1;
@@ -200,6 +208,12 @@ KERNEL no_retry(double* sum, double value) {
         assumed = old;
         old = atomicCAS(word, assumed, __double_as_longlong(value * __longlong_as_double(assumed)));
     } while (assumed != old);
+}
+KERNEL no_least(int* word, int value) {
+    int seen;
+    do {
+        seen = relaxed(word);
+    } while (seen > value && atomicCAS(word, seen, value) != seen);
 }
 KERNEL no_counted(volatile int* flag, int n, int* out) {
     int sum = 0;
