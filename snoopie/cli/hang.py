@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from snoopie.cli.formats import add_json, print_json
 from snoopie.cli.output import clean
 from snoopie.words import units
+from snoopie.words.names import brief_name
 
 if TYPE_CHECKING:
     from snoopie.cli.hang_reports import Process
@@ -68,13 +69,13 @@ def _lines(process: Process, processes: list[Process]) -> list[str]:
     lines = []
     for kernel in report["kernels"]:
         since = units.duration(kernel["milliseconds"] * _MS)
-        lines.append(f"kernel {kernel['kernel']} on {process.gpu(kernel['gpu'])}, under way for {since}")
+        lines.append(f"kernel {brief_name(kernel['kernel'])} on {process.gpu(kernel['gpu'])}, under way for {since}")
         lines += [f"  carries out {_collective(call)}" for call in kernel["collectives"]]
         for wait in kernel["waits"]:
             lines += [f"  {line}" for line in _wait(process, wait, processes)]
     if not report["kernels"]:
         last = units.duration(report["last_milliseconds"] * _MS)
-        name = report["last_kernel"]
+        name = brief_name(report["last_kernel"])
         lines.append(
             f"no kernel is under way; {name} was launched last, {last} ago" if name else "no kernel was launched"
         )

@@ -86,8 +86,10 @@ def test_what_is_said(listener: Listener, capsys: pytest.CaptureFixture[str]) ->
         "      stored there so far: ring.cu:9 on GPU 0",
     ]
     assert told(listener, capsys) == ["  no kernel was launched"]
-    idle = {"last_kernel": "put", "last_milliseconds": 2000}
-    assert told(listener, capsys, **idle) == ["  no kernel is under way; put was launched last, 2 s ago"]
+    idle = {"last_kernel": f"void put<{', '.join(['double'] * 50)}>(int)", "last_milliseconds": 2000}
+    assert told(listener, capsys, **idle) == [
+        "  no kernel is under way; put<double, double, double, double, double, double, …> was launched last, 2 s ago"
+    ]
     assert "CUDA driver is busy" in told(listener, capsys, answered=False)[0]
     plain = [KERNEL | {"waits": []}]
     assert "without WAITS=on" in told(listener, capsys, kernels=plain, waits_recorded=False)[-1]
