@@ -1,8 +1,11 @@
 #include "collector.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -64,7 +67,14 @@ std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_th
         say(why + "; nothing is recorded");
         return nullptr;
     }
-    return std::unique_ptr<Collector>(new Collector(options, fd, file.path, process, std::move(gpus), on_thread));
+    try {
+        return std::unique_ptr<Collector>(new Collector(options, fd, file.path, process, std::move(gpus), on_thread));
+    } catch (const std::exception& error) {
+        // Where a user or a container may have no more threads. What was begun is no trace: it would look like that of an idle program.
+        unlink(file.path.c_str());
+        say(std::string("the collector cannot be started: ") + error.what() + "; nothing is recorded");
+        return nullptr;
+    }
 }
 
 Collector::Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, std::vector<GpuInfo> gpus,
@@ -115,17 +125,18 @@ Collector::Collector(const Options& options, int fd, std::string path, const Pro
       launch_events_(&launches_, &graph_nodes_, &graphs_, [this](const char* what) { not_followed(what); }),
       process_(process) {
     if (!nvml_memory_) notices_.note("NVIDIA's management library, libnvidia-ml.so.1, was not found: memory in use is unknown");
+    // Both have a thread, which may be refused: from then on nothing is.
+    if (options_.calls != Calls::off)
+        calls_ =
+            std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
+    hang_server_ =
+        std::make_unique<HangServer>(process_.pid, [this] { return json_of(hang_report(drain_.look(kLookPatience))); }, on_thread_);
     const Preload& preload = preloaded_library();
     preload.send_collectives_to(&collectives_);
     preload.send_symmetric_memory_to(&symmetric_objects_);
     preload.ranges().send_to(&range_writer_);
     if (stacks_) stacks_->leave_out(preload.code);
     hear_questions(options_.calls == Calls::all);
-    if (options_.calls != Calls::off)
-        calls_ =
-            std::make_unique<CallTotals>(&writer_, options_.calls == Calls::all, call_lookup(&contexts_, &decision_, &owners_), on_thread_);
-    hang_server_ =
-        std::make_unique<HangServer>(process_.pid, [this] { return json_of(hang_report(drain_.look(kLookPatience))); }, on_thread_);
     say(first_line(options_, gpus_, path_));
 }
 

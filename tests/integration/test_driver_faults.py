@@ -280,6 +280,20 @@ def test_a_librarys_code_is_read_once_for_all_gpus(program: Path, tmp_path: Path
 # --- Limits of the system ---
 
 
+# Those of the writer, the drain, the memory in use, the sums of calls and the answers to `snoopie hang`.
+@pytest.mark.parametrize("thread", range(1, 6))
+def test_a_thread_of_the_collectors_that_is_refused(program: Path, tmp_path: Path, thread: int) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = run(program, tmp_path / "whole", "", END_CONTEXTS="1")
+    outcome = run(program, tmp_path, "", END_CONTEXTS="1", THREAD_REFUSED=str(thread))
+    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    (complaint,) = outcome.complaints
+    assert complaint == (
+        "snoopie: the collector cannot be started: Resource temporarily unavailable; nothing is recorded"
+    )
+    assert list(tmp_path.glob("*.zst")) == []
+
+
 def test_a_limit_on_the_size_of_files(program: Path, tmp_path: Path) -> None:
     # NVBit's copy of a module is a file, too: without it accesses would be packed, which this NVBit cannot carry out.
     settings = {"SAMPLE_SIZE": "0", "END_CONTEXTS": "1", "PACKING": "1"}

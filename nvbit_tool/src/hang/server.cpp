@@ -54,7 +54,19 @@ HangServer::HangServer(int pid, Answer answer, void (*on_thread)()) : answer_(st
         listening_ = -1;
         return;
     }
-    thread_ = std::thread([this] { run(); });
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        close_all();
+        throw;
+    }
+}
+
+void HangServer::close_all() {
+    close(listening_);
+    close(ended_[0]);
+    close(ended_[1]);
+    listening_ = -1;
 }
 
 void HangServer::run() {
@@ -78,10 +90,7 @@ void HangServer::stop() {
     stopped_ = true;
     const char end = 0;
     if (write(ended_[1], &end, 1) == 1) thread_.join();
-    close(listening_);
-    close(ended_[0]);
-    close(ended_[1]);
-    listening_ = -1;
+    close_all();
 }
 
 }  // namespace snoopie

@@ -27,6 +27,7 @@ class HangServer {
 
   private:
     void run();
+    void close_all();
 
     const Answer answer_;
     void (*const on_thread_)();

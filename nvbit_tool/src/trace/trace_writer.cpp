@@ -47,7 +47,12 @@ TraceWriter::TraceWriter(int fd, const std::string& header, Settings settings, v
     builders_.resize(kTables, TableBuilder({}));
     for (const TableSchema& table : schema()) builders_[static_cast<size_t>(table.id)] = TableBuilder(table);
     queue_.push_back({Table::header, builders_.front(), header});
-    thread_ = std::thread([this] { run(); });
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        close(fd_);
+        throw;
+    }
 }
 
 TraceWriter::~TraceWriter() {
