@@ -3,10 +3,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <mutex>
 #include <variant>
 
+#include "base/attempt.h"
 #include "base/say.h"
 #include "calls/launch_calls.h"
 #include "code/disassembler.h"
@@ -28,11 +28,19 @@ namespace {
 Collector* collector = nullptr;
 std::once_flag started;
 
+// An exception must not pass through the driver, nor through the program's end: it costs the trace, not the application.
+template <class Action>
+void guarded(Action action) {
+    snoopie::attempt(action, [](const char* why) {
+        if (collector) snoopie::attempt([why] { collector->give_up(why); });
+    });
+}
+
 __attribute__((constructor(101))) void at_load() {
     snoopie::name_the_tool_to_the_driver();
     // Handlers run in reverse order: this one after those of the program and of the driver.
     std::atexit([] {
-        if (collector) collector->close();
+        if (collector) guarded([] { collector->close(); });
     });
 }
 
@@ -46,7 +54,7 @@ void start() {
     collector = Collector::start(std::get<snoopie::Options>(settings), [] { nvbit_set_tool_pthread(pthread_self()); }).release();
     if (!collector) return;
     // Runs before the driver's own end, which was registered earlier.
-    std::atexit([] { collector->finish(); });
+    std::atexit([] { guarded([] { collector->finish(); }); });
 }
 
 void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
@@ -79,16 +87,6 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
     }
 }
 
-// An exception must not pass through the driver: it costs the trace, not the application.
-template <class Action>
-void guarded(Action action) {
-    try {
-        action();
-    } catch (const std::exception& error) {
-        if (collector) collector->give_up(error.what());
-    }
-}
-
 }  // namespace
 
 void nvbit_at_init() {
@@ -102,7 +100,7 @@ void nvbit_at_init() {
 }
 
 void nvbit_at_term() {
-    if (collector) collector->finish();
+    if (collector) guarded([] { collector->finish(); });
 }
 
 void nvbit_at_ctx_init(CUcontext context) {

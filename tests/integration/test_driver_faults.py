@@ -280,6 +280,25 @@ def test_a_librarys_code_is_read_once_for_all_gpus(program: Path, tmp_path: Path
 # --- Limits of the system ---
 
 
+# One after another of what its threads allocate, and all from one on.
+@pytest.mark.parametrize(
+    "refused", ["1", "2", "3", "6", "14", "30", "70", "150", "320", "500", "640", "700", "1:on", "40:on", "600:on"]
+)
+def test_memory_that_threads_of_the_collector_do_not_get(program: Path, tmp_path: Path, refused: str) -> None:
+    settings = {"SAMPLE_SIZE": "1", "WAITS": "on", "END_CONTEXTS": "1"}
+    (tmp_path / "whole").mkdir()
+    whole = run(program, tmp_path / "whole", "", **settings)
+    outcome = run(program, tmp_path, "", **settings, ALLOCATION_REFUSED=refused)
+    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    if outcome.complete:
+        assert outcome.counts == whole.counts
+    else:
+        assert outcome.complaints[-1].endswith(" is incomplete: out of memory")
+        assert whole.counts is not None
+        for where, accesses in (outcome.counts or {}).items():
+            assert accesses <= whole.counts[where]
+
+
 # Those of the writer, the drain, the memory in use, the sums of calls and the answers to `snoopie hang`.
 @pytest.mark.parametrize("thread", range(1, 6))
 def test_a_thread_of_the_collectors_that_is_refused(program: Path, tmp_path: Path, thread: int) -> None:

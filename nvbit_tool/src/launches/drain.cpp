@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "base/attempt.h"
 #include "base/signals.h"
 #include "launches/moments.h"
 
@@ -79,6 +80,8 @@ void Drain::run() {
     block_all_signals();
     on_thread_();
     const OwnCalls own;
+    // The next time around may find what was missing; the trace ends here.
+    const auto failed = [this](const char* why) { writer_->fail(why); };
 
     std::unique_lock lock(mutex_);
     while (true) {
@@ -90,14 +93,19 @@ void Drain::run() {
             if (member.closed) continue;
             const bool last = member.closing;
             lock.unlock();
-            const bool more = serve(member, last);
-            if (more) watch(member);
+            bool more = false;
+            attempt(
+                [&] {
+                    more = serve(member, last);
+                    if (more) watch(member);
+                },
+                failed);
             lock.lock();
             busy |= more;
             closing |= member.closing;
             // Nobody waits for kernels beyond the deadline, but what those have left that ended before is taken, however many they are.
             if (last && (!more || (std::chrono::steady_clock::now() > member.deadline && !member.more_ended))) {
-                if (more) abandon(member);
+                if (more) attempt([&] { abandon(member); }, failed);
                 member.closed = true;
                 closed_.notify_all();
             }
@@ -105,7 +113,8 @@ void Drain::run() {
         if (looks_done_ != looks_wanted_ && !stopping_) {
             const uint64_t wanted = looks_wanted_;
             lock.unlock();
-            Look look = look_now();
+            Look look;
+            attempt([&] { look = look_now(); });
             lock.lock();
             latest_look_ = std::move(look);
             looks_done_ = wanted;

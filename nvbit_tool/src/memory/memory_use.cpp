@@ -1,5 +1,6 @@
 #include "memory/memory_use.h"
 
+#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/signals.h"
 
@@ -26,10 +27,10 @@ void MemoryUse::run(void (*on_thread)()) {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(kMilliseconds), [this] { return stopping_; })) {
         lock.unlock();
-        sample(false);
+        attempt([this] { sample(false); }, [this](const char* why) { writer_->fail(why); });
         lock.lock();
     }
-    sample(true);
+    attempt([this] { sample(true); }, [this](const char* why) { writer_->fail(why); });
 }
 
 void MemoryUse::sample(bool all) {

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/attempt.h"
 #include "base/demangle.h"
 #include "base/signals.h"
 #include "stacks/source_text.h"
@@ -93,6 +94,7 @@ struct Work {
     std::condition_variable changed;
     std::vector<Symbols> results;
     bool given_up = false;
+    bool ended = false;
 
     bool done() const { return results.size() == addresses.size(); }
 };
@@ -107,7 +109,6 @@ void work(const std::shared_ptr<Work>& work, void (*on_thread)()) {
         const std::unique_lock lock(work->mutex);
         if (work->given_up) return;
         work->results.push_back(std::move(symbols));
-        if (work->done()) work->changed.notify_one();
     }
 }
 
@@ -117,17 +118,23 @@ std::vector<Symbols> symbolize(std::vector<CodeAddress> addresses, std::chrono::
     const auto shared = std::make_shared<Work>();
     shared->addresses = std::move(addresses);
     const size_t count = shared->addresses.size();
+    shared->ended = count == 0;
     if (count > 0) {
         // The application's signals are not for this thread.
         const BlockedSignals blocked(all_signals());
         try {
-            std::thread([shared, on_thread] { work(shared, on_thread); }).detach();
+            std::thread([shared, on_thread] {
+                attempt([&] { work(shared, on_thread); });
+                const std::unique_lock lock(shared->mutex);
+                shared->ended = true;
+                shared->changed.notify_one();
+            }).detach();
         } catch (const std::system_error&) {
             limit = limit.zero();
         }
     }
     std::unique_lock lock(shared->mutex);
-    *whole = shared->changed.wait_for(lock, limit, [&] { return shared->done(); });
+    *whole = shared->changed.wait_for(lock, limit, [&] { return shared->ended; }) && shared->done();
     shared->given_up = true;
     std::vector<Symbols> results = std::move(shared->results);
     results.resize(count);

@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
+#include "base/attempt.h"
 #include "base/signals.h"
 #include "trace/crc32.h"
 
@@ -72,8 +74,10 @@ void TraceWriter::seal_locked(Table last) {
         if (table.id > last) break;
         TableBuilder& builder = builders_[static_cast<size_t>(table.id)];
         if (builder.rows() == 0) continue;
-        queue_.push_back({table.id, std::move(builder), ""});
-        builder = TableBuilder(table);
+        // In this order: whatever finds no memory, there is a builder for the rows that follow.
+        TableBuilder sealed(table);
+        std::swap(builder, sealed);
+        queue_.push_back({table.id, std::move(sealed), ""});
     }
     if (!footer_.empty()) queue_.push_back({Table::footer, builders_.front(), footer_});
     wake_.notify_one();
@@ -87,8 +91,7 @@ void TraceWriter::wait_for_room() {
 void TraceWriter::checkpoint(const std::string& footer) {
     std::unique_lock lock(mutex_);
     if (closed_) return;
-    footer_ = footer;
-    seal_locked(kLastTable);
+    end_locked(footer);
     room_.wait(lock, [this] { return queue_.empty() && !writing_; });
 }
 
@@ -96,12 +99,33 @@ void TraceWriter::finish(const std::string& footer) {
     {
         std::unique_lock lock(mutex_);
         if (closed_) return;
-        footer_ = footer;
-        seal_locked(kLastTable);
+        end_locked(footer);
         closed_ = true;
+        wake_.notify_one();
         room_.notify_all();
     }
     thread_.join();
+}
+
+void TraceWriter::end_locked(const std::string& footer) {
+    attempt(
+        [&] {
+            footer_ = footer;
+            seal_locked(kLastTable);
+        },
+        [this](const char* why) { fail_locked(why); });
+}
+
+void TraceWriter::fail(const char* why) {
+    std::unique_lock lock(mutex_);
+    fail_locked(why);
+}
+
+void TraceWriter::fail_locked(const char* why) {
+    failed_ = true;
+    attempt([&] {
+        if (error_.empty()) error_ = why;
+    });
 }
 
 void TraceWriter::abandon() {
@@ -122,15 +146,19 @@ void TraceWriter::run() {
     block_all_signals();
     if (on_thread_) on_thread_();
     compressor_ = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(static_cast<ZSTD_CCtx*>(compressor_), ZSTD_c_compressionLevel, settings_.compression_level);
-    ZSTD_CCtx_setParameter(static_cast<ZSTD_CCtx*>(compressor_), ZSTD_c_checksumFlag, 1);
+    if (compressor_) {
+        ZSTD_CCtx_setParameter(static_cast<ZSTD_CCtx*>(compressor_), ZSTD_c_compressionLevel, settings_.compression_level);
+        ZSTD_CCtx_setParameter(static_cast<ZSTD_CCtx*>(compressor_), ZSTD_c_checksumFlag, 1);
+    } else {
+        fail(std::strerror(ENOMEM));
+    }
 
     std::unique_lock lock(mutex_);
     while (true) {
         wake_.wait_for(lock, std::chrono::milliseconds(kBlockMilliseconds / 4), [this] { return closed_ || !queue_.empty(); });
         const auto age = std::chrono::steady_clock::now() - oldest_;
         if (!closed_ && pending_ && age >= std::chrono::milliseconds(kBlockMilliseconds / 2)) {
-            seal_locked(kLastTable);
+            attempt([this] { seal_locked(kLastTable); }, [this](const char* why) { fail_locked(why); });
             pending_ = false;
         }
         while (!queue_.empty()) {
@@ -139,7 +167,7 @@ void TraceWriter::run() {
             writing_ = true;
             room_.notify_all();
             lock.unlock();
-            write_block(block);
+            attempt([&] { write_block(block); }, [this](const char* why) { fail(why); });
             lock.lock();
             writing_ = false;
         }

@@ -68,7 +68,10 @@ class TraceWriter {
     // Forgets the file without touching it: for the child after a fork, whose copy of the writer has no thread.
     void abandon();
 
-    // Reason of the first write error, "" if there was none.
+    // Ends the file behind what has been written: something is missing that was to follow. `why` is the reason.
+    void fail(const char* why);
+
+    // Reason of the first failure, "" if there was none.
     std::string error() const;
 
     uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
@@ -83,7 +86,7 @@ class TraceWriter {
 
     template <class Row>
     void append_locked(const Row& row) {
-        if (closed_) return;
+        if (closed_ || failed_) return;
         TableBuilder& builder = builders_[static_cast<size_t>(Row::kTable)];
         if (!builder.fits(row)) seal_locked(Row::kTable);
         if (!pending_) oldest_ = std::chrono::steady_clock::now();
@@ -95,6 +98,8 @@ class TraceWriter {
     // Seals the pending rows of `last` and of every table before it: rows refer only to tables declared earlier, so a reference never
     // stands in the file before its target. Behind them comes the footer, if there is one already.
     void seal_locked(Table last);
+    void end_locked(const std::string& footer);
+    void fail_locked(const char* why);
     void run();
     void write_block(Block& block);
     bool take_back_footer();
@@ -116,6 +121,7 @@ class TraceWriter {
     bool closed_ = false;
     std::string error_;
 
+    std::atomic<bool> failed_{false};  // nothing is written any longer
     std::atomic<uint64_t> dropped_{0};
     std::atomic<uint64_t> bytes_written_{0};
 
@@ -123,7 +129,6 @@ class TraceWriter {
     int fd_;
     uint32_t sequence_ = 0;
     uint64_t footer_at_ = 0;  // where the footer begins that was written last, 0 = there is none
-    bool failed_ = false;
     void* compressor_ = nullptr;
 
     std::thread thread_;

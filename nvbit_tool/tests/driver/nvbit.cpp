@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "launches/word_batch.h"
+#include "memory.h"
 #include "probe/probe_abi.h"
 #include "test_data.h"
 
@@ -271,6 +272,6 @@ void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value,
     else
         code.launches[0] = value;
 }
-void nvbit_set_tool_pthread(pthread_t) {}
+void nvbit_set_tool_pthread(pthread_t) { thread_is_the_collectors = true; }
 void nvbit_unset_tool_pthread(pthread_t) {}
 }
