@@ -299,6 +299,39 @@ def test_memory_that_threads_of_the_collector_do_not_get(program: Path, tmp_path
             assert accesses <= whole.counts[where]
 
 
+def test_contexts_that_another_thread_ends(program: Path, tmp_path: Path) -> None:
+    outcomes = []
+    for by in ("main", "thread"):
+        (tmp_path / by).mkdir()
+        outcomes.append(run(program, tmp_path / by, "", END_CONTEXTS=by))
+    alone, other = outcomes
+    assert (other.status, other.said, other.counts) == (alone.status, alone.said, alone.counts)
+    assert (other.complete, other.losses) == (True, alone.losses)
+
+
+# Nothing of the collector's runs then.
+@pytest.mark.parametrize("way", ["_exit", "exec"])
+def test_a_program_that_leaves_without_its_end(program: Path, tmp_path: Path, way: str) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = run(program, tmp_path / "whole", "")
+    outcome = run(program, tmp_path, "", LEAVE=way)
+    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    assert not outcome.complete
+    assert whole.counts is not None
+    for where, accesses in (outcome.counts or {}).items():
+        assert accesses <= whole.counts[where]
+    assert not outcome.counts or "its end is missing" in outcome.losses[0]
+
+
+# The sanitizers need a dozen themselves.
+def test_few_descriptors(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = run(program, tmp_path / "whole", "")
+    outcome = run(program, tmp_path, "", "prlimit", "--nofile=16")
+    assert (outcome.status, outcome.said, outcome.counts) == (whole.status, whole.said, whole.counts)
+    assert outcome.complete
+
+
 # Those of the writer, the drain, the memory in use, the sums of calls and the answers to `snoopie hang`.
 @pytest.mark.parametrize("thread", range(1, 6))
 def test_a_thread_of_the_collectors_that_is_refused(program: Path, tmp_path: Path, thread: int) -> None:

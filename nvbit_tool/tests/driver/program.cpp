@@ -1,5 +1,7 @@
 // A program on two GPUs, under the whole collector. It prints what it was answered, and the state in which each of its calls left it: that
 // is the same whatever of the collector's own calls fails. On stderr is what the collector says.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -228,10 +230,21 @@ int main() {
     if (const char* const end = std::getenv("AHEAD")) run_ahead(std::strcmp(end, "never") != 0);
     if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
 
-    if (std::getenv("END_CONTEXTS")) {
-        for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_term(context_of_gpu(gpu));
+    if (const char* const by = std::getenv("END_CONTEXTS")) {
+        const auto end = [] {
+            for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_term(context_of_gpu(gpu));
+        };
+        if (std::strcmp(by, "thread") == 0)
+            std::thread(end).join();
+        else
+            end();
         std::printf("after the contexts' end: %s\n", state_of_thread().c_str());
     }
     std::fprintf(stderr, "taken: %lu\n", static_cast<unsigned long>(bytes_taken_by_collector()));
+    if (const char* const way = std::getenv("LEAVE")) {
+        std::fflush(stdout);
+        if (std::strcmp(way, "exec") == 0) execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
+        _exit(7);
+    }
     return 7;
 }
