@@ -143,6 +143,16 @@ def over_the_first_place(page: Page) -> Locator:
     raise AssertionError("no tooltip has come")
 
 
+# What elements of the page load; an icon, too, which no browser without a window asks for.
+_LOADED = """() => [...document.querySelectorAll("link[href], [src]")].map((one) => one.href || one.src)"""
+
+
+def loaded(page: Page) -> list[str]:
+    """The full addresses that elements of the page name to load something from, without what they hold themselves."""
+    addresses: list[str] = page.evaluate(_LOADED)
+    return [address for address in addresses if not address.startswith("data:")]
+
+
 def stayed_text(page: Page) -> None:
     """Checks that no markup of a name came to life, in the page or in a frame of it."""
     end = time.monotonic() + PATIENCE / 1000

@@ -19,6 +19,7 @@ from tests.browser.steps import (
     choose,
     go_to,
     in_address,
+    loaded,
     metric,
     over_a_point,
     over_the_first_place,
@@ -213,10 +214,11 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
     for row in trace.rows["strings"]:
         row["text"] = row["text"].encode() + ODD.encode() + b"\xff\xfe"
     with viewing(trace.write(tmp_path / "evil.zst")) as app:
+        own = f"http://{app.host}/"
         page = open_page(app.address)
         page.get_by_test_id("stMetric").first.wait_for()
         # The address loses the token.
-        assert page.url == f"http://{app.host}/"
+        assert page.url == own
         for view in VIEWS:
             go_to(page, view)
             # Tables load in frames of their own.
@@ -244,10 +246,12 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
                 expect(rows(table_at(page, 2))).to_have_count(1)
             assert len(page.context.pages) == 1
             stayed_text(page)
+            # The icon, too, which this browser does not load and others do.
+            assert page.locator("link[rel~=icon]").count() > 0
+            assert [url for url in loaded(page) if not url.startswith((own, f"blob:{own}"))] == []
             # Not a letter that steers, neither on the page nor in the tables.
             for frame in page.frames:
                 assert not re.search("[\u202e\u2066\x00\x1b\x85]", frame.locator("body").inner_text())
-    own = f"http://{app.host}/"
     # What the page itself made, or holds, is no request to anybody.
     assert [url for url in asked if not url.startswith((own, f"blob:{own}", "data:"))] == []
     assert [url for url in asked if app.token in url] == [app.address]
