@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "snoopie", "visualizer", "nvbit_tool/Makefile",
-            "nvbit_tool/requirements", "nvbit_tool/src")  # fmt: skip
+            "nvbit_tool/requirements", "nvbit_tool/include", "nvbit_tool/licenses", "nvbit_tool/src")  # fmt: skip
 
 
 def _copy(to: Path, *, when: int) -> Path:

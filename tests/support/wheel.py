@@ -43,6 +43,7 @@ def expected() -> Iterator[str]:
         COLLECTOR / "Makefile",
         COLLECTOR / "requirements",
         *(COLLECTOR / "include").rglob("*"),
+        *(COLLECTOR / "licenses").rglob("*"),
         *(COLLECTOR / "src").rglob("*"),
     ):
         if path.is_file():
