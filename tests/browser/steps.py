@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from playwright.sync_api import Error, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Error, Frame, Locator, Page, TimeoutError, expect
 
 from tests.browser.conftest import PATIENCE, at_rest, drawn, settled
 from visualizer.pages import VIEWS as PAGES
@@ -143,13 +143,34 @@ def over_the_first_place(page: Page) -> Locator:
     raise AssertionError("no tooltip has come")
 
 
-# What elements of the page load; an icon, too, which no browser without a window asks for.
-_LOADED = """() => [...document.querySelectorAll("link[href], [src]")].map((one) => one.href || one.src)"""
+# The page, and what in it has a root of its own, as tables: no search from above looks into that.
+_ROOTS = """
+const below = (root) =>
+  [root, ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? below(one.shadowRoot) : []))];
+const roots = below(document);
+"""
+# An icon, too, which no browser without a window asks for.
+_LOADED = """
+return roots.flatMap((root) => [...root.querySelectorAll("link[href], [src]")]).map((one) => one.href || one.src);
+"""
+_SAID = """
+const texts = roots.flatMap((root) => (root.body ? [root.body] : [...root.children]))
+  .filter((one) => one.tagName !== "STYLE").map((one) => one.innerText ?? "");
+const hints = roots.flatMap((root) => [...root.querySelectorAll("[title], [aria-label]")])
+  .flatMap((one) => [one.getAttribute("title") ?? "", one.getAttribute("aria-label") ?? ""]);
+return [...texts, ...hints].join("\\n");
+"""
+
+
+def said(frame: Frame) -> str:
+    """What is written in a frame, also in its tables, and what is told of elements."""
+    text: str = frame.evaluate(f"() => {{ {_ROOTS} {_SAID} }}")
+    return text
 
 
 def loaded(page: Page) -> list[str]:
     """The full addresses that elements of the page name to load something from, without what they hold themselves."""
-    addresses: list[str] = page.evaluate(_LOADED)
+    addresses: list[str] = page.evaluate(f"() => {{ {_ROOTS} {_LOADED} }}")
     return [address for address in addresses if not address.startswith("data:")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,14 @@ from tests.browser.steps import (
     over_a_point,
     over_the_first_place,
     rows,
+    said,
     set_to,
     stayed_text,
     table_at,
 )
-from tests.support import ring
+from tests.support import markup, ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
+from tests.support.markup import EVIL, ODD
 from tests.support.viewing import viewing
 
 OpenPage = Callable[[str], Page]
@@ -185,9 +187,18 @@ def test_not_a_trace(tmp_path: Path, open_page: OpenPage) -> None:
         expect(page.get_by_test_id("stAlert")).to_contain_text("notes.zst")
 
 
-EVIL = "<img src=x onerror=\"document.title='taken'\"><b>b</b>**bold** $x$ :red[r] `c`"
-# After each name. What turns letters around, in a name, turns what stands beside it on the page.
-ODD = "\u202e\u2066\x00\x1b[31m\x85![i](https://evil.example/i.png)"
+def stays_harmless(page: Page, own: str) -> None:
+    """Checks what is seen, after each step on pages of names with markup."""
+    # Tables load in frames of their own.
+    drawn(page)
+    assert len(page.context.pages) == 1
+    stayed_text(page)
+    # The icon, too, which this browser does not load and others do.
+    assert page.locator("link[rel~=icon]").count() > 0
+    assert [url for url in loaded(page) if not url.startswith((own, f"blob:{own}"))] == []
+    # Not a letter that steers, neither on the page nor in the tables.
+    for frame in page.frames:
+        assert not re.search("[\u202e\u2066\x00\x1b\x85]", said(frame))
 
 
 def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, open_page: OpenPage) -> None:
@@ -221,7 +232,6 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
         assert page.url == own
         for view in VIEWS:
             go_to(page, view)
-            # Tables load in frames of their own.
             drawn(page)
             if view == "Overview":
                 for folded in page.get_by_test_id("stExpander").all():
@@ -244,18 +254,49 @@ def test_names_with_markup_stay_text(tmp_path: Path, context: BrowserContext, op
                 rows(table_at(page, 1)).first.click()
                 settled(page)
                 expect(rows(table_at(page, 2))).to_have_count(1)
-            assert len(page.context.pages) == 1
-            stayed_text(page)
-            # The icon, too, which this browser does not load and others do.
-            assert page.locator("link[rel~=icon]").count() > 0
-            assert [url for url in loaded(page) if not url.startswith((own, f"blob:{own}"))] == []
-            # Not a letter that steers, neither on the page nor in the tables.
-            for frame in page.frames:
-                assert not re.search("[\u202e\u2066\x00\x1b\x85]", frame.locator("body").inner_text())
+            stays_harmless(page, own)
     # What the page itself made, or holds, is no request to anybody.
     assert [url for url in asked if not url.startswith((own, f"blob:{own}", "data:"))] == []
     assert [url for url in asked if app.token in url] == [app.address]
     assert refused == []
+
+
+# Pages that show what the trace above has not: which views of each are chosen, and in which tables the first row.
+_SEEN: dict[str, tuple[Sequence[str], Sequence[int]]] = {
+    "Timeline": (["GPUs", "Lines"], [0]),
+    "Source": (["Objects", "Launched by", "Kernels", "Moving or waiting"], [0]),
+    "Flame graph": ([], []),
+    "Kernels": (["Lines", "Objects", "Who launched it"], []),
+    "Objects": ([], [0]),
+    "Calls": ([], [0, 1, 2]),
+    "Memory": ([], [0, 1, 2]),
+    "Compare": (["Lines", "Objects", "Pairs"], []),
+}
+
+
+def test_every_text_of_a_trace_stays_text(tmp_path: Path, open_page: OpenPage) -> None:
+    one, other = markup.everywhere(), markup.later()
+    for name, table in one.schema.items():
+        for column in table["columns"]:
+            # Strings that no row names would prove nothing.
+            assert column.get("ref") != "strings" or any(row[column["name"]] for row in one.rows[name]), (name, column)
+    paths = one.write(tmp_path / "evil.zst"), other.write(tmp_path / "later.zst")
+    with viewing(paths[0], "--compare", paths[1]) as app:
+        own = f"http://{app.host}/"
+        page = open_page(app.address)
+        page.get_by_test_id("stMetric").first.wait_for()
+        for view, (choices, tables) in _SEEN.items():
+            go_to(page, view)
+            stays_harmless(page, own)
+            # It stands there, as it was written.
+            assert markup.TIGHT in said(page.main_frame), view
+            for table in tables:
+                rows(table_at(page, table)).first.click()
+                settled(page)
+                stays_harmless(page, own)
+            for choice in choices:
+                set_to(page, choice)
+                stays_harmless(page, own)
 
 
 # A file beside sources of all samples, and a folder of several processes with its own.

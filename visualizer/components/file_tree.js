@@ -11,8 +11,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const moved = first || view.data.chosen !== data.chosen;
   view.data = data;
   view.send = setTriggerValue;
-  view.rows = data.rows.map(([path, name, depth, folder, bytes, share, percent], place) => (
-    { path, name, depth, folder, bytes, share, percent, place }
+  view.rows = data.rows.map(([path, name, depth, folder, bytes, share, percent, whole], place) => (
+    { path, name, depth, folder, bytes, share, percent, whole, place }
   ));
   const above = [];
   for (const row of view.rows) {
@@ -110,7 +110,7 @@ function draw(view) {
     const item = element("div", "item");
     item.id = `files-${view.name}-${row.place}`;
     item.dataset.place = row.place;
-    item.title = `${row.path || row.name}\n${row.bytes}, ${row.percent}`;
+    item.title = `${row.whole}\n${row.bytes}, ${row.percent}`;
     item.setAttribute("role", "treeitem");
     item.setAttribute("aria-level", String(row.depth + 1));
     item.style.setProperty("--depth", row.depth);
