@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import zstandard
 
-from snoopie.errors import CorruptError, NotATraceError, SnoopieError, TruncatedError
+from snoopie.errors import CorruptError, LimitError, NotATraceError, SnoopieError, TruncatedError
+from snoopie.words import units
 
 # Bytes of text that are handed out at once, to what reads columns of bytes and to what reads strings; and the longest
 # line that is not taken for something else than text.
@@ -18,6 +20,13 @@ _PIECE = 32 << 20
 _SMALL_PIECE = 8 << 20
 _LONGEST = 16 << 20
 _READ = 1 << 20
+# Of zstd, which hands out at once all that is in what it is given: four bytes can be 128 KiB of text.
+_READ_ZSTD = 1 << 8
+# Text that is unpacked of a compressed file of less than a mebibyte, and how many times the size of a larger one: what
+# programs log all day compresses to a fiftieth or a hundredth.
+_SMALL, _RATIO = 64 << 20, 1024
+_MIB = 1 << 20
+_NEWLINE = ord("\n")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x53\x2a\x4d\x18"
 _GZIP = b"\x1f\x8b"
@@ -35,8 +44,8 @@ class TextFile:
     def pieces(self, least: int = _PIECE) -> Iterator[bytes]:
         """The text in pieces of whole lines, each line with its newline, and of at least so many bytes.
 
-        Raises an error of the family where the file cannot be read, and TruncatedError where a compressed file ends
-        too early; with ``allow_truncated`` what can be decompressed is read, up to its last whole line.
+        Raises an error of the family where the file cannot be read, LimitError where a compressed one holds far more
+        than real ones do, and TruncatedError where it ends too early; with ``allow_truncated`` what can be decompressed is read, up to its last whole line.
         """
         pending: list[bytes] = []
         size = 0
@@ -94,11 +103,11 @@ class TextFile:
                 if start[:4] == _SKIPPABLE and start[8:12] == b"SNPB":
                     raise NotATraceError(f"{self.path} is a trace already", f"open it: snoopie view {self.path}")
                 if start[:2] == _GZIP:
-                    yield from self._unzipped(self._parts(file))
+                    yield from self._bounded(self._unzipped(self._parts(file)))
                 elif start[:4] not in (_ZSTD, _SKIPPABLE):
                     yield from self._parts(file)
                 else:
-                    yield from self._decompressed(self._parts(file))
+                    yield from self._bounded(self._decompressed(self._parts(file)))
         except OSError as error:
             raise NotATraceError(
                 f"{self.path} cannot be read ({error.strerror or error})", "give the path of a file"
@@ -109,10 +118,25 @@ class TextFile:
             self.read += len(part)
             yield part
 
+    def _bounded(self, texts: Iterator[bytes]) -> Iterator[bytes]:
+        """The texts, until they are more than a file of this size holds: a few bytes can be made to hold any amount."""
+        size = self.path.stat().st_size
+        most = _SMALL if size < _MIB else max(_SMALL, _RATIO * size)
+        read = 0
+        for text in texts:
+            read += len(text)
+            # What comes through a pipe has no size.
+            if read > most and self.path.is_file():
+                raise LimitError(
+                    f"{self.path} holds more than {units.bytes(most)} of text in a file of {units.bytes(size)}",
+                    "if you trust who made it, unpack it and import the text",
+                )
+            yield text
+
     def _decompressed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         read = lines = 0
         frame = zstandard.ZstdDecompressor().decompressobj()
-        for part in parts:
+        for part in (part[at : at + _READ_ZSTD] for part in parts for at in range(0, len(part), _READ_ZSTD)):
             while part:
                 if frame.eof:
                     frame = zstandard.ZstdDecompressor().decompressobj()
@@ -123,7 +147,7 @@ class TextFile:
                     return
                 part = frame.unused_data if frame.eof else b""
                 read += len(text)
-                lines += text.count(b"\n")
+                lines += np.count_nonzero(np.frombuffer(text, np.uint8) == _NEWLINE)
                 yield text
         if not frame.eof:
             self._end(TruncatedError, f"ends too early: it has {lines:,} complete lines ({read:,} bytes) of text")

@@ -92,7 +92,9 @@ def lines_by_fields(piece: bytes) -> tuple[list[Lines], int]:
     """
     data = np.frombuffer(piece, np.uint8)
     ends = np.flatnonzero(data == _NEWLINE)
-    begins = np.concatenate([[0], ends[:-1] + 1])
+    # Empty lines first, of which a file can have any number.
+    filled = np.diff(ends, prepend=-1) > 1
+    begins, ends = np.concatenate([[0], ends[:-1] + 1])[filled], ends[filled]
     commas = np.flatnonzero(data == _COMMA)
     before = np.searchsorted(commas, begins)
     counts = np.searchsorted(commas, ends) - before

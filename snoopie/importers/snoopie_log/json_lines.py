@@ -46,6 +46,8 @@ _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,16}", re.ASCII)
 _NOBODY = 64
 # Distinct kinds of lines, of which a log has two or three.
 _MOST_KINDS = 16
+# Lines of a piece from which a kind is made that does not even fit themselves: torn ones, of which a log has a few.
+_MOST_TORN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +148,18 @@ class JsonLines:
     def _learnt(self, text: str) -> list[_Kind]:
         """Kinds of lines that were not there before."""
         fresh: list[_Kind] = []
+        torn = 0
         for line in _LINE.findall(text):
             known = [*self._kinds, *fresh]
-            if len(known) >= _MOST_KINDS:
+            if len(known) >= _MOST_KINDS or torn >= _MOST_TORN:
                 break
             if any(kind.pattern.match(f"\n{line}\n") for kind in known):
                 continue
             kind = _Kind(line)
             if (kind.access or kind.allocation) and kind.pattern.match(f"\n{line}\n"):
                 fresh.append(kind)
+            else:
+                torn += 1
         self._kinds += fresh
         return fresh
 
