@@ -31,11 +31,13 @@ class FigureMethods(TimeMethods, SourceMethods, MemoryMethods):
         width: float = COLUMN,
         title: str = "",
     ) -> Figure:
-        """The `matrix` as a heatmap with its numbers; places other than GPUs stand apart, where they have traffic."""
+        """The `matrix` as a heatmap with its numbers; places other than GPUs stand apart, where they have traffic. Of
+        more than 256 places it has those with most traffic.
+        """
         from snoopie.figures import matrix
 
-        table = self.matrix(value, reading, initiated)
-        return matrix.draw(table, value, gpus=len(self.gpus), width=width, title=title)
+        table, gpus, left = self._drawn_matrix(value, reading, initiated)
+        return matrix.draw(table, value, gpus=gpus, left=left, width=width, title=title)
 
     def plot_lines(self, value: Value = "bytes", *, top: int = 15, width: float = COLUMN, title: str = "") -> Figure:
         """The ``top`` lines of `by_line` as bars, with their efficiency. UsageError for less than one."""

@@ -108,4 +108,4 @@ class Trace(HostMethods, FindingMethods, FigureMethods, MomentMethods, ExpectMet
         return f"<{view}Trace of {of}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        return trace_html(repr(self), self.matrix(), self.by_line(), self.losses())
+        return trace_html(repr(self), self._drawn_matrix()[0], self.by_line(), self.losses())

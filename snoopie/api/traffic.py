@@ -59,10 +59,21 @@ class TrafficMethods(RecordMethods):
 
         ``device``: instructions of kernels. ``host``: copies that the host started, bytes only; as issued, the column
         is the end that is not the issuer, and a copy between two other ends counts once for each of them. ``both``:
-        the sum. UsageError for other values than bytes.
+        the sum. UsageError for other values than bytes, and for a square over more than 4,096 places.
         """
         table = pairs.matrix(self._pairs(reading, initiated, library), self._nodes(initiated), value, self.label)
         return Matrix.of(table, value)
+
+    def _drawn_matrix(
+        self, value: Cell = "bytes", reading: Reading = "issued", initiated: Initiated = "device",
+        most: int = pairs.DRAWN,
+    ) -> tuple[pd.DataFrame, int, int]:  # fmt: skip
+        """The `matrix`, of more places than can be seen over those with most traffic; how many of its rows are GPUs;
+        and how many places were left out."""
+        moved, every = self._pairs(reading, initiated), self._nodes(initiated)
+        places = pairs.busiest(moved, every, most, value)
+        table = pairs.matrix(pairs.among(moved, places), places, value, self.label)
+        return Matrix.of(table, value), sum(place >= 0 for place in places), len(every) - len(places)
 
     def by_pair(
         self, reading: Reading = "issued", initiated: Initiated = "device", library: Library | None = None

@@ -33,25 +33,32 @@ BYTES = ("bytes", "wire_bytes")
 
 
 @in_look
-def draw(matrix: pd.DataFrame, value: str, *, gpus: int, width: float = COLUMN, title: str = "") -> Picture:
-    """A figure of `Trace.matrix`, of which the first ``gpus`` rows are GPUs; ``width`` in inches.
+def draw(
+    matrix: pd.DataFrame, value: str, *, gpus: int, left: int = 0, width: float = COLUMN, title: str = ""
+) -> Picture:  # fmt: skip
+    """A figure of `Trace.matrix`, of which the first ``gpus`` rows are GPUs; ``width`` in inches. Of ``left`` places more
+    it says that they were left out.
 
     All cells have one unit, which the scale names; cells without traffic stay empty, "<0.1" is less than a tenth.
     """
     rows, columns = (_Side.of(matrix.index, totals, gpus) for totals in (matrix.sum(axis=1), matrix.sum(axis=0)))
     cells = matrix.to_numpy()[np.ix_(rows.kept, columns.kept)]
-    left = 0.26 + _LETTER * rows.longest
-    wide = max(width - left - _SCALE, 1.0)
+    beginning = 0.26 + _LETTER * rows.longest
+    wide = max(width - beginning - _SCALE, 1.0)
     cell = wide / columns.size
     turned = _LETTER * columns.longest > 0.95 * cell
     above = 0.32 + (_LETTER * columns.longest if turned else 0.1) + (0.2 if title else 0)
     high = cell * rows.size
-    height = high + above + 0.1
+    below = 0.25 if left else 0.1
+    height = high + above + below
     # Set by hand: the cells are square, and the figure is as wide as was asked for.
     figure = Picture(width, height, layout="none")
-    axes = figure.add_axes((left / width, 0.1 / height, wide / width, high / height))
+    axes = figure.add_axes((beginning / width, below / height, wide / width, high / height))
     if title:
         figure.text(0.06 / width, 1 - 0.05 / height, printable(title), va="top", fontsize=9)
+    if left:
+        said = f"Of {len(matrix) + left:,} places the {len(matrix)} with most traffic"
+        figure.text(0.06 / width, 0.05 / height, said, fontsize=6)
     if not cells.any():
         say_nothing(axes, "No traffic to show")
         return figure
@@ -67,7 +74,7 @@ def draw(matrix: pd.DataFrame, value: str, *, gpus: int, width: float = COLUMN, 
         axes.pcolormesh(*edges, np.where(amounts > 0, amounts, np.nan), cmap=heat, norm=scale, rasterized=True)
     else:
         _cells(axes, amounts, rows, columns, heat, _points(amounts, cell))
-    beside = figure.add_axes(((left + wide + 0.1) / width, 0.1 / height, 0.09 / width, high / height))
+    beside = figure.add_axes(((beginning + wide + 0.1) / width, below / height, 0.09 / width, high / height))
     bar = figure.colorbar(ScalarMappable(scale, heat), cax=beside)
     bar.set_label(named(value, unit))
     bar.outline.set_visible(False)

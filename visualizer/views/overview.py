@@ -13,6 +13,7 @@ from snoopie.analysis.findings.finding import ranked
 from snoopie.analysis.selection import COLLECTIVES_BY, UNMEASURED_BY
 from snoopie.analysis.time import activity
 from snoopie.analysis.traffic import links
+from snoopie.analysis.traffic.pairs import DRAWN
 from snoopie.words import columns, names, units
 from visualizer import pages
 from visualizer.controls import choices, time_range
@@ -38,7 +39,6 @@ LOOKING = "Searching the recorded accesses for repeated loads …"
 
 def show() -> None:
     st.header("Overview")
-    between = state.ask_whole(Trace.link_matrix)
     st.markdown(f"### {theme.plain(remarks.about() + state.ask(Trace.story))}")
     _what_ran(state.trace().processes)
     summary = state.ask(Trace.summary)
@@ -68,11 +68,11 @@ def show() -> None:
             _pairs(pairs)
             _operations(state.ask(Trace.by_operation))
             _routes(state.ask(Trace.by_route))
-    machine = st.expander(_machine(between), icon=":material/memory:", key="overview_machine", on_change="rerun")
+    machine = st.expander(_machine(), icon=":material/memory:", key="overview_machine", on_change="rerun")
     if machine.open:
         with machine:
             remarks.not_filtered("the lists of GPUs and processes")
-            _links(between)
+            _links()
             _gpus(state.trace().gpus)
             _processes(state.trace().processes)
     # All else is drawn by now.
@@ -310,16 +310,17 @@ def _not_measured(unmeasured: pd.DataFrame) -> None:
     pages.link("sites", "Each instruction, with its source line")
 
 
-def _machine(between: pd.DataFrame) -> str:
+def _machine() -> str:
     """The title of what is folded: how GPUs are linked, in a sentence or two."""
-    return theme.plain(" ".join(links.in_words(state.trace().gpus, between)))
+    return theme.plain(" ".join(links.in_words(state.trace().gpus, state.trace().links)))
 
 
-def _links(between: pd.DataFrame) -> None:
-    """The matrix, unless the sentence at the top says it all."""
-    if len(set(between.to_numpy().ravel()) - {""}) > 1:
+def _links() -> None:
+    """The matrix, unless the sentence at the top says it all, or nobody could see it."""
+    gpus = state.trace().gpus
+    if len(gpus) <= DRAWN and len(links.kinds(gpus, state.trace().links)) > 1:
         st.caption("How a GPU (row) reaches the memory of another (column).")
-        tables.matrix(between, "links")
+        tables.matrix(state.ask_whole(Trace.link_matrix), "links")
 
 
 def _gpus(gpus: pd.DataFrame) -> None:

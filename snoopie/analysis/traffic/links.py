@@ -31,19 +31,28 @@ def _kind(access: bool, atomics: bool) -> str:
     return NVLINK if atomics else PCIE
 
 
-def in_words(gpus: pd.DataFrame, between: pd.DataFrame) -> list[str]:
-    """The GPUs by kind, and how every two of them are linked, in sentences. ``between`` is the `matrix`."""
+def kinds(gpus: pd.DataFrame, links: pd.DataFrame) -> list[str]:
+    """How GPUs are linked: what `matrix` has, but for "". It is not made for this: it grows with the square of the GPUs."""
+    between = links[links["issuer"] != links["owner"]].drop_duplicates(["issuer", "owner"])
+    found = {_kind(*ends) for ends in zip(between["access"], between["native_atomics"], strict=True)}
+    if len(between) < len(gpus) * (len(gpus) - 1):
+        found.add(UNKNOWN)
+    return [kind for kind in (NVLINK, PCIE, NONE, UNKNOWN) if kind in found]
+
+
+def in_words(gpus: pd.DataFrame, links: pd.DataFrame) -> list[str]:
+    """The GPUs by kind, and how every two of them are linked, in sentences."""
     sentences = []
     for (name, nvlinks), some in gpus.groupby(["name", "nvlinks"], sort=False):
         own = f", {nvlinks} NVLink{'' if nvlinks == 1 else 's'} each" if int(str(nvlinks)) > 0 else ""
         sentences.append(f"{len(some)} × {name or 'GPU of unknown kind'}{own}.")
-    kinds = [kind for kind in (NVLINK, PCIE, NONE, UNKNOWN) if (between == kind).any(axis=None)]
-    if len(kinds) == 1:
+    between = kinds(gpus, links)
+    if len(between) == 1:
         whole = {
             NVLINK: "Every two reach each other over NVLink.",
             PCIE: "Every two reach each other, without NVLink.",
             NONE: "None reaches the memory of another.",
             UNKNOWN: "How they are linked is not in the trace.",
         }
-        sentences.append(whole[kinds[0]])
+        sentences.append(whole[between[0]])
     return sentences

@@ -21,6 +21,10 @@ Label = Callable[[int], str]
 # What a cell of a matrix can be: a sum, or the share of wire bytes that was asked for.
 Cell = Value | Literal["wire_efficiency"]
 
+# A picture of a square has at most so many places on a side: cells of more are smaller than dots. The square itself has
+# at most so many: an eighth of a gibibyte of numbers.
+DRAWN, LARGEST = 256, 4096
+
 _FLOW = ("from", "to")
 _KINDS = {HOST: "host", UNKNOWN: "unknown"}
 
@@ -96,6 +100,23 @@ def by_library(pairs: pd.DataFrame, label: Label) -> pd.DataFrame:
     return table
 
 
+def busiest(pairs: pd.DataFrame, places: Sequence[int], most: int, value: str = "bytes") -> list[int]:
+    """The places in their order or, where there are more than ``most``, those with most of a value of `directed`."""
+    if len(places) <= most:
+        return list(places)
+    first, second = pairs.columns[:2]
+    known = pairs[value if value in pairs else "bytes"]
+    moved = known.groupby(pairs[first]).sum().add(known.groupby(pairs[second]).sum(), fill_value=0)
+    kept = set(moved[moved > 0].sort_values(ascending=False, kind="stable").index[:most].tolist())
+    return [place for place in places if place in kept]
+
+
+def among(pairs: pd.DataFrame, places: Sequence[int]) -> pd.DataFrame:
+    """The pairs both of whose ends are of these places."""
+    first, second = pairs.columns[:2]
+    return pairs[pairs[first].isin(places) & pairs[second].isin(places)]
+
+
 def matrix(pairs: pd.DataFrame, places: Sequence[int], value: Cell, label: Label) -> pd.DataFrame:
     """A square over the places: rows issuer or from, columns owner or to; labels "GPU 0", …
 
@@ -108,6 +129,11 @@ def matrix(pairs: pd.DataFrame, places: Sequence[int], value: Cell, label: Label
     if value not in pairs:
         raise UsageError(
             f"copies that the host started have no {value}, only bytes", "ask for bytes, or for initiated='device'"
+        )
+    if len(places) > LARGEST:
+        raise UsageError(
+            f"a square of {len(places):,} places is too large, and the limit is {LARGEST:,}",
+            "ask for by_pair(), or for a part of the trace",
         )
     first, second = pairs.columns[:2]
     labels = [label(place) for place in places]

@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 import snoopie
 from snoopie import cli
 from snoopie.errors import UsageError
+from snoopie.analysis.traffic import pairs
 from snoopie.figures import lines, matrix, picture, timeline
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
@@ -98,6 +99,26 @@ def test_matrix_from_few_to_many(gpus: int, numbers: bool, tmp_path: Path) -> No
     assert figure.get_size_inches()[0] == 3.5
     picture.write(figure, tmp_path / "m.svg")
     assert (tmp_path / "m.svg").stat().st_size < 200_000
+
+
+def test_matrix_of_more_places_than_can_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(pairs, "LARGEST", 12)
+    builder = TraceBuilder(200)
+    builder.header["links"] = []
+    builder.header["owners"] = {"host": 254, "unknown": 255, "first_set": 254}
+    function = builder.function("kernel(float*)")
+    site = builder.site(function, "STG.E", "store", 4)
+    for issuer, owner, accesses in [(7, 150, 9), (3, 7, 4), (8, 9, 1)]:
+        builder.count(builder.launch(function, issuer), site, owner, accesses, 32 * accesses, 4 * accesses)
+    trace = snoopie.load(builder.write(tmp_path / "many.zst"))
+    table, gpus, left = trace._drawn_matrix(most=3)
+    assert (list(table.index), gpus, left) == (["GPU 3", "GPU 7", "GPU 150"], 3, 197)
+    assert table.loc["GPU 7", "GPU 150"] == trace.by_pair()["bytes"].max()
+    assert table.to_numpy().sum() == trace.by_pair()["bytes"].iloc[:2].sum()
+    figure = matrix.draw(table, "bytes", gpus=gpus, left=left)
+    assert [text.get_text() for text in figure.texts] == ["Of 200 places the 3 with most traffic"]
+    with pytest.raises(UsageError, match=r"a square of 200 places is too large, and the limit is 12; ask for by_pair"):
+        trace.matrix()
 
 
 def test_no_number_is_too_small_to_read() -> None:

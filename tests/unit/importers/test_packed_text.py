@@ -69,9 +69,7 @@ def test_a_log_as_large_as_may_be_without_a_line(lines: bytes, tmp_path: Path) -
 
 def test_a_profile_of_a_million_equal_events(tmp_path: Path) -> None:
     path = tmp_path / "many.json.gz"
-    path.write_bytes(
-        gzip.compress(b'{"deviceProperties":[],"traceEvents":[' + b",".join([EVENT] * 1_500_000) + b"]}")
-    )
+    path.write_bytes(gzip.compress(b'{"deviceProperties":[],"traceEvents":[' + b",".join([EVENT] * 1_500_000) + b"]}"))
     status, said = imported("kineto", path)
     assert status == 1
     assert "holds more than 64 MiB of text in a file of" in said

@@ -12,7 +12,7 @@ from tests.support.encoder import TraceBuilder
 
 def sentences(trace: TraceBuilder, path: Path) -> list[str]:
     read = snoopie.load(trace.write(path))
-    return links.in_words(read.gpus, read.link_matrix())
+    return links.in_words(read.gpus, read.links)
 
 
 def test_sentences(tmp_path: Path) -> None:
