@@ -54,6 +54,7 @@ REFUSED = {
     "tiny-frames": "",
     "not-utf8": "",
     "wrapping": "",
+    "source-of-newlines": "",
 }
 
 
@@ -117,6 +118,16 @@ def test_every_command(name: str, ask: Ask, tmp_path: Path) -> None:
             assert row["command"] == "check" or REFUSED[name] in row["said"], row
     if not REFUSED[name]:
         assert next(row for row in done if row["command"] == "stats")["status"] == 0
+
+
+def test_more_gpus_in_a_folder_than_can_be_drawn(ask: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    hostile.write_many_gpus(folder)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
+    for row in ask(folder, tmp_path, ["plot matrix", "report", "report --interactive", "diff"]):
+        assert row["status"] == 0, row
+        assert row["peak"] < GIB, row
 
 
 # Of long names no more than are refused: whoever lifts the limits waits for all of them.

@@ -256,6 +256,35 @@ def addresses_that_wrap() -> bytes:
     return trace.encode()
 
 
+def source_of_newlines(files: int = 60, lines: int = 1_000_000) -> bytes:
+    """Source files of nothing but empty lines, each with traffic on one of them."""
+    trace = TraceBuilder(2)
+    function = trace.function("kernel(float*)")
+    launch = trace.launch(function, 0)
+    for place in range(files):
+        path = f"/src/f{place}.cu"
+        trace.add("source_files", file=trace.string(path), text="\n" * lines, bytes=lines, kept=1)
+        site = trace.site(function, "STG.E", "store", 4, line=trace.line(path, 1 + place % 3))
+        trace.count(launch, site, 1, 1, 32, 4)
+    return trace.encode()
+
+
+def write_many_gpus(folder: Path, files: int = 100, gpus: int = 200) -> None:
+    """A folder of traces, each of as many GPUs of its own as a real machine never has, few of which have traffic."""
+    for number in range(files):
+        trace = TraceBuilder(gpus, pid=number + 1, host=f"h{number}")
+        trace.header["links"] = []
+        trace.header["owners"] = {"host": 254, "unknown": 255, "first_set": 254}
+        trace.header["process"]["run"] = {"id": "one", "of": "run"}
+        function = trace.function("kernel(float*)")
+        site = trace.site(function, "STG.E", "store", 4)
+        for gpu in range(5):
+            trace.count(trace.launch(function, gpu), site, gpu + 1, 1, 32, 4)
+        for gpu in trace.header["gpus"]:
+            gpu["uuid"] = f"GPU-{number}-{gpu['uuid']}"
+        trace.write(folder / f"{number}.zst")
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "absurd-counts": absurd_counts,
     "counts-allowed": as_many_counts_as_allowed,
@@ -281,6 +310,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "tiny-frames": lambda: tiny_frames(10_000),
     "not-utf8": header_not_utf8,
     "wrapping": addresses_that_wrap,
+    "source-of-newlines": source_of_newlines,
 }
 
 

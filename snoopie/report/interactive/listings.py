@@ -22,6 +22,8 @@ from snoopie.words import columns
 _WIDEST = 300
 # Of a chain of inlined functions.
 _LONGEST = 800
+# What a line takes in the page, its letters apart.
+_LINE = 4
 # Where a file is too long, so many lines around each with traffic.
 _AROUND = 40
 _RECORDED = "as the trace holds it"
@@ -55,7 +57,7 @@ def files(trace: Trace, cells: Cells, sources: Folders, limits: Limits) -> list[
             text, spans, origin = _shown(trace, file, hot, finder, left)
             if not origin:
                 origin = _NOT_FOUND if sources else _MISSING
-            left -= sum(_size(text[first:last]) for first, last in spans)
+            left -= sum(_size(text, *span) for span in spans)
             parts = [_part(file, text, first, last) for first, last in spans]
         name = cut(PurePath(file).name) if file else ""
         found.append({"name": name, "path": cut(file, keep_end=True), "origin": origin, "parts": parts})
@@ -68,17 +70,20 @@ def _shown(trace: Trace, file: str, hot: Sequence[int], finder: Finder, left: in
     lines, recorded = source_text.lines_of(trace, file, finder)
     if lines is None:
         return [], [], ""
-    text = [source_text.code(line, _WIDEST) for line in lines]
     origin = _RECORDED if recorded else _FOUND
-    if _size(text) <= left:
-        return text, [(0, len(text))], origin
+    # Of a file with too many lines only those around lines with traffic are looked at.
+    if len(lines) * _LINE <= left:
+        lines = [source_text.code(line, _WIDEST) for line in lines]
+        if _size(lines, 0, len(lines)) <= left:
+            return lines, [(0, len(lines))], origin
     spans, used = [], 0
-    for first, last in _near(hot, len(text)):
-        used += _size(text[first:last])
+    for first, last in _near(hot, len(lines)):
+        lines[first:last] = [source_text.code(line, _WIDEST) for line in lines[first:last]]
+        used += _size(lines, first, last)
         if used > left:
             break
         spans.append((first, last))
-    return text, spans, f"{origin}, around the lines with traffic" if spans else _TOO_MUCH
+    return lines, spans, f"{origin}, around the lines with traffic" if spans else _TOO_MUCH
 
 
 def _near(hot: Sequence[int], length: int) -> list[Span]:
@@ -98,8 +103,8 @@ def _part(file: str, text: Sequence[str], first: int, last: int) -> Part:
     return first + 1, [[part for run in line for part in run] for line in lines]
 
 
-def _size(text: Sequence[str]) -> int:
-    return sum(len(line.encode("utf-8", "replace")) + 1 for line in text)
+def _size(text: Sequence[str], first: int, last: int) -> int:
+    return sum(len(line.encode("utf-8", "replace")) + _LINE for line in text[first:last])
 
 
 def instructions(trace: Trace, cells: Cells, limits: Limits) -> dict[str, Any]:
