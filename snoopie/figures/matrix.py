@@ -36,8 +36,8 @@ BYTES = ("bytes", "wire_bytes")
 def draw(
     matrix: pd.DataFrame, value: str, *, gpus: int, left: int = 0, width: float = COLUMN, title: str = ""
 ) -> Picture:  # fmt: skip
-    """A figure of `Trace.matrix`, of which the first ``gpus`` rows are GPUs; ``width`` in inches. Of ``left`` places more
-    it says that they were left out.
+    """A figure of `Trace.matrix`, of which the first ``gpus`` rows are GPUs; ``width`` in inches. Of ``left`` places
+    more it says that they were left out.
 
     All cells have one unit, which the scale names; cells without traffic stay empty, "<0.1" is less than a tenth.
     """

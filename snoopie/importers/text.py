@@ -45,7 +45,8 @@ class TextFile:
         """The text in pieces of whole lines, each line with its newline, and of at least so many bytes.
 
         Raises an error of the family where the file cannot be read, LimitError where a compressed one holds far more
-        than real ones do, and TruncatedError where it ends too early; with ``allow_truncated`` what can be decompressed is read, up to its last whole line.
+        than real ones do, and TruncatedError where it ends too early; with ``allow_truncated`` what can be
+        decompressed is read, up to its last whole line.
         """
         pending: list[bytes] = []
         size = 0
@@ -136,7 +137,7 @@ class TextFile:
     def _decompressed(self, parts: Iterator[bytes]) -> Iterator[bytes]:
         read = lines = 0
         frame = zstandard.ZstdDecompressor().decompressobj()
-        for part in (part[at : at + _READ_ZSTD] for part in parts for at in range(0, len(part), _READ_ZSTD)):
+        for part in (chunk[at : at + _READ_ZSTD] for chunk in parts for at in range(0, len(chunk), _READ_ZSTD)):
             while part:
                 if frame.eof:
                     frame = zstandard.ZstdDecompressor().decompressobj()
@@ -147,7 +148,7 @@ class TextFile:
                     return
                 part = frame.unused_data if frame.eof else b""
                 read += len(text)
-                lines += np.count_nonzero(np.frombuffer(text, np.uint8) == _NEWLINE)
+                lines += int(np.count_nonzero(np.frombuffer(text, np.uint8) == _NEWLINE))
                 yield text
         if not frame.eof:
             self._end(TruncatedError, f"ends too early: it has {lines:,} complete lines ({read:,} bytes) of text")

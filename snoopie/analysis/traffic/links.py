@@ -32,7 +32,7 @@ def _kind(access: bool, atomics: bool) -> str:
 
 
 def kinds(gpus: pd.DataFrame, links: pd.DataFrame) -> list[str]:
-    """How GPUs are linked: what `matrix` has, but for "". It is not made for this: it grows with the square of the GPUs."""
+    """How GPUs are linked: what `matrix` has, but for "". That grows with the square of the GPUs."""
     between = links[links["issuer"] != links["owner"]].drop_duplicates(["issuer", "owner"])
     found = {_kind(*ends) for ends in zip(between["access"], between["native_atomics"], strict=True)}
     if len(between) < len(gpus) * (len(gpus) - 1):

@@ -85,8 +85,9 @@ def _sums(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def _places(trace: Trace, moved: pd.DataFrame, most: int) -> pd.Index[Any]:
     """All that a matrix shows in its order, or, where these are too many, those with most traffic."""
     used = set(_ends(moved))
-    every = trace.places["label"][(trace.places["kind"] == "gpu") | trace.places["label"].isin(used)]
-    every = pd.Index(every, name="issuer")
+    known = trace.places
+    shown = (known["kind"] == "gpu") | known["label"].isin(used)
+    every: pd.Index[Any] = pd.Index(known.loc[shown, "label"], name="issuer")
     if len(every) <= most:
         return every
     ends = pd.concat([moved.set_index(end)["bytes"] for end in ("issuer", "owner")])

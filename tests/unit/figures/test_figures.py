@@ -13,8 +13,8 @@ from matplotlib.patches import Rectangle
 
 import snoopie
 from snoopie import cli
-from snoopie.errors import UsageError
 from snoopie.analysis.traffic import pairs
+from snoopie.errors import UsageError
 from snoopie.figures import lines, matrix, picture, timeline
 from tests.support import mixed, ring
 from tests.support.encoder import TraceBuilder
