@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Iterable, Mapping
@@ -69,10 +68,15 @@ def print_json(result: Mapping[str, Any], *, indent: int | None = 2) -> None:
 
 
 def print_csv(table: pd.DataFrame) -> None:
-    """Print a table with the names of its columns and its values as they are; what is not a number is empty."""
-    rows = csv.writer(sys.stdout, lineterminator="\n")
-    rows.writerow(table.columns)
-    rows.writerows([_plain(value) for value in row.values()] for row in json_rows(table))
+    """Print a table with the names of its columns and its values as they are, but for a "'" before what a spreadsheet
+    would run; what is not a number is empty."""
+    import pandas as pd
+
+    from snoopie.exporters.formulas import write_csv
+
+    rows = [[_plain(value) for value in row.values()] for row in json_rows(table)]
+    # Of no type, so that numbers beside what is empty stay as they are.
+    write_csv(pd.DataFrame(rows, columns=table.columns, dtype=object), sys.stdout, header=True)
 
 
 def print_markdown(table: pd.DataFrame) -> None:

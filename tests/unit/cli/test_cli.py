@@ -12,11 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import snoopie
 from snoopie import cli
-from snoopie.cli import output, view
+from snoopie.cli import formats, output, view
 from snoopie.errors import SnoopieError, UsageError
 from snoopie.words import names
 from snoopie.words.names import choose_kernels
@@ -164,6 +165,31 @@ def test_names_from_a_trace_stay_in_their_cell(tmp_path: Path, capsys: pytest.Ca
     assert row.startswith('| a\\|b\\\\\\|c\\\\n,"d | 1 |')
     _, out, _ = run(capsys, "stats", "--by", "kernel", "--csv", path)
     assert next(csv.DictReader(io.StringIO(out)))["kernel"] == 'a|b\\|c\n,"d'
+
+
+def test_csv_has_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["=cmd|' /C calc'!A0", "@SUM(1)", "-2+3|x", "+1\r=2", "\t=1", "'k", "k-1"]
+    path, more = tmp_path / "evil.zst", tmp_path / "more.zst"
+    for times, file in ((2, path), (1, more)):
+        trace = TraceBuilder(2)
+        for name in names:
+            kernel = trace.function(name)
+            trace.count(trace.launch(kernel, 0), trace.site(kernel, "STG.E", "store", 4), 1, times, 32 * times, 4)
+        trace.write(file)
+    for words in (["stats", "--by", "kernel", path], ["diff", "--by", "kernel", path, more]):
+        rows = list(csv.DictReader(io.StringIO(run(capsys, *words, "--csv")[1], newline="")))
+        assert {row["kernel"] for row in rows} == {f"'{name}" for name in names[:-1]} | {"k-1"}
+    # A number is no formula, also where it is negative.
+    assert {row["change"] for row in rows} == {"-128"}
+
+
+def test_csv_has_numbers_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    values = [-3, None, -0.5, 2**63, float("nan"), float("-inf"), "-3", True, {"a": [-1]}]
+    formats.print_csv(pd.DataFrame({"a": pd.Series(values, dtype=object), "b": range(-1, 8)}))
+    assert list(csv.reader(io.StringIO(capsys.readouterr().out))) == [
+        ["a", "b"], ["-3", "-1"], ["", "0"], ["-0.5", "1"], [str(2**63), "2"], ["", "3"], ["", "4"], ["'-3", "5"],
+        ["True", "6"], ['{"a": [-1]}', "7"],
+    ]  # fmt: skip
 
 
 def test_stats_json_is_exact_and_alone_on_stdout(ring_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
