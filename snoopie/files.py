@@ -1,8 +1,8 @@
 """Files that are written whole or not at all.
 
 A file takes its name when it is complete: it is written beside, and renamed. What has no content to lose (a pipe, a
-device, standard output) is written to, never replaced, and only once all is there. A link stays: what it points to is
-written.
+device, standard output) is written to, never replaced, and only once all is there; a terminal is shown it so that
+nothing steers it. A link stays: what it points to is written.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from snoopie.errors import SnoopieError
 from snoopie.unwinding import unwound
+from snoopie.words.text import visible_lines
 
 # What the process has open already, by its number.
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d{1,6})")
 _STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+# Bytes, or letters, that are written at a time.
+_PART = 1 << 20
 _REMEDIES = {
     errno.ENOSPC: "free space",
     errno.EDQUOT: "free space",
@@ -138,5 +142,16 @@ def _pour(content: Path, path: Path) -> None:
     if number == 1:
         sys.stdout.flush()
     # Standard output stays open for others.
-    with content.open("rb") as file, open(path if number is None else os.dup(number), "wb") as target:
-        shutil.copyfileobj(file, target, 1 << 20)
+    with open(path if number is None else os.dup(number), "wb") as target:
+        if target.isatty():
+            _show(content, target)
+            return
+        with content.open("rb") as file:
+            shutil.copyfileobj(file, target, _PART)
+
+
+def _show(content: Path, terminal: BinaryIO) -> None:
+    """Writes a file to a terminal, which acts on some letters: they are seen instead, and so are bytes of no text."""
+    with content.open(encoding="utf-8", errors="backslashreplace", newline="") as file:
+        while part := file.read(_PART):
+            terminal.write(visible_lines(part).encode())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from snoopie.cli.arguments import natural
-from snoopie.cli.output import clean, json_rows, print_table
+from snoopie.cli.output import clean, json_rows, print_data, print_table
 from snoopie.words import units
 from snoopie.words.columns import heading, kind, say
+from snoopie.words.text import in_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +66,7 @@ def print_first(table: pd.DataFrame, arguments: argparse.Namespace, stream: Text
 
 def print_json(result: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print a result with the version of this JSON."""
-    print(json.dumps({"version": VERSION, **result}, indent=indent, ensure_ascii=False, allow_nan=False))
+    print(in_json(json.dumps({"version": VERSION, **result}, indent=indent, ensure_ascii=False, allow_nan=False)))
 
 
 def print_csv(table: pd.DataFrame) -> None:
@@ -75,8 +77,10 @@ def print_csv(table: pd.DataFrame) -> None:
     from snoopie.exporters.formulas import write_csv
 
     rows = [[_plain(value) for value in row.values()] for row in json_rows(table)]
+    text = io.StringIO()
     # Of no type, so that numbers beside what is empty stay as they are.
-    write_csv(pd.DataFrame(rows, columns=table.columns, dtype=object), sys.stdout, header=True)
+    write_csv(pd.DataFrame(rows, columns=table.columns, dtype=object), text, header=True)
+    print_data(text.getvalue())
 
 
 def print_markdown(table: pd.DataFrame) -> None:
@@ -92,7 +96,7 @@ def print_markdown(table: pd.DataFrame) -> None:
 
 def _plain(value: Any) -> Any:
     # What a finding's numbers are.
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list, tuple)) else value
+    return in_json(json.dumps(value, ensure_ascii=False)) if isinstance(value, (dict, list, tuple)) else value
 
 
 def _cell(text: str) -> str:

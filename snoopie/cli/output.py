@@ -16,7 +16,7 @@ from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind
-from snoopie.words.text import cut, visible
+from snoopie.words.text import cut, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,6 +71,12 @@ def _cells(name: str, values: Iterable[object]) -> list[str]:
     # Of ten thousand processes most say the same. Values of other types can be equal and yet read differently.
     once = cache(write)
     return [once(value) if type(value) in (int, str) else write(value) for value in values]
+
+
+def print_data(text: str) -> None:
+    """Print lines for programs: as they are, unless a person looks at them."""
+    # Also a terminal that says it is dumb may act on what it is sent.
+    sys.stdout.write(visible_lines(text) if sys.stdout.isatty() else text)
 
 
 def print_pairs_of_values(rows: Iterable[tuple[str, object]], stream: TextIO | None = None) -> None:

@@ -16,7 +16,7 @@ from snoopie.analysis.traffic.counts import Value
 from snoopie.api.trace import Trace
 from snoopie.files import whole_file
 from snoopie.words import columns
-from snoopie.words.text import cut
+from snoopie.words.text import cut, in_json
 
 # How a kind of node is drawn, here and in the app: a colour on which black can be read.
 COLOURS = {
@@ -88,7 +88,7 @@ def speedscope(tree: pd.DataFrame, value: str) -> str:
         "shared": {"frames": shared},
         "profiles": [profile],
     }
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    return in_json(json.dumps(document, ensure_ascii=False)) + "\n"
 
 
 def svg(tree: pd.DataFrame, value: str) -> str:

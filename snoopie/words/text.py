@@ -8,12 +8,24 @@ from collections.abc import Callable
 # Each letter is looked at once, and most of them not by Python.
 _NOT_ASCII = re.compile("[^ -~]")
 _NOT_PRINTABLE = "\N{REPLACEMENT CHARACTER}"
+# Of text in lines and columns, what stands between them.
+_NOT_LAYOUT = re.compile("[^ -~\n\t]")
 
 
 def visible(text: str) -> str:
     """One line, of which nothing steers a terminal or changes the order of letters: such characters are seen as Python
     writes them, "\\x1b" or "\\u202e"."""
-    return _with(text, lambda letter: letter.encode("unicode_escape").decode())
+    return _with(text, _escaped)
+
+
+def visible_lines(text: str) -> str:
+    """The same of text that has lines and tabs, which stay: data of a file, for a terminal."""
+    return _with(text, _escaped, _NOT_LAYOUT)
+
+
+def in_json(text: str) -> str:
+    """JSON that means the same, of which nothing steers a terminal: in it such letters stand as JSON writes them."""
+    return _with(text, _escaped_in_json, _NOT_LAYOUT)
 
 
 def printable(text: str, instead: str = _NOT_PRINTABLE) -> str:
@@ -21,11 +33,21 @@ def printable(text: str, instead: str = _NOT_PRINTABLE) -> str:
     return _with(text, lambda _: instead)
 
 
-def _with(text: str, shown: Callable[[str], str]) -> str:
-    """The text with what is ``shown`` in place of each letter that cannot be printed."""
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def _escaped_in_json(letter: str) -> str:
+    # JSON counts in UTF-16, in which some letters are two.
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def _with(text: str, shown: Callable[[str], str], odd: re.Pattern[str] = _NOT_ASCII) -> str:
+    """The text with what is ``shown`` in place of each ``odd`` letter that cannot be printed."""
     if text.isprintable():
         return text
-    return _NOT_ASCII.sub(lambda found: found[0] if found[0].isprintable() else shown(found[0]), text)
+    return odd.sub(lambda found: found[0] if found[0].isprintable() else shown(found[0]), text)
 
 
 def one_line(text: str) -> str:

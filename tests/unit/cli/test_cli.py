@@ -184,11 +184,11 @@ def test_csv_has_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_csv_has_numbers_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    values = [-3, None, -0.5, 2**63, float("nan"), float("-inf"), "-3", True, {"a": [-1]}]
+    values = [-3, None, -0.5, 2**63, float("nan"), float("-inf"), "-3", True, {"a": [-1, "\u202e"]}]
     formats.print_csv(pd.DataFrame({"a": pd.Series(values, dtype=object), "b": range(-1, 8)}))
     assert list(csv.reader(io.StringIO(capsys.readouterr().out))) == [
         ["a", "b"], ["-3", "-1"], ["", "0"], ["-0.5", "1"], [str(2**63), "2"], ["", "3"], ["", "4"], ["'-3", "5"],
-        ["True", "6"], ['{"a": [-1]}', "7"],
+        ["True", "6"], ['{"a": [-1, "\\u202e"]}', "7"],
     ]  # fmt: skip
 
 
