@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from snoopie.cli.arguments import natural
 from snoopie.cli.output import clean, json_rows, print_data, print_table
-from snoopie.words import units
+from snoopie.words import markdown, units
 from snoopie.words.columns import heading, kind, say
 from snoopie.words.text import in_json
 
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _cell(text: str) -> str:
-    return clean(text).replace("\\", "\\\\").replace("|", "\\|")
+    return markdown.cell(clean(text))
 
 
 def _print_row(cells: Iterable[str]) -> None:

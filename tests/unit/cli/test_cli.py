@@ -162,9 +162,27 @@ def test_names_from_a_trace_stay_in_their_cell(tmp_path: Path, capsys: pytest.Ca
     trace.count(trace.launch(evil, 0), trace.site(evil, "STG.E", "store", 4), 1, 1, 32, 4)
     path = trace.write(tmp_path / "evil.zst")
     _, _, row = run(capsys, "stats", "--by", "kernel", "--markdown", path)[1].splitlines()
-    assert row.startswith('| a\\|b\\\\\\|c\\\\n,"d | 1 |')
+    assert row.startswith('| `a\\|b\\x7cc\\n,"d` | 1 |')
     _, out, _ = run(capsys, "stats", "--by", "kernel", "--csv", path)
     assert next(csv.DictReader(io.StringIO(out)))["kernel"] == 'a|b\\|c\n,"d'
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["<img src=x onerror=alert(1)>", "[l](http://evil)", "@team #1", "![](//evil)", "void k<int, float*>(float*)"],
+)
+def test_a_name_in_a_markdown_table_is_code(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, less = (tmp_path / file for file in ("evil.zst", "less.zst"))
+    for times, file in ((1, path), (2, less)):
+        trace = TraceBuilder(2)
+        kernel = trace.function(name)
+        site = trace.site(kernel, "STG.E", "store", 4, line=trace.line(f"/{name}.cu", 3))
+        trace.count(trace.launch(kernel, 0), site, 1, times, 32 * times, 4)
+        trace.write(file)
+    for words in (["stats", "--by", "kernel", path], ["diff", "--by", "kernel", path, less]):
+        assert run(capsys, *words, "--markdown")[1].splitlines()[2].startswith(f"| `{name}` | ")
+    for words in (["stats", "--by", "line", path], ["diff", "--by", "line", path, less]):
+        assert f"{name}.cu:3`" in run(capsys, *words, "--markdown")[1].splitlines()[2]
 
 
 def test_csv_has_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
