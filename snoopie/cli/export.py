@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from snoopie.analysis.traffic.values import VALUES
 from snoopie.cli.arguments import add_traces, load_traces
 from snoopie.cli.filters import add_filters, in_words, select
-from snoopie.cli.output import is_terminal, say_written, shell_words, size_of
+from snoopie.cli.output import clean, is_terminal, say_written, shell_words, size_of
 from snoopie.errors import UsageError
 from snoopie.files import check_free, to_standard_output
 from snoopie.words import units
@@ -102,7 +102,7 @@ def _tables(trace: Trace, folder: Path, arguments: argparse.Namespace) -> int:
 
     paths = export(trace, folder, arguments.format, lanes=arguments.lanes, force=arguments.force)
     size = sum(path.stat().st_size for path in paths.values())
-    print(f"wrote {len(paths)} tables, {size:,} bytes, to {arguments.output}", flush=True)
+    print(clean(f"wrote {len(paths)} tables, {size:,} bytes, to {arguments.output}"), flush=True)
     _next_in_pandas(arguments.format, paths["traffic_by_pair"])
     return 0
 

@@ -88,8 +88,8 @@ def print_pairs_of_values(rows: Iterable[tuple[str, object]], stream: TextIO | N
 
 
 def shell_words(words: Iterable[str]) -> str:
-    """Words as one would type them."""
-    return shlex.join(words)
+    """Words as one would type them, in bash or zsh where they have letters that cannot be printed."""
+    return " ".join(shlex.quote(word) if word.isprintable() else _in_escapes(word) for word in words)
 
 
 def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -121,6 +121,16 @@ def print_next(*words: str) -> None:
     """Say, on stderr, which command comes next; what it needs and may not be there is installed first."""
     first = "pip install 'snoopie[app]' && " if words[0] == "view" and missing(APP) else ""
     print(f"Next: {first}snoopie {shell_words(words)}", file=sys.stderr, flush=True)
+
+
+def _in_escapes(word: str) -> str:
+    # A file's name can steer a terminal as well. What is no text in it has come as letters that stand for bytes.
+    word = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{''.join(letter if letter.isprintable() else _bytes(letter) for letter in word)}'"
+
+
+def _bytes(letter: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogateescape"))
 
 
 def _placed(cells: Iterable[str], name: str, width: int, right: bool, narrow: bool) -> list[str]:

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import shutil
+import subprocess
 import threading
 import tty
 from collections.abc import Iterator
@@ -119,3 +121,22 @@ def test_json_means_the_same_and_steers_nowhere(words: list[str], forks: Forks, 
     assert not steers(out)
     # What can be read is written as it is.
     assert "é→<int>".encode() in out
+
+
+@pytest.mark.parametrize(
+    ("words", "end"), [(["stats"], "\udc9b.zst"), (["export", "--format", "csv", "-o", "x\x1b\x9bowned"], ".zst")]
+)
+def test_names_of_files_steer_nowhere(words: list[str], end: str, forks: Forks, folder: Path) -> None:
+    # The last of the letters is a byte that is no text.
+    name = f"a'\\\x1b]0;owned\x07\u202e\x9b31 \nb{end}"
+    shutil.copy(folder / "t.zst", folder / name)
+    status, out, told = forks.run(folder, [*words, name])
+    assert status == 0
+    assert not steers(out + told)
+    *_, last = told.decode().splitlines()
+    assert "owned" in last
+    # What comes next is typed as it is said.
+    if words == ["stats"]:
+        typed = last.removeprefix("Next: snoopie view ")
+        done = subprocess.run(["bash", "-c", f"printf %s {typed}"], capture_output=True, check=True)
+        assert os.fsdecode(done.stdout) == name
