@@ -39,6 +39,8 @@ REFUSED = {
     "code": "",
     "sass": "",
     "names": "",
+    "long-names": "",
+    "long-modules": "",
     "inline-chain": "functions inlined into one another",
     "inline-chain-allowed": "",
     "deep-stacks": "call stacks of",
@@ -57,6 +59,9 @@ REFUSED = {
     "source-of-newlines": "",
 }
 
+# Commands that read more of what a file is about.
+ALSO = {"long-names": ("stats library", "export chrome", "export flamegraph"), "long-modules": ("diff",)}
+
 
 def restrict() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -68,7 +73,7 @@ def chosen(name: str, path: Path, out: Path) -> list[str]:
     if os.environ.get("SNOOPIE_HOSTILE") == "all":
         return list(every_command.commands(path, out))
     # A file that is refused is refused when it is opened, which all commands do by the same function.
-    return ["check", "stats"] if REFUSED[name] else list(every_command.FEW)
+    return ["check", "stats"] if REFUSED[name] else [*every_command.FEW, *ALSO.get(name, ())]
 
 
 def test_every_file_is_here() -> None:

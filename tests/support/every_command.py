@@ -21,7 +21,7 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
     """The words of each command, by name. Files are written below ``out``."""
     at = str(trace)
     some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary")}
-    some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object")}
+    some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object", "library")}
     some |= {"diff": ["diff", at, at], "report": ["report", at, "-o", str(out / "x.html")]}
     some["report --interactive"] = ["report", "--interactive", at, "-o", str(out / "y.html")]
     for figure in ("matrix", "timeline", "lines", "memory"):
@@ -29,7 +29,11 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
     some |= {f"export {kind}": ["export", "--format", kind, "-o", str(out / kind), at] for kind in ("csv", "parquet")}
     some["watch"] = ["watch", at, "--prometheus", ":0", "--for", "1s"]
     some["export sqlite"] = ["export", "--format", "sqlite", "-o", str(out / "x.sqlite"), at]
-    some["export chrome"] = ["export", "--format", "chrome", "-o", str(out / "x.json"), at]
+    some |= {
+        f"export {kind}": ["export", "--format", kind, "-o", str(out / f"x.{ending}"), at]
+        for kind, ending in (("chrome", "json"), ("flamegraph", "svg"), ("speedscope", "speedscope.json"))
+    }
+    some["memory --events"] = ["memory", "--events", at]
     return some
 
 

@@ -109,6 +109,28 @@ def names_for_backtracking() -> bytes:
     return trace.encode()
 
 
+def long_names(number: int = 70) -> bytes:
+    """Kernels whose names are as long as a string may be."""
+    trace = TraceBuilder(2)
+    for place in range(number):
+        launch = trace.launch(function := trace.function(f"_Z{place}" + "N" * 900_000, mangled="k"), 0)
+        trace.count(launch, trace.site(function, "STG.E", "store", 4), 1, 1, 32, 4)
+    return trace.encode()
+
+
+def long_modules(number: int = 65) -> bytes:
+    """Files whose names go on and on; frames without a function are named after them."""
+    trace = TraceBuilder(2)
+    function = trace.function("kernel(float*)")
+    for place in range(1, number + 1):
+        module = trace.add("modules", path=trace.string(f"/lib/libc-{place}" + ".so." * 240_000 + "!"))
+        stack = trace.add("stacks", frame=trace.add("frames", module=module, address=4096 + place))
+        trace.allocation("device", 4096, 1, place, call="cudaMalloc", stack=stack, address=4096 * place)
+        launch = trace.launch(function, 0, stack=stack)
+        trace.count(launch, trace.site(function, "STG.E", "store", 4), 1, 1, 32, 4)
+    return trace.encode()
+
+
 def inline_chain(depth: int = 20_000) -> bytes:
     """An instruction inlined as deep as no compiler goes, each line in a header of the toolkit."""
     trace = TraceBuilder(2)
@@ -295,6 +317,8 @@ FILES: dict[str, Callable[[], bytes]] = {
     "code": code_for_backtracking,
     "sass": sass_for_backtracking,
     "names": names_for_backtracking,
+    "long-names": long_names,
+    "long-modules": long_modules,
     "inline-chain": inline_chain,
     "inline-chain-allowed": lambda: inline_chain(900),
     "deep-stacks": deep_stacks,

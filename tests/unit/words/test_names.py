@@ -17,6 +17,8 @@ from snoopie.words.names import brief_name, short_name
             "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
             "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
         ),
+        (f"void n::k<{'a<b (c)>, ' * 100}ü>::run(float*)", f"n::k<{'a<b (c)>, ' * 100}ü>::run"),
+        (f"void {'ü' * 300}(float*)", "ü" * 300),
         ("k", "k"),
         ("", ""),
     ],
