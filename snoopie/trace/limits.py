@@ -40,6 +40,9 @@ class Limits:
     # Letters of tables with their strings written out: a name can stand in a million rows.
     small_text: int = 256 * MIB
     text_ratio: int = 256
+    # Functions and lines of frames, so many in a file of less than a mebibyte, and one a byte of a larger one: each
+    # takes several bytes there, as do the frames, of which a large program has some ten thousands.
+    small_symbols: int = 250_000
     # Of one string; the collector cuts the names of functions at a thousand letters.
     string: int = MIB
     # The collector follows 64 inlined functions and 512 callers.
@@ -53,6 +56,10 @@ class Limits:
     def tables_of(self, size: int) -> int:
         """Bytes of tables, uncompressed, in a file of this size."""
         return self.small if size < MIB else max(self.small, self.table_ratio * size)
+
+    def symbols_of(self, size: int) -> int:
+        """Rows of symbols in a file of this size."""
+        return self.small_symbols if size < MIB else max(self.small_symbols, size)
 
 
 LIMITS = Limits()
@@ -101,6 +108,7 @@ class Index:
             if rows > limits.rows:
                 raise refuse(self.name, f"claims {rows:,} rows of {table}", f"{limits.rows:,}")
         check_number(self.name, "claims {} notices", self.rows.get("notices", 0), limits.notices)
+        check_number(self.name, "claims {} symbols of frames", self.rows.get("symbols", 0), limits.symbols_of(size))
         if (rows := sum(self.rows.values())) > limits.all_rows:
             raise refuse(self.name, f"claims {rows:,} rows in all", f"{limits.all_rows:,}")
         if self.tables > limits.tables_of(size):

@@ -41,6 +41,8 @@ REFUSED = {
     "names": "",
     "long-names": "",
     "long-modules": "",
+    "symbols": "symbols of frames, and the limit is 250,000",
+    "symbols-allowed": "",
     "inline-chain": "functions inlined into one another",
     "inline-chain-allowed": "",
     "deep-stacks": "call stacks of",
@@ -60,7 +62,11 @@ REFUSED = {
 }
 
 # Commands that read more of what a file is about.
-ALSO = {"long-names": ("stats library", "export chrome", "export flamegraph"), "long-modules": ("diff",)}
+ALSO = {
+    "long-names": ("stats library", "export chrome", "export flamegraph"),
+    "long-modules": ("diff",),
+    "symbols-allowed": ("diff",),
+}
 
 
 def restrict() -> None:

@@ -131,6 +131,21 @@ def long_modules(number: int = 65) -> bytes:
     return trace.encode()
 
 
+def many_symbols(number: int = 3_800_000) -> bytes:
+    """One frame that is inlined into itself more often than any program has functions."""
+    trace = _one_launch()
+    trace.add("modules", path=trace.string("/home/u/app"))
+    trace.add("frames", module=1, address=4096)
+    trace.allocation("device", 4096, 1, 0, call="cudaMalloc", stack=trace.add("stacks", frame=1))
+    named = {name: trace.string(f"/src/{name}.cu") for name in ("function", "file", "code")}
+    full = _FULL // sum(np.dtype(column["type"]).itemsize for column in _TABLES["symbols"]["columns"])
+    parts = [
+        rows("symbols", min(full, number - first), frame=1, level=np.arange(min(full, number - first)) % 256, **named)
+        for first in range(0, number, full)
+    ]
+    return whole(trace, parts)
+
+
 def inline_chain(depth: int = 20_000) -> bytes:
     """An instruction inlined as deep as no compiler goes, each line in a header of the toolkit."""
     trace = TraceBuilder(2)
@@ -319,6 +334,8 @@ FILES: dict[str, Callable[[], bytes]] = {
     "names": names_for_backtracking,
     "long-names": long_names,
     "long-modules": long_modules,
+    "symbols": many_symbols,
+    "symbols-allowed": lambda: many_symbols(LIMITS.small_symbols),
     "inline-chain": inline_chain,
     "inline-chain-allowed": lambda: inline_chain(900),
     "deep-stacks": deep_stacks,
