@@ -10,6 +10,7 @@ import pandas as pd
 
 from snoopie.analysis.memory import curve
 from snoopie.analysis.memory import usage as _usage
+from snoopie.analysis.source import stacks
 from snoopie.api.arguments import Positive
 from snoopie.api.stacks import StackMethods
 from snoopie.errors import UsageError
@@ -26,19 +27,12 @@ class MemoryMethods(StackMethods):
         variable) origin (valid: the stack is known, driver: a driver call without one, invalid: no call is known) stack
         call_stack: each allocation and free in the order of time.
 
-        ``call_stack`` is "function(module) -> function(module)", innermost first.
+        ``call_stack`` is "function(module) -> function(module)", innermost first; of a stack deeper than 256 frames, or
+        than fewer where there are more than 78,000 rows, the rest is "…".
         """
         objects, _, _ = self._memory(device, process)
         table = _usage.events(objects, self.processes["pid"], self.label)
-        texts = {stack: self._spelled(stack) for stack in table["stack"].unique().tolist()}
-        return table.assign(call_stack=table["stack"].map(texts).astype("str"))
-
-    def _spelled(self, stack: int) -> str:
-        if not stack:
-            return ""
-        rows = self.stack(stack)
-        places = zip(rows["function"], rows["module"].str.rpartition("/")[2], rows["file"], strict=True)
-        return " -> ".join(f"{function}({module or file})" for function, module, file in places)
+        return table.assign(call_stack=stacks.spelled(self.stacks, self._frame_places, table["stack"]))
 
     def memory_usage(
         self, device: int | str | None = None, process: int | None = None, *, by_origin: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,8 +248,10 @@ def _events(trace: Trace, arguments: argparse.Namespace) -> int:
     table = top(trace.memory_events(), arguments)
     print("\t".join(_EVENT.values()))
     table = table.assign(address=[hex(address) for address in table["address"].tolist()])
+    # Many rows have the same names and stacks, and a stack is long.
+    once = cache(visible)
     for row in table[list(_EVENT)].itertuples(index=False):
-        print("\t".join(visible(str(value)) for value in row))
+        print("\t".join(once(value) if isinstance(value, str) else str(value) for value in row))
     sys.stdout.flush()
     print_losses(trace)
     return 0

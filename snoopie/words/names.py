@@ -112,4 +112,5 @@ def _outside_of_long(text: str) -> str:
     letters = text.encode("ascii", "replace")
     steps = np.frombuffer(letters.translate(_STEPS), np.int8)
     outside = np.cumsum(steps, dtype=np.int32) == steps
-    return (np.frombuffer(letters, np.uint8) * outside).tobytes().decode("ascii")
+    blanked: bytes = (np.frombuffer(letters, np.uint8) * outside).tobytes()
+    return blanked.decode("ascii")

@@ -47,6 +47,7 @@ REFUSED = {
     "inline-chain-allowed": "",
     "deep-stacks": "call stacks of",
     "stacks-of-objects": "",
+    "stacks-of-many-objects": "",
     "nested-objects": "deep inside one another",
     "lives": "",
     "3000-gpus": "3,000 GPUs",
@@ -66,6 +67,7 @@ ALSO = {
     "long-names": ("stats library", "export chrome", "export flamegraph"),
     "long-modules": ("diff",),
     "symbols-allowed": ("diff",),
+    "stacks-of-many-objects": ("memory --events",),
 }
 
 

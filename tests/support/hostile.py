@@ -340,6 +340,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "inline-chain-allowed": lambda: inline_chain(900),
     "deep-stacks": deep_stacks,
     "stacks-of-objects": long_stacks_of_objects,
+    "stacks-of-many-objects": lambda: long_stacks_of_objects(9_990, 300_000),
     "nested-objects": nested_objects,
     "lives": lives_and_accesses,
     "3000-gpus": lambda: many_gpus(3_000),

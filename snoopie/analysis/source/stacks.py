@@ -83,6 +83,39 @@ def stack(places: pd.DataFrame, chain: Sequence[int]) -> pd.DataFrame:
     return few.iloc[[row for frame in chain for row in rows[frame]]].reset_index(drop=True)
 
 
+# Frames of one spelled stack, and of all rows that have one together: each stack has some in any case.
+_SPELLED, _SPELLED_IN_ALL, _SPELLED_LEAST = 256, 20_000_000, 8
+
+
+def spelled(stacks: pd.DataFrame, places: pd.DataFrame, of_rows: pd.Series[int]) -> pd.Series[str]:
+    """Of the stack of each row "function(module) -> function(module)", innermost first; "" for 0. UsageError for a
+    stack that is not there.
+
+    Of a deep one "…" stands for what follows 256 frames, or fewer where the rows are more than 78,000.
+    """
+    module = places["module"].str.rpartition("/")[2]
+    frames: dict[int, str] = {}
+    for frame, function, path, file in zip(places["frame"], places["function"], module, places["file"], strict=True):
+        text = f"{function}({path or file})"
+        frames[frame] = f"{frames[frame]} -> {text}" if frame in frames else text
+    most = max(_SPELLED_LEAST, min(_SPELLED, _SPELLED_IN_ALL // max(len(of_rows), 1)))
+    callers = zip(stacks["frame"].tolist(), stacks["caller"].tolist(), strict=True)
+    above = dict(zip(stacks.index.tolist(), callers, strict=True))
+    found = {0: ""}
+    for stack in of_rows.unique().tolist():
+        chain: list[str] = []
+        at = stack
+        while at and len(chain) < most:
+            if at not in above:
+                raise UsageError(
+                    f"there is no stack {at}", "take one from the column stack of launches, copies or objects"
+                )
+            frame, at = above[at]
+            chain.append(frames[frame])
+        found[stack] = " -> ".join([*chain, "…"] if at else chain)
+    return of_rows.map(found).astype("str")
+
+
 def labels(stacks: pd.DataFrame, places: pd.DataFrame, kernels: Iterable[str] = ()) -> pd.Series:
     """stack → "train.py:12 step": the innermost frame of the user's own, else the innermost in no library,
     else the innermost that is none of CUDA's.

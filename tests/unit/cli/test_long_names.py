@@ -15,8 +15,8 @@ from visualizer.look import theme
 LONG = "x" * 1_000_000
 # A screen of a wide terminal, some hundred times.
 MOST = 200_000
-# Their files are data, and hold each name whole.
-DATA = {"export csv", "export parquet", "export sqlite", "export chrome"}
+# What they write is data, and holds each name whole.
+DATA = {"export csv", "export parquet", "export sqlite", "export chrome", "export speedscope", "memory --events"}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 
 import snoopie
 from snoopie.errors import CorruptError, UsageError
+from tests.support import hostile
 from tests.support.call_stacks import Program
 
 
@@ -179,3 +180,12 @@ def test_what_the_compiler_makes_of_a_launch_is_nobodys_own(tmp_path: Path) -> N
     stub = program.frame("/home/u/app", ("__device_stub__Z5relaxPKfPfiii", "", 0))
     stack = program.stack(stub, program.frame("/home/u/app", ("main", "", 0)))
     assert program.load(tmp_path).stack_label([stack]).tolist() == ["main"]
+
+
+def test_a_spelled_stack_has_an_end(tmp_path: Path) -> None:
+    loaded = snoopie.load(hostile.write(tmp_path, ["stacks-of-objects"])["stacks-of-objects"])
+    (spelled,) = set(loaded.memory_events()["call_stack"])
+    *frames, rest = spelled.split(" -> ")
+    assert (len(frames), rest) == (256, "…")
+    whole = loaded.stack(int(loaded.objects["stack"].iloc[0]))
+    assert frames[0].startswith(f"{whole['function'][0]}(")
