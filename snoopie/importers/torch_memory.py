@@ -71,7 +71,7 @@ def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
             raise UsageError("a snapshot covers one process, and the trace has several", "name their folder")
         paths = {pids[0]: snapshot}
     else:
-        folders = [Path(path).parent if snapshot is None else snapshot for path in processes["path"]]
+        folders = [source.path.parent if snapshot is None else snapshot for source in tables.sources]
         found = {pid: _beside(folder, pid) for folder, pid in zip(folders, pids, strict=True)}
         paths = {pid: path for pid, path in found.items() if path is not None}
     if not paths:

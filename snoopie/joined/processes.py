@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 
@@ -31,7 +32,8 @@ def processes(sources: Sequence[Process], runs: Sequence[Run]) -> pd.DataFrame:
             "rank": np.array([own.rank for own in ranks], np.int64),
             "local_rank": np.array([own.local_rank for own in ranks], np.int64),
             "ranks": np.array([own.ranks for own in ranks], np.int64),
-            "path": [str(source.path) for source in sources],
+            # Tables hold text, and a file's name can be any bytes.
+            "path": [os.fsencode(source.path).decode(errors="backslashreplace") for source in sources],
             "complete": np.array([source.complete for source in sources], np.bool_),
             "version": [str(header.tool.get("version", "")) for header in headers],
             "exit_ns": np.array([source.footer.exit_ns if source.footer else 0 for source in sources], np.int64),

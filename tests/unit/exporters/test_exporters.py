@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -133,6 +134,15 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path) -> None:
     assert read(paths["functions"])["name"].tolist() == [f"'{name}" for name in FORMULAS]
     raw = export(trace, tmp_path / "raw", "parquet")
     assert read(raw["functions"])["name"].tolist() == FORMULAS
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet", "sqlite"])
+def test_a_trace_whose_name_is_no_text(ring_path: Path, tmp_path: Path, format: str) -> None:
+    path = tmp_path / os.fsdecode(b"b\xff.zst")
+    path.write_bytes(ring_path.read_bytes())
+    trace = snoopie.load(path)
+    assert trace.processes["path"].tolist() == [f"{tmp_path}/b\\xff.zst"]
+    assert cli.main(["export", "--format", format, "-o", str(tmp_path / "out"), str(path)]) == 0
 
 
 def test_nothing_is_overwritten_without_force(ring_path: Path, tmp_path: Path) -> None:
