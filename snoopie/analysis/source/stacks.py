@@ -93,10 +93,9 @@ def spelled(stacks: pd.DataFrame, places: pd.DataFrame, of_rows: pd.Series[int])
 
     Of a deep one "…" stands for what follows 256 frames, or fewer where the rows are more than 78,000.
     """
-    module = places["module"].str.rpartition("/")[2]
     frames: dict[int, str] = {}
-    for frame, function, path, file in zip(places["frame"], places["function"], module, places["file"], strict=True):
-        text = f"{function}({path or file})"
+    for frame, function, module, file in places[["frame", "function", "module", "file"]].itertuples(index=False):
+        text = f"{function}({module.rpartition('/')[2] or file})"
         frames[frame] = f"{frames[frame]} -> {text}" if frame in frames else text
     most = max(_SPELLED_LEAST, min(_SPELLED, _SPELLED_IN_ALL // max(len(of_rows), 1)))
     callers = zip(stacks["frame"].tolist(), stacks["caller"].tolist(), strict=True)

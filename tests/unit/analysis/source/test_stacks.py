@@ -12,6 +12,7 @@ import snoopie
 from snoopie.errors import CorruptError, UsageError
 from tests.support import hostile
 from tests.support.call_stacks import Program
+from tests.support.encoder import TraceBuilder
 
 
 def test_the_frames_of_a_stack(tmp_path: Path) -> None:
@@ -189,3 +190,9 @@ def test_a_spelled_stack_has_an_end(tmp_path: Path) -> None:
     assert (len(frames), rest) == (256, "…")
     whole = loaded.stack(int(loaded.objects["stack"].iloc[0]))
     assert frames[0].startswith(f"{whole['function'][0]}(")
+
+
+def test_no_stack_is_spelled_where_there_are_no_frames(tmp_path: Path) -> None:
+    builder = TraceBuilder(1)
+    builder.allocation("device", 4096, 0, 0)
+    assert snoopie.load(builder.write(tmp_path / "t.zst")).memory_events()["call_stack"].tolist() == [""]
