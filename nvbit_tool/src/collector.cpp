@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <exception>
 #include <string>
 #include <utility>
 
+#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/thread_id.h"
@@ -67,14 +67,15 @@ std::unique_ptr<Collector> Collector::start(const Options& options, void (*on_th
         say(why + "; nothing is recorded");
         return nullptr;
     }
-    try {
-        return std::unique_ptr<Collector>(new Collector(options, fd, file.path, process, std::move(gpus), on_thread));
-    } catch (const std::exception& error) {
-        // Where a user or a container may have no more threads. What was begun is no trace: it would look like that of an idle program.
-        unlink(file.path.c_str());
-        say(std::string("the collector cannot be started: ") + error.what() + "; nothing is recorded");
-        return nullptr;
-    }
+    std::unique_ptr<Collector> collector;
+    attempt([&] { collector.reset(new Collector(options, fd, file.path, process, std::move(gpus), on_thread)); },
+            [&](const char* failure) {
+                // Where a user or a container may have no more threads. What was begun is no trace: it would look like that of an idle
+                // program.
+                unlink(file.path.c_str());
+                say(std::string("the collector cannot be started: ") + failure + "; nothing is recorded");
+            });
+    return collector;
 }
 
 Collector::Collector(const Options& options, int fd, std::string path, const ProcessInfo& process, std::vector<GpuInfo> gpus,

@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/signals.h"
 #include "base/thread_id.h"
@@ -325,7 +324,7 @@ void CallTotals::run() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(kBeatMilliseconds), [this] { return stopping_; })) {
         lock.unlock();
-        attempt([this] { flush(); }, [this](const char* why) { writer_->fail(why); });
+        writer_->guard([this] { flush(); });
         lock.lock();
     }
 }

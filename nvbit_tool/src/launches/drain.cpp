@@ -80,8 +80,6 @@ void Drain::run() {
     block_all_signals();
     on_thread_();
     const OwnCalls own;
-    // The next time around may find what was missing; the trace ends here.
-    const auto failed = [this](const char* why) { writer_->fail(why); };
 
     std::unique_lock lock(mutex_);
     while (true) {
@@ -94,18 +92,17 @@ void Drain::run() {
             const bool last = member.closing;
             lock.unlock();
             bool more = false;
-            attempt(
-                [&] {
-                    more = serve(member, last);
-                    if (more) watch(member);
-                },
-                failed);
+            // Where memory is missing, the next time around may find it.
+            writer_->guard([&] {
+                more = serve(member, last);
+                if (more) watch(member);
+            });
             lock.lock();
             busy |= more;
             closing |= member.closing;
             // Nobody waits for kernels beyond the deadline, but what those have left that ended before is taken, however many they are.
             if (last && (!more || (std::chrono::steady_clock::now() > member.deadline && !member.more_ended))) {
-                if (more) attempt([&] { abandon(member); }, failed);
+                if (more) writer_->guard([&] { abandon(member); });
                 member.closed = true;
                 closed_.notify_all();
             }

@@ -1,6 +1,5 @@
 #include "memory/memory_use.h"
 
-#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/signals.h"
 
@@ -27,10 +26,10 @@ void MemoryUse::run(void (*on_thread)()) {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(kMilliseconds), [this] { return stopping_; })) {
         lock.unlock();
-        attempt([this] { sample(false); }, [this](const char* why) { writer_->fail(why); });
+        writer_->guard([this] { sample(false); });
         lock.lock();
     }
-    attempt([this] { sample(true); }, [this](const char* why) { writer_->fail(why); });
+    writer_->guard([this] { sample(true); });
 }
 
 void MemoryUse::sample(bool all) {

@@ -167,7 +167,7 @@ void TraceWriter::run() {
             writing_ = true;
             room_.notify_all();
             lock.unlock();
-            attempt([&] { write_block(block); }, [this](const char* why) { fail(why); });
+            guard([&] { write_block(block); });
             lock.lock();
             writing_ = false;
         }
@@ -176,10 +176,7 @@ void TraceWriter::run() {
     }
     lock.unlock();
     ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(compressor_));
-    if (close(fd_) != 0 && !failed_) {
-        std::unique_lock guard(mutex_);
-        error_ = std::strerror(errno);
-    }
+    if (close(fd_) != 0) fail(std::strerror(errno));
 }
 
 void TraceWriter::write_block(Block& block) {
@@ -203,20 +200,16 @@ void TraceWriter::write_block(Block& block) {
         }
         reason = std::strerror(errno);
     }
-    failed_ = true;
     // Leave only whole blocks behind.
     if (ftruncate(fd_, static_cast<off_t>(bytes_written_.load())) != 0) reason += "; the last block is truncated";
-    std::unique_lock lock(mutex_);
-    error_ = reason;
+    fail(reason.c_str());
 }
 
 bool TraceWriter::take_back_footer() {
     if (footer_at_ == 0) return true;
     if (ftruncate(fd_, static_cast<off_t>(footer_at_)) != 0 || lseek(fd_, static_cast<off_t>(footer_at_), SEEK_SET) < 0) {
         // What has a footer is whole: it stays as it is.
-        failed_ = true;
-        std::unique_lock lock(mutex_);
-        error_ = std::strerror(errno);
+        fail(std::strerror(errno));
         return false;
     }
     bytes_written_ = footer_at_;

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/attempt.h"
 #include "trace/schema.h"
 #include "trace/table_builder.h"
 
@@ -70,6 +71,11 @@ class TraceWriter {
 
     // Ends the file behind what has been written: something is missing that was to follow. `why` is the reason.
     void fail(const char* why);
+    // What makes or writes rows, on a thread of the collector's: where it cannot, they are missing, and the file ends.
+    template <class Action>
+    void guard(Action action) {
+        attempt(action, [this](const char* why) { fail(why); });
+    }
 
     // Reason of the first failure, "" if there was none.
     std::string error() const;
