@@ -280,23 +280,37 @@ def test_a_librarys_code_is_read_once_for_all_gpus(program: Path, tmp_path: Path
 # --- Limits of the system ---
 
 
+def with_and_without(
+    program: Path, folder: Path, *around: str, plain: dict[str, str] | None = None, **fault: str
+) -> tuple[Outcome, Outcome]:
+    """The outcomes with the settings ``plain`` alone, and also ``around`` it and under the ``fault``, of which the
+    program is to notice nothing."""
+    settings = plain or {}
+    (folder / "whole").mkdir()
+    whole = run(program, folder / "whole", "", **settings)
+    outcome = run(program, folder, "", *around, **settings, **fault)
+    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    return whole, outcome
+
+
+def check_is_part(outcome: Outcome, whole: Outcome) -> None:
+    assert whole.counts is not None
+    for where, accesses in (outcome.counts or {}).items():
+        assert accesses <= whole.counts[where]
+
+
 # One after another of what its threads allocate, and all from one on.
 @pytest.mark.parametrize(
     "refused", ["1", "2", "3", "6", "14", "30", "70", "150", "320", "500", "640", "700", "1:on", "40:on", "600:on"]
 )
 def test_memory_that_threads_of_the_collector_do_not_get(program: Path, tmp_path: Path, refused: str) -> None:
     settings = {"SAMPLE_SIZE": "1", "WAITS": "on", "END_CONTEXTS": "1"}
-    (tmp_path / "whole").mkdir()
-    whole = run(program, tmp_path / "whole", "", **settings)
-    outcome = run(program, tmp_path, "", **settings, ALLOCATION_REFUSED=refused)
-    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    whole, outcome = with_and_without(program, tmp_path, plain=settings, ALLOCATION_REFUSED=refused)
     if outcome.complete:
         assert outcome.counts == whole.counts
     else:
         assert outcome.complaints[-1].endswith(" is incomplete: out of memory")
-        assert whole.counts is not None
-        for where, accesses in (outcome.counts or {}).items():
-            assert accesses <= whole.counts[where]
+        check_is_part(outcome, whole)
 
 
 def test_contexts_that_another_thread_ends(program: Path, tmp_path: Path) -> None:
@@ -312,33 +326,23 @@ def test_contexts_that_another_thread_ends(program: Path, tmp_path: Path) -> Non
 # Nothing of the collector's runs then.
 @pytest.mark.parametrize("way", ["_exit", "exec"])
 def test_a_program_that_leaves_without_its_end(program: Path, tmp_path: Path, way: str) -> None:
-    (tmp_path / "whole").mkdir()
-    whole = run(program, tmp_path / "whole", "")
-    outcome = run(program, tmp_path, "", LEAVE=way)
-    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    whole, outcome = with_and_without(program, tmp_path, LEAVE=way)
     assert not outcome.complete
-    assert whole.counts is not None
-    for where, accesses in (outcome.counts or {}).items():
-        assert accesses <= whole.counts[where]
+    check_is_part(outcome, whole)
     assert not outcome.counts or "its end is missing" in outcome.losses[0]
 
 
 # The sanitizers need a dozen themselves.
 def test_few_descriptors(program: Path, tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
-    whole = run(program, tmp_path / "whole", "")
-    outcome = run(program, tmp_path, "", "prlimit", "--nofile=16")
-    assert (outcome.status, outcome.said, outcome.counts) == (whole.status, whole.said, whole.counts)
+    whole, outcome = with_and_without(program, tmp_path, "prlimit", "--nofile=16")
+    assert outcome.counts == whole.counts
     assert outcome.complete
 
 
 # Those of the writer, the drain, the memory in use, the sums of calls and the answers to `snoopie hang`.
 @pytest.mark.parametrize("thread", range(1, 6))
 def test_a_thread_of_the_collectors_that_is_refused(program: Path, tmp_path: Path, thread: int) -> None:
-    (tmp_path / "whole").mkdir()
-    whole = run(program, tmp_path / "whole", "", END_CONTEXTS="1")
-    outcome = run(program, tmp_path, "", END_CONTEXTS="1", THREAD_REFUSED=str(thread))
-    assert (outcome.status, outcome.said) == (whole.status, whole.said)
+    _, outcome = with_and_without(program, tmp_path, plain={"END_CONTEXTS": "1"}, THREAD_REFUSED=str(thread))
     (complaint,) = outcome.complaints
     assert complaint == (
         "snoopie: the collector cannot be started: Resource temporarily unavailable; nothing is recorded"
