@@ -12,6 +12,7 @@ import numpy as np
 import zstandard
 
 from snoopie.errors import CorruptError, LimitError, NotATraceError, SnoopieError, TruncatedError
+from snoopie.trace import limits
 from snoopie.words import units
 
 # Bytes of text that are handed out at once, to what reads columns of bytes and to what reads strings; and the longest
@@ -25,7 +26,6 @@ _READ_ZSTD = 1 << 8
 # Text that is unpacked of a compressed file of less than a mebibyte, and how many times the size of a larger one: what
 # programs log all day compresses to a fiftieth or a hundredth.
 _SMALL, _RATIO = 64 << 20, 1024
-_MIB = 1 << 20
 _NEWLINE = ord("\n")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x53\x2a\x4d\x18"
@@ -122,7 +122,7 @@ class TextFile:
     def _bounded(self, texts: Iterator[bytes]) -> Iterator[bytes]:
         """The texts, until they are more than a file of this size holds: a few bytes can be made to hold any amount."""
         size = self.path.stat().st_size
-        most = _SMALL if size < _MIB else max(_SMALL, _RATIO * size)
+        most = limits.by_size(size, _SMALL, _RATIO)
         read = 0
         for text in texts:
             read += len(text)

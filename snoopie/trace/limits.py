@@ -55,11 +55,17 @@ class Limits:
 
     def tables_of(self, size: int) -> int:
         """Bytes of tables, uncompressed, in a file of this size."""
-        return self.small if size < MIB else max(self.small, self.table_ratio * size)
+        return by_size(size, self.small, self.table_ratio)
 
     def symbols_of(self, size: int) -> int:
         """Rows of symbols in a file of this size."""
-        return self.small_symbols if size < MIB else max(self.small_symbols, size)
+        return by_size(size, self.small_symbols, 1)
+
+
+def by_size(size: int, small: int, ratio: int) -> int:
+    """What a file of this size may hold: ``small`` below a mebibyte, and ``ratio`` times its size above, if that is
+    more."""
+    return small if size < MIB else max(small, ratio * size)
 
 
 LIMITS = Limits()

@@ -35,7 +35,7 @@ def frames_of(stacks: pd.DataFrame, stack: int) -> list[int]:
     if stack == 0:
         return []
     if stack not in stacks.index:
-        raise UsageError(f"there is no stack {stack}", "take one from the column stack of launches, copies or objects")
+        raise _absent(stack)
     frames, callers = stacks["frame"].to_numpy(), stacks["caller"].to_numpy()
     chain = []
     while stack:
@@ -43,6 +43,10 @@ def frames_of(stacks: pd.DataFrame, stack: int) -> list[int]:
         chain.append(int(frames[place]))
         stack = int(callers[place])
     return chain
+
+
+def _absent(stack: int) -> UsageError:
+    return UsageError(f"there is no stack {stack}", "take one from the column stack of launches, copies or objects")
 
 
 def places(frames: pd.DataFrame, modules: pd.DataFrame, symbols: pd.DataFrame) -> pd.DataFrame:
@@ -106,9 +110,7 @@ def spelled(stacks: pd.DataFrame, places: pd.DataFrame, of_rows: pd.Series[int])
         at = stack
         while at and len(chain) < most:
             if at not in above:
-                raise UsageError(
-                    f"there is no stack {at}", "take one from the column stack of launches, copies or objects"
-                )
+                raise _absent(at)
             frame, at = above[at]
             chain.append(frames[frame])
         found[stack] = " -> ".join([*chain, "…"] if at else chain)

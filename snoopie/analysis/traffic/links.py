@@ -12,17 +12,18 @@ def matrix(gpus: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
     """A square over all GPUs, rows issuer, columns owner: NVLINK, PCIE, NONE (the driver says that the one cannot reach
     the other's memory), UNKNOWN (no process saw both), and "" for a GPU itself."""
     labels = list(gpus["label"])
-    known = {
-        (issuer, owner): _kind(access, atomics)
-        for issuer, owner, access, atomics in zip(
-            links["issuer"], links["owner"], links["access"], links["native_atomics"], strict=True
-        )
-    }
+    known = _known(links)
     cells = [
         ["" if issuer == owner else known.get((issuer, owner), UNKNOWN) for owner in gpus.index]
         for issuer in gpus.index
     ]
     return pd.DataFrame(cells, pd.Index(labels, name="issuer"), pd.Index(labels, name="owner"), dtype="str")
+
+
+def _known(links: pd.DataFrame) -> dict[tuple[int, int], str]:
+    """How an issuer reaches an owner."""
+    rows = zip(links["issuer"], links["owner"], links["access"], links["native_atomics"], strict=True)
+    return {(issuer, owner): _kind(access, atomics) for issuer, owner, access, atomics in rows}
 
 
 def _kind(access: bool, atomics: bool) -> str:
@@ -33,8 +34,8 @@ def _kind(access: bool, atomics: bool) -> str:
 
 def kinds(gpus: pd.DataFrame, links: pd.DataFrame) -> list[str]:
     """How GPUs are linked: what `matrix` has, but for "". That grows with the square of the GPUs."""
-    between = links[links["issuer"] != links["owner"]].drop_duplicates(["issuer", "owner"])
-    found = {_kind(*ends) for ends in zip(between["access"], between["native_atomics"], strict=True)}
+    between = [kind for (issuer, owner), kind in _known(links).items() if issuer != owner]
+    found = set(between)
     if len(between) < len(gpus) * (len(gpus) - 1):
         found.add(UNKNOWN)
     return [kind for kind in (NVLINK, PCIE, NONE, UNKNOWN) if kind in found]
