@@ -22,6 +22,7 @@ MEASURED, ACCESSES = 9, 8  # of a round, whose tenth launch fails
 # Bytes that the heap differs by from one look to the next, by what waits to be written and what the compressor keeps:
 # over 12,000 rounds it was between 2.6 and 3.7 MB, whichever round it was.
 NOISE = 3 << 19
+CELLS = 2048  # of a context, for values of launches
 # What hang reports know of an object; a round stores to two that are new. At most 4 MiB of it is kept.
 OF_OBJECT = 96
 
@@ -36,13 +37,11 @@ class Before:
 
 @dataclass
 class Held:
-    """What the process holds after a quarter of its rounds: bytes of its heap, descriptors, bytes of its trace, and
-    events of the driver that the collector has made."""
+    """What the process holds after a quarter of its rounds: bytes of its heap, descriptors, and bytes of its trace."""
 
     heap: int
     descriptors: int
     trace: int
-    events: int
 
 
 def run(path: Path, **settings: str) -> list[str]:
@@ -68,7 +67,7 @@ def run(path: Path, **settings: str) -> list[str]:
 def soak(path: Path, **settings: str) -> list[Held]:
     lines = [line.split()[1:] for line in run(path, SOAK=str(ROUNDS), **settings) if line.startswith("soak: ")]
     assert [int(rounds) for rounds, *_ in lines] == [ROUNDS, 2 * ROUNDS, 3 * ROUNDS, 4 * ROUNDS]
-    return [Held(*map(int, (heap, descriptors, trace, events))) for _, heap, _, descriptors, trace, events in lines]
+    return [Held(*map(int, (heap, descriptors, trace))) for _, heap, _, descriptors, trace in lines]
 
 
 @pytest.fixture(scope="module")
@@ -86,19 +85,28 @@ def test_nothing_grows_with_calls_but_the_trace(tmp_path: Path, before: Before, 
     first, *others = soak(path, DATA_OBJECT_ATTRIBUTION=objects, CODE_CONTEXT="1")
     assert min(held.heap for held in others) - first.heap < NOISE + 3 * ROUNDS * new * OF_OBJECT
     assert {held.descriptors for held in others} == {first.descriptors}
-    # Those behind streams and graphs that are gone come back with their cells, of which a context has 2,048.
-    assert others[-1].events - others[-2].events < ROUNDS / 4
-    # Equal rounds take equal room.
+    # Equal rounds take equal room, but for how many blocks their rows come in. Of what is written with all of the
+    # rounds before, the last quarter has more than twice as much as the second.
     grown = [after.trace - before.trace for before, after in zip([first, *others], others, strict=False)]
-    assert max(grown) < 1.2 * min(grown)
+    assert max(grown) < 2 * min(grown)
 
     trace = snoopie.load(path)
     assert trace.totals["launches_measured"] == before.launches + MEASURED * 4 * ROUNDS
     assert trace.totals["launches_lost"] == 0
     assert trace.totals["errors"] == 0, trace.notices["text"].tolist()
     assert trace.summary()["accesses"] == before.accesses + ACCESSES * 4 * ROUNDS
-    # Streams and graphs that are gone have left their cells to others: a context has 2,048.
+    # Streams and graphs that are gone have left their cells to others.
     assert not [text for text in trace.notices["text"] if "told apart" in text]
+
+
+def test_events_of_streams_and_graphs_that_are_gone_serve_again(tmp_path: Path) -> None:
+    """Fewer than one is made for each. A launch under way has two, and one is behind what had a cell, of which a
+    context has 2,048."""
+    together = 1000
+    rounds = 2 * 2 * together + CELLS + 1000
+    said = run(tmp_path / "gone.zst", COME_AND_GO=str(rounds), TOGETHER=str(together))
+    (made,) = [int(line.split()[1]) for line in said if line.startswith("events: ")]
+    assert CELLS / 2 < made < rounds
 
 
 @pytest.mark.parametrize(("warps", "settings"), [(1, {"WAITS": "on"}), (70, {})])

@@ -229,6 +229,8 @@ int main() {
     if (const char* const warps = std::getenv("FLOOD")) flood(std::strtoull(warps, nullptr, 10));
     if (const char* const end = std::getenv("AHEAD")) run_ahead(std::strcmp(end, "never") != 0);
     if (const char* const rounds = std::getenv("SOAK")) soak(std::atol(rounds), here, stream);
+    if (const char* const rounds = std::getenv("COME_AND_GO"))
+        come_and_go(std::atol(rounds), std::atol(std::getenv("TOGETHER")), here, stream);
 
     if (const char* const by = std::getenv("END_CONTEXTS")) {
         const auto end = [] {

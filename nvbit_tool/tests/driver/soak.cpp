@@ -111,12 +111,12 @@ void mapping(const Pool& pool, CUstream stream) {
     CALL(cuMemRelease, ({handle}), return cuMemRelease(p.handle));
 }
 
-void graph(CUgraph made, CUstream stream, CUdeviceptr to) {
+void graph(CUgraph made, CUstream stream, CUdeviceptr to, int times) {
     static uint64_t node = 1;
     ++node;
     auto executable = reinterpret_cast<CUgraphExec>(0xc00);
     CALL(cuGraphInstantiateWithFlags, ({&executable, made, 0}), return CUDA_SUCCESS);
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < times; ++i) {
         CALL(cuGraphLaunch, ({executable, stream}), {
             nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), p.hStream, node);
             run_kernel(context_of_gpu(0), in_graph(kernel(1)), {to}, 1, node);
@@ -149,7 +149,7 @@ void one_round(const Pool& pool, CUdeviceptr here, CUdeviceptr there, CUgraph co
     launch_two_stores(stream, here, here, 1);
     allocations(pool, stream);
     mapping(pool, stream);
-    graph(copied, stream, there);
+    graph(copied, stream, there, 2);
     stream_and_thread(there);
     CALL(cuMemcpyPeerAsync, ({there, context_of_gpu(1), here, context_of_gpu(0), 1000, stream}), return CUDA_SUCCESS);
 }
@@ -173,8 +173,20 @@ void soak(long rounds, CUdeviceptr here, CUstream stream) {
     for (int quarter = 1; quarter <= 4; ++quarter) {
         for (long round = 0; round < rounds; ++round) one_round(pool, here, there, copied, stream);
         wait_for(&on_disk, launches);
-        std::fprintf(stderr, "soak: %ld %zu %zu %d %ld %zu\n", quarter * rounds, heap(), resident(), descriptors(), on_disk.bytes(),
-                     events_of_collector());
+        std::fprintf(stderr, "soak: %ld %zu %zu %d %ld\n", quarter * rounds, heap(), resident(), descriptors(), on_disk.bytes());
     }
+    quiet = false;
+}
+
+void come_and_go(long rounds, long together, CUdeviceptr here, CUstream stream) {
+    quiet = true;
+    const CUgraph copied = graph_of_one_copy(here, here, 250);
+    OnDisk on_disk(std::getenv("SNOOPIE_OUTPUT"), snoopie::Table::launches);
+    for (long round = 1; round <= rounds; ++round) {
+        graph(copied, stream, here, 1);
+        stream_and_thread(here);
+        if (round % together == 0) wait_for(&on_disk, launches);
+    }
+    std::fprintf(stderr, "events: %zu\n", events_of_collector());
     quiet = false;
 }
