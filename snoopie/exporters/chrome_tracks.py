@@ -14,13 +14,14 @@ import pandas as pd
 from snoopie.analysis.time import timeline
 from snoopie.trace.tables import Ints
 
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 # How long a slice is of which nothing but the time is known, in ns.
 INSTANT = 1000
 
 
 def json_text(value: object) -> str:
     """In ASCII: the same to every reader, whatever names hold."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 class Tracks:

@@ -26,8 +26,8 @@ MOST_BINS = 100_000
 _NARROWEST = 1000
 # Later times are none: the differences of all others fit 64 bits.
 _LATEST = 1 << 62
-# So many shares of amounts are held at once.
-_AT_ONCE = 1 << 21
+# So many shares of amounts are held at once: few enough for a cache.
+_AT_ONCE = 1 << 16
 # So many bins of pairs, of eight bytes.
 _CELLS_AT_ONCE = 1 << 23
 
@@ -145,25 +145,27 @@ def _spread(
     start: Ints, end: Ints, amounts: Ints, width: int, bins: int, groups: NDArray[np.intp], count: int
 ) -> NDArray[np.int64]:
     """``count`` × ``bins`` sums of amounts that lie evenly from start to end; whole numbers whose sum is kept."""
-    cells = np.zeros((count, bins), np.int64)
+    cells = np.zeros(count * bins, np.int64)
     low = start // width
     touched = np.maximum(end - 1, start) // width - low + 1
+    place = groups * bins + low
     single = touched == 1
-    np.add.at(cells, (groups[single], low[single]), amounts[single])
-    several = np.flatnonzero(~single)
-    # Piece by piece: there can be as many shares of each amount as there are bins.
-    total = np.cumsum(touched[several])
-    cuts = np.searchsorted(total, np.arange(_AT_ONCE, total.max(initial=0), _AT_ONCE))
-    for piece in np.split(several, np.unique(cuts)):
-        rows = np.repeat(piece, touched[piece])
-        share = np.arange(len(rows)) - np.repeat(np.cumsum(touched[piece]) - touched[piece], touched[piece])
-        bin_end = np.minimum((low[rows] + share + 1) * width, end[rows])
-        fraction = (bin_end - start[rows]) / (end[rows] - start[rows])
-        until = np.minimum(np.rint(amounts[rows] * fraction).astype(np.int64), amounts[rows])
-        until = np.where(bin_end == end[rows], amounts[rows], until)
-        before = np.where(share == 0, 0, np.concatenate(([0], until[:-1])))
-        np.add.at(cells, (groups[rows], low[rows] + share), until - before)
-    return cells
+    np.add.at(cells, place[single], amounts[single])
+    # Those that touch about as many bins together, as a row each: what is beyond an amount's end is zero.
+    most = 1
+    while most < touched.max(initial=0):
+        most *= 2
+        at_once = max(_AT_ONCE // most, 1)
+        alike = np.flatnonzero((touched > most // 2) & (touched <= most))
+        for first in range(0, len(alike), at_once):
+            rows = alike[first : first + at_once, None]
+            bin_ = np.minimum(np.arange(most), touched[rows] - 1)
+            bin_end = (low[rows] + bin_ + 1) * width
+            fraction = np.minimum((bin_end - start[rows]) / (end[rows] - start[rows]), 1.0)
+            until = np.minimum(np.rint(amounts[rows] * fraction).astype(np.int64), amounts[rows])
+            until = np.where(bin_end >= end[rows], amounts[rows], until)
+            np.add.at(cells, (place[rows] + bin_).ravel(), np.diff(until, prepend=0).ravel())
+    return cells.reshape(count, bins)
 
 
 def memory_over_time(objects: pd.DataFrame, processes: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
