@@ -202,7 +202,7 @@ class ObjectMethods(StackMethods):
 
     @cached_property
     def _reused(self) -> Reused:
-        return reuse.merged(self._of_records(reuse.touched))
+        return reuse.merged(self._of_records(reuse.touched), tables=self._tables)
 
     def _object_size(self, object: int | Collection[int]) -> int:
         """The size of an object, or of the largest of several."""

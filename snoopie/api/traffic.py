@@ -112,7 +112,7 @@ class TrafficMethods(RecordMethods):
         load was recorded, and for loads by tensor copies. What is written is the same in both. Goes through all
         records.
         """
-        loaded = bounds.merged(self._of_records(bounds.read))
+        loaded = bounds.merged(self._of_records(bounds.read), tables=self._tables)
         table = bounds.by_pair(self._sums("launch", *PAIR), loaded, reading)
         return Rows(self._labelled(table, reading))
 

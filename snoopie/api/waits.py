@@ -10,6 +10,7 @@ from snoopie.analysis.waits import by_launch as _by_launch
 from snoopie.analysis.waits import by_wait as _by_wait
 from snoopie.analysis.waits import moving, stores
 from snoopie.analysis.waits.by_wait import By
+from snoopie.analysis.waits.stores import Stores
 from snoopie.api.core import PAIR
 from snoopie.api.notebook import Rows
 from snoopie.api.source import SourceMethods
@@ -122,8 +123,9 @@ class WaitMethods(TimeMethods, SourceMethods):
 
         ``known_by``: address, where records have stores to it; object, where counts have stores to the allocation; or
         owner, where all that is known is who stores to that GPU's memory. A GPU's stores to its own are not recorded.
+        LimitError where addresses and stores are too many for a table of both.
         """
-        found = self._stores_awaited
+        found = self._stores_awaited.of_targets(self._tables)
         sites = self._tables.sites.loc[found["store"].to_numpy()].reset_index(drop=True)
         table = found.drop(columns=["store", *stores.SUMS]).assign(
             **{name: sites[name] for name in ("kernel", "file", "line", "operation")},
@@ -134,7 +136,7 @@ class WaitMethods(TimeMethods, SourceMethods):
         return Rows(table)
 
     @cached_property
-    def _stores_awaited(self) -> pd.DataFrame:
+    def _stores_awaited(self) -> Stores:
         # Of the whole trace: a launch waits for what another stores.
         work = partial(stores.recorded, polled=stores.polled(self.waits))
         recorded = stores.merged(self._whole._of_records(work)) if len(self.waits) else stores.merged([])

@@ -85,7 +85,7 @@ def as_json(trace: Trace, table: pd.DataFrame, arguments: argparse.Namespace) ->
     return {
         "by": arguments.by,
         "rows": json_rows(top(table, arguments)),
-        "stores": json_rows(trace.awaited_stores()),
+        "stores": json_rows(top(trace.awaited_stores(), arguments)),
         "complete": trace.complete,
         "losses": trace.losses(),
     }

@@ -24,6 +24,7 @@ from snoopie.joined.limits import check_sums
 from snoopie.joined.processes import processes
 from snoopie.joined.records import Records
 from snoopie.trace import wire
+from snoopie.trace.limits import Limits, check_number
 from snoopie.trace.lines import own_lines
 from snoopie.trace.tables import Ints, Process
 
@@ -96,6 +97,7 @@ class Tables:
         part.columns = self.columns.part(process)
         # Of all: blocks of one process must have the columns of those of another.
         part.sampled = self.sampled
+        part.size = self.size
         return part
 
     @property
@@ -106,6 +108,22 @@ class Tables:
         """Refuses what single files cannot show, such as sums beyond 64 bits; raises CorruptError."""
         Tables.copies.check(self)
         Tables.collectives.check(self)
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes of all files, by which analyses are limited."""
+        return sum(source.container.size for source in self.sources)
+
+    @property
+    def limits(self) -> Limits:
+        """Those of each of the files."""
+        return self.sources[0].limits
+
+    def check_number(self, holds: str, number: int, limit: int) -> None:
+        """Refuses more than a limit; ``holds`` says of what, with {} for the number. Raises LimitError."""
+        several = len(self.sources) > 1
+        name = f"{len(self.sources):,} traces" if several else self.sources[0].container.name
+        check_number(name, f"{'have' if several else 'has'} {holds}", number, limit)
 
     def number(self, process: int) -> int:
         """The number among all processes of the one at a place in ``sources``."""

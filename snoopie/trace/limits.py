@@ -43,6 +43,13 @@ class Limits:
     # Functions and lines of frames, so many in a file of less than a mebibyte, and one a byte of a larger one: each
     # takes several bytes there, as do the frames, of which a large program has some ten thousands.
     small_symbols: int = 250_000
+    # Places that recorded accesses touched, each apart from the next: what is touched again is found by them. A record
+    # of a few bytes has up to 32.
+    small_places: int = 2_000_000
+    place_ratio: int = 8
+    # Stores to addresses that kernels polled: of each address what may store there.
+    small_stores: int = 300_000
+    store_ratio: int = 1
     # Of one string; the collector cuts the names of functions at a thousand letters.
     string: int = MIB
     # The collector follows 64 inlined functions and 512 callers.
@@ -60,6 +67,14 @@ class Limits:
     def symbols_of(self, size: int) -> int:
         """Rows of symbols in a file of this size."""
         return by_size(size, self.small_symbols, 1)
+
+    def places_of(self, size: int) -> int:
+        """Places apart that recorded accesses in files of this size touched."""
+        return by_size(size, self.small_places, self.place_ratio)
+
+    def stores_of(self, size: int) -> int:
+        """Rows of what may store to the addresses that kernels polled, in files of this size."""
+        return by_size(size, self.small_stores, self.store_ratio)
 
 
 def by_size(size: int, small: int, ratio: int) -> int:

@@ -184,7 +184,7 @@ class Process:
             raise self.problem
         # The header first: that a file is of another version says more than what looks wrong in it because of that.
         self.header: Header = parse_header(container.name, container.decode(container.blocks[0]))
-        self._limits = limits
+        self.limits = limits
         check_number(container.name, "has {} GPUs", len(self.header.gpus), limits.gpus)
         check_number(container.name, "has {} settings", len(self.header.settings), limits.settings)
         if self.problem is not None and not allow_truncated:
@@ -430,10 +430,10 @@ class Process:
 
     def _decoded(self, block: Block, table: TableSchema, only: Collection[str] | None = None) -> Columns:
         try:
-            decoded = table.decode(self.container.decode(block), block.rows, only, self._limits.string)
+            decoded = table.decode(self.container.decode(block), block.rows, only, self.limits.string)
             return plan_of(table).columns(decoded, block.rows, only)
         except LongStringError as error:
-            check_number(self.container.name, "has a string of {} bytes", error.length, self._limits.string)
+            check_number(self.container.name, "has a string of {} bytes", error.length, self.limits.string)
             raise
         except ValueError as error:
             raise self.container.corrupt(block, str(error)) from None

@@ -60,6 +60,11 @@ REFUSED = {
     "not-utf8": "",
     "wrapping": "",
     "source-of-newlines": "",
+    "equal-waits": "",
+    "waits-for-many-stores": "",
+    "overlapping-copies": "",
+    # Only what looks at where single accesses went.
+    "places-apart": "",
 }
 
 # Commands that read more of what a file is about.
@@ -68,6 +73,9 @@ ALSO = {
     "long-modules": ("diff",),
     "symbols-allowed": ("diff",),
     "stacks-of-many-objects": ("memory --events",),
+    "equal-waits": ("waits", "waits --json"),
+    "waits-for-many-stores": ("waits", "waits --json"),
+    "overlapping-copies": ("export chrome",),
 }
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 def commands(trace: Path, out: Path) -> dict[str, list[str]]:
     """The words of each command, by name. Files are written below ``out``."""
     at = str(trace)
-    some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary")}
+    some = {name: [name, at] for name in ("info", "check", "stats", "findings", "calls", "memory", "summary", "waits")}
     some |= {f"stats {by}": ["stats", "--by", by, at] for by in ("kernel", "line", "site", "object", "library")}
     some |= {"diff": ["diff", at, at], "report": ["report", at, "-o", str(out / "x.html")]}
     some["report --interactive"] = ["report", "--interactive", at, "-o", str(out / "y.html")]
@@ -33,7 +33,7 @@ def commands(trace: Path, out: Path) -> dict[str, list[str]]:
         f"export {kind}": ["export", "--format", kind, "-o", str(out / f"x.{ending}"), at]
         for kind, ending in (("chrome", "json"), ("flamegraph", "svg"), ("speedscope", "speedscope.json"))
     }
-    some["memory --events"] = ["memory", "--events", at]
+    some |= {"memory --events": ["memory", "--events", at], "waits --json": ["waits", "--json", at]}
     return some
 
 

@@ -306,6 +306,55 @@ def source_of_newlines(files: int = 60, lines: int = 1_000_000) -> bytes:
     return trace.encode()
 
 
+def equal_waits(number: int = 790_000) -> bytes:
+    """Nearly as many waits as the limits allow, all of them alike, for stores of one instruction."""
+    trace = _one_launch()
+    trace.header["settings"]["waits"] = "on"
+    same = {"launch": 1, "site": 1, "blocks": 1, "owner": 1, "waits": 1, "polls": 2, "waited": 1, "longest": 1}
+    times = {"first": START_NS, "last": START_NS + 1}
+    halves = np.split(np.arange(number), 2)
+    parts = [rows("waits", len(half), address=4096 + 8 * half, **same, **times) for half in halves]
+    return whole(trace, parts)
+
+
+def waits_for_many_stores(addresses: int = 100_000, stores: int = 10_000) -> bytes:
+    """Each of many addresses that are polled may be what each of many instructions stores to."""
+    trace = _one_launch()
+    trace.header["settings"]["waits"] = "on"
+    ids, text = np.arange(stores) + 2, trace.string("STG.E")
+    sites = rows(
+        "sites", stores, id=ids, function=1, sass=text, opcode=text, operation=1, width=4, measured=1, wire_unit=4
+    )
+    counts = rows("counts", stores, launch=1, site=ids, owner=1, accesses=1, lanes=1, wire_units=1)
+    waits = rows(
+        "waits", addresses, launch=1, site=1, block=np.arange(addresses), blocks=1, owner=1,
+        address=4096 + 8 * np.arange(addresses), waits=1, polls=2, first=START_NS, last=START_NS + 1,
+    )  # fmt: skip
+    return whole(trace, [sites, counts, waits])
+
+
+def overlapping_copies(number: int = 150_000) -> bytes:
+    """Copies that all go on until the last of them has begun."""
+    ids = np.arange(number)
+    copies = rows(
+        "copies", number, id=ids + 1, source=0, destination=1, bytes=1, start=START_NS + 3 * ids,
+        end=START_NS + 10**9 + 3 * ids,
+    )  # fmt: skip
+    return whole(_one_launch(), [copies])
+
+
+def places_apart(number: int = 2_700_000) -> bytes:
+    """Records whose lanes are as far from each other as memory is large."""
+    trace, ids = TraceBuilder(2), np.arange(1, number + 1)
+    function = trace.function("kernel(float*)")
+    launch, site = trace.launch(function, 0), trace.site(function, "LDG.E", "load", 4)
+    trace.count(launch, site, 1, number, 32 * number, 32 * number)
+    trace.allocation("device", 4096, 1, 0, address=4096)
+    pattern = rows("patterns", 1, id=1, launch=1, site=1, issuer=0, owner=1, mask=0xFFFF_FFFF, stride=1 << 40)
+    records = differences("records", number, pattern=1, base=4096 + 64 * ids, time=START_NS + ids, block=0 * ids)
+    return whole(trace, [pattern, records])
+
+
 def write_many_gpus(folder: Path, files: int = 100, gpus: int = 200) -> None:
     """A folder of traces, each of as many GPUs of its own as a real machine never has, few of which have traffic."""
     for number in range(files):
@@ -353,6 +402,10 @@ FILES: dict[str, Callable[[], bytes]] = {
     "not-utf8": header_not_utf8,
     "wrapping": addresses_that_wrap,
     "source-of-newlines": source_of_newlines,
+    "equal-waits": equal_waits,
+    "waits-for-many-stores": waits_for_many_stores,
+    "overlapping-copies": overlapping_copies,
+    "places-apart": places_apart,
 }
 
 

@@ -36,11 +36,12 @@ def touched(
 
     An access that reaches several objects is an access of each. ``lookups``: of what else than the trace's objects.
     """
-    some = accesses.selected_block(tables, selected, process, block)
-    if some is None:
-        return None
-    whole, parts = placed(tables, some, lookups)
-    return merged([whole.assign(accesses=1), once_an_object(parts)])
+
+    def touched_by(some: RecordBlock) -> pd.DataFrame:
+        whole, parts = placed(tables, some, lookups)
+        return merged([whole.assign(accesses=1), once_an_object(parts)])
+
+    return accesses.by_pieces(accesses.selected_block(tables, selected, process, block), touched_by, merged)
 
 
 def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
@@ -154,12 +155,24 @@ def offsets(
     own = np.flatnonzero(objects.index.to_numpy() == object)
     if not len(own) or objects["process"].to_numpy()[own[0]] != tables.number(process):
         return None
-    some = accesses.selected_block(tables, selected, process, block)
-    if some is None:
-        return None
     start, stop = limits
     step = max(-(-(stop - start) // bins), 1)
     address = objects["address"].to_numpy()[own[0]]
+
+    def offsets_of(some: RecordBlock) -> pd.DataFrame:
+        return _offsets(tables, some, object, int(address), (start, stop, step))
+
+    some = accesses.selected_block(tables, selected, process, block)
+    return accesses.by_pieces(some, offsets_of, _one_after_another)
+
+
+def _one_after_another(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(parts, ignore_index=True)
+
+
+def _offsets(tables: Tables, some: RecordBlock, object: int, address: int, cells: tuple[int, int, int]) -> pd.DataFrame:
+    """The same of some records. ``cells``: from where, to where, and by how many bytes."""
+    start, stop, step = cells
 
     def places(column: pd.Series[int]) -> Ints:
         found: Ints = ((column.to_numpy() - address).astype(np.int64) - start) // step

@@ -78,21 +78,33 @@ def _counted(groups: Ints, starts: Ints, ends: Ints, times: Ints, shift: Ints, c
 
 def _sorted(groups: Ints, starts: Ints, ends: Ints, times: Ints, high: int) -> tuple[Ints, Ints, Ints]:
     """The same by sorting the borders."""
-    where, position = np.concatenate([groups, groups]), np.concatenate([starts, ends])
-    change = np.concatenate([times, -times])
     bits = high.bit_length()
-    if bits + int(groups.max()).bit_length() < 63:
-        key = (where << bits) | position
-        order = np.argsort(key)
-        key = key[order]
-        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    else:
-        order = np.lexsort((position, where))
-        where_, position_ = where[order], position[order]
-        first = np.flatnonzero(np.concatenate([[True], (np.diff(where_) != 0) | (np.diff(position_) != 0)]))
-    sums = np.add.reduceat(change[order], first)
-    rows = order[first[sums != 0]]
-    return where[rows], position[rows], sums[sums != 0]
+    if bits + int(groups.max()).bit_length() >= 63:
+        return _sorted_by_two(groups, starts, ends, times)
+    # Of millions of intervals each column counts: a border is one number, and what is not needed any more is let go.
+    key = np.concatenate([starts, ends])
+    key[: len(groups)] |= groups << bits
+    key[len(groups) :] |= groups << bits
+    order = np.argsort(key)
+    key = key[order]
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    key = key[first]
+    sums = np.add.reduceat(np.concatenate([times, -times])[order], first)
+    del order, first
+    changed = np.flatnonzero(sums)
+    key = key[changed]
+    return key >> bits, key & ((1 << bits) - 1), sums[changed]
+
+
+def _sorted_by_two(groups: Ints, starts: Ints, ends: Ints, times: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where a group and a place do not fit one number."""
+    where, position = np.concatenate([groups, groups]), np.concatenate([starts, ends])
+    order = np.lexsort((position, where))
+    where, position = where[order], position[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(where) != 0) | (np.diff(position) != 0)]))
+    sums = np.add.reduceat(np.concatenate([times, -times])[order], first)
+    changed = first[sums != 0]
+    return where[changed], position[changed], sums[sums != 0]
 
 
 def _trailing_zeros(bits: Ints) -> Ints:

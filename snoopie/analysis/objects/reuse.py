@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -44,8 +45,10 @@ class Touched:
 def touched(tables: Tables, selected: Selection | None, process: int, block: Block) -> Touched | None:
     """What the recorded accesses of a block touched."""
     some = accesses.selected_block(tables, selected, process, block)
-    if some is None:
-        return None
+    return accesses.by_pieces(some, partial(_touched, tables), partial(merged, tables=tables))
+
+
+def _touched(tables: Tables, some: RecordBlock) -> Touched:
     table = some.table
     site, issuer, lanes, size, stride = (
         table[name].to_numpy() for name in ("site", "issuer", "lanes", "bytes", "stride")
@@ -133,8 +136,14 @@ def _numbered(keys: Sequence[Ints]) -> tuple[Ints, Ints]:
     return number[code], row[present]
 
 
-def merged(parts: Iterable[Touched], keys: Sequence[str] = KEYS, sums: Sequence[str] = _SUMS) -> Touched:
-    """What several blocks touched together; groups in the order of their keys."""
+def merged(
+    parts: Iterable[Touched],
+    keys: Sequence[str] = KEYS,
+    sums: Sequence[str] = _SUMS,
+    *,
+    tables: Tables,
+) -> Touched:
+    """What several blocks touched together; groups in the order of their keys. LimitError beyond so many pieces."""
     none = pd.DataFrame({name: np.empty(0, np.int64) for name in [*keys, *sums]})
     result = Touched(none, Pieces(*(np.empty(0, np.int64) for _ in Pieces._fields)))
     waiting: list[Touched] = []
@@ -145,7 +154,15 @@ def merged(parts: Iterable[Touched], keys: Sequence[str] = KEYS, sums: Sequence[
         # Sums are much less than what they are of, and memory is bounded by them.
         if number > max(_WAITING, len(result.pieces.groups)):
             result, waiting, number = _together([result, *waiting], keys, sums), [], 0
-    return _together([result, *waiting], keys, sums)
+            _check(tables, result)
+    result = _together([result, *waiting], keys, sums)
+    _check(tables, result)
+    return result
+
+
+def _check(tables: Tables, touched: Touched) -> None:
+    places = "recorded accesses to at least {} places apart from each other"
+    tables.check_number(places, len(touched.pieces.groups), tables.limits.places_of(tables.size))
 
 
 def _together(parts: Sequence[Touched], keys: Sequence[str], sums: Sequence[str]) -> Touched:

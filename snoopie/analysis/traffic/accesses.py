@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,8 @@ from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 from snoopie.trace.tables import Ints
 
+_Made = TypeVar("_Made")
+
 COLUMNS = ("launch", "site", "issuer", "owner", "process", "time", "block", "warp", "lane", "address", "width")
 
 LANES = 32
@@ -22,6 +24,9 @@ _COUNTED = ["launch", "site", "owner"]
 
 # Records in the largest table handed out at once. Small ones stay in the caches, and in memory that is used again.
 _STEP = 1 << 13
+# Of those that analyses look at lane by lane at once: about what a block of the collector's has. One of a hostile trace
+# has millions, whose lanes would take gigabytes.
+_AT_ONCE = 1 << 15
 
 
 def expand(block: RecordBlock, widths: Ints) -> pd.DataFrame:
@@ -106,6 +111,17 @@ def selected_block(tables: Tables, selected: Selection | None, process: int, blo
         return decoded
     kept = selected.rows(tables, decoded.table)
     return decoded.part(kept) if kept.any() else None
+
+
+def by_pieces(
+    block: RecordBlock | None, work: Callable[[RecordBlock], _Made], merged: Callable[[Iterable[_Made]], _Made]
+) -> _Made | None:
+    """What ``work`` makes of some rows of a block at a time, ``merged``; None of no block."""
+    if block is None:
+        return None
+    if len(block.table) <= _AT_ONCE:
+        return work(block)
+    return merged(work(block.part(slice(first, first + _AT_ONCE))) for first in range(0, len(block.table), _AT_ONCE))
 
 
 def records(tables: Tables, selected: Selection | None, process: int, block: Block) -> pd.DataFrame | None:

@@ -8,6 +8,7 @@ each unit that the launch read moves once, which is less. What is written always
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from snoopie.analysis.objects.reuse import Touched
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses, counts
 from snoopie.analysis.traffic.reading import Reading, ends
+from snoopie.joined.records import RecordBlock
 from snoopie.joined.tables import Tables
 from snoopie.trace import wire
 from snoopie.trace.container import Block
@@ -42,7 +44,10 @@ def read(tables: Tables, selected: Selection | None, process: int, block: Block)
         kept = kept & (sites["width"] > 1).to_numpy()
     if not kept.any():
         return None
-    some = some.part(kept)
+    return accesses.by_pieces(some.part(kept), partial(_read, tables), partial(merged, tables=tables))
+
+
+def _read(tables: Tables, some: RecordBlock) -> Touched:
     unit = tables.wire_unit_of(some.table["site"].to_numpy())
     by = some.table.groupby(KEYS, sort=False)
     code = by.ngroup().to_numpy(np.int64)
@@ -64,9 +69,9 @@ def read(tables: Tables, selected: Selection | None, process: int, block: Block)
     return Touched(groups, coverage.added(Pieces(code[rows], start, end, np.ones(len(rows), np.int64))))
 
 
-def merged(parts: Iterable[Touched]) -> Touched:
-    """What `read` made of several blocks."""
-    return reuse.merged(parts, KEYS, _SUMS)
+def merged(parts: Iterable[Touched], *, tables: Tables) -> Touched:
+    """What `read` made of several blocks. LimitError as in `reuse.merged`."""
+    return reuse.merged(parts, KEYS, _SUMS, tables=tables)
 
 
 def by_pair(traffic: pd.DataFrame, loaded: Touched, reading: Reading) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from snoopie.analysis.waits import moving
 from snoopie.analysis.waits.names import line_of, listed, shared, together
-from snoopie.analysis.waits.stores import KNOWN_BY, TARGET
+from snoopie.analysis.waits.stores import KNOWN_BY, TARGET, Stores
 from snoopie.errors import UsageError
 from snoopie.joined.limits import check_sums
 from snoopie.joined.tables import Tables
@@ -77,7 +77,7 @@ def _moved(tables: Tables, moves: pd.DataFrame, waits: pd.DataFrame, keys: list[
     return [moved, owners]
 
 
-def named(tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+def named(tables: Tables, waits: pd.DataFrame, stores: Stores, label: Callable[[int], str]) -> pd.DataFrame:
     """Waits with the names of kernels, lines and places, and of who stores to what they poll: GPUs (``awaited``) and
     lines (``stored_by``). ``waiting``: how many blocks."""
     launches = tables.launch_places.of(waits["launch"].to_numpy())
@@ -98,20 +98,25 @@ def named(tables: Tables, waits: pd.DataFrame, stores: pd.DataFrame, label: Call
     return every
 
 
-def _who(tables: Tables, stores: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:
+def _who(tables: Tables, stores: Stores, label: Callable[[int], str]) -> pd.DataFrame:
     """TARGET awaited stored_by known_by: a row a target."""
-    sites = tables.sites.loc[stores["store"].to_numpy()]
-    places = [
-        line_of(file, line, kernel)
-        for file, line, kernel in zip(sites["file"], sites["line"].tolist(), sites["kernel"], strict=True)
-    ]
-    said = stores.assign(
-        awaited=pd.Series([label(place) for place in stores["issuer"].tolist()], dtype="str"),
-        stored_by=pd.Series(places, dtype="str"),
+    numbers = stores.sources["store"].unique()
+    sites = tables.sites.loc[numbers]
+    places = {
+        number: line_of(file, line, kernel)
+        for number, file, line, kernel in zip(
+            numbers.tolist(), sites["file"], sites["line"].tolist(), sites["kernel"], strict=True
+        )
+    }
+    gpus = {place: label(place) for place in stores.sources["issuer"].unique().tolist()}
+    said = stores.sources.assign(
+        awaited=stores.sources["issuer"].map(gpus), stored_by=stores.sources["store"].map(places)
     )
-    groups = said.groupby(TARGET, sort=False)
-    table = pd.DataFrame({name: groups[name].agg(together) for name in ("awaited", "stored_by")})
-    return table.assign(known_by=groups["known_by"].first()).reset_index()
+    table = stores.targets[[*TARGET, "known_by"]]
+    for name in ("awaited", "stored_by"):
+        names = shared(said, ["source"], name, together)
+        table = table.assign(**{name: names.reindex(stores.targets["source"], fill_value="").to_numpy()})
+    return table
 
 
 def _least_known(levels: Iterable[str]) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
 import pandas as pd
+
+from snoopie.analysis import sums
 
 # So many names a cell shows.
 _MOST = 8
@@ -29,8 +32,14 @@ def listed(lists: Iterable[str]) -> str:
 def shared(every: pd.DataFrame, keys: list[str], name: str, several: Callable[[Iterable[str]], str]) -> pd.Series[str]:
     """The keys | the name that rows have, or what is made of several; those without one are missing."""
     distinct = every.loc[every[name] != "", [*keys, name]].drop_duplicates()
-    many = distinct.duplicated(keys, keep=False)
-    one = distinct[~many].set_index(keys)[name]
-    made: pd.Series[str] = distinct[many].groupby(keys, observed=True, sort=False)[name].agg(several)
-    every_one: pd.Series[str] = pd.concat([one, made])
-    return every_one
+    group = sums.codes(distinct, keys)
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    ends = np.append(starts[1:], len(order))
+    names = distinct[name].to_numpy(dtype=object)[order]
+    made = names[starts]
+    # Where there are many, groups of pandas' would take ten times as long.
+    for several_names in np.flatnonzero(ends - starts > 1).tolist():
+        made[several_names] = several(names[starts[several_names] : ends[several_names]])
+    found: pd.Series[str] = distinct.iloc[order[starts]][keys].assign(**{name: made}).set_index(keys)[name]
+    return found

@@ -8,14 +8,18 @@ owner's own stores stay on its GPU and are in no trace.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from snoopie.analysis import sums
 from snoopie.analysis.objects.by_object import extent
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses
+from snoopie.joined.records import RecordBlock
 from snoopie.joined.tables import Tables
 from snoopie.trace.container import Block
 
@@ -27,7 +31,31 @@ SUMS = ["accesses", "bytes"]
 _WRITES = ("store", "atomic", "reduction")
 
 # The addresses that are polled in each process, rising.
-Polled = Mapping[int, "np.typing.NDArray[np.uint64]"]
+Polled = Mapping[int, NDArray[np.uint64]]
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Who stores to what is polled. Many targets can have the same stores, as all memory of an owner: each such group
+    of stores is there once, as a source.
+
+    ``targets``: TARGET known_by source; ``sources``: source issuer store (a site) accesses bytes.
+    """
+
+    targets: pd.DataFrame
+    sources: pd.DataFrame
+
+    def of_targets(self, tables: Tables) -> pd.DataFrame:
+        """TARGET known_by issuer store accesses bytes: each target with each of its stores; most bytes first.
+
+        LimitError where these are too many rows.
+        """
+        sizes = np.bincount(self.sources["source"].to_numpy(), minlength=1)
+        rows = int(sizes[self.targets["source"].to_numpy()].sum())
+        tables.check_number("{} stores to addresses that were polled", rows, tables.limits.stores_of(tables.size))
+        found = self.targets.merge(self.sources, on="source")[[*TARGET, "known_by", *_STORE, *SUMS]]
+        order = [*TARGET, "bytes", *_STORE]
+        return found.sort_values(order, ascending=[name != "bytes" for name in order], ignore_index=True)
 
 
 def polled(waits: pd.DataFrame) -> Polled:
@@ -56,6 +84,10 @@ def recorded(
     some = some.part(near & np.isin(operations, _WRITES))
     if some.table.empty:
         return None
+    return accesses.by_pieces(some, partial(_recorded, tables, number, wanted), merged)
+
+
+def _recorded(tables: Tables, process: int, wanted: NDArray[np.uint64], some: RecordBlock) -> pd.DataFrame:
     lanes = accesses.expand(some, tables.widths(some.table["site"].to_numpy()))
     start = lanes["address"].to_numpy().astype(np.uint64)
     end = start + np.maximum(lanes["width"].to_numpy(), 1).astype(np.uint64)
@@ -65,7 +97,7 @@ def recorded(
     hits = (wanted[place] >= start) & (wanted[place] < end)
     found = pd.DataFrame(
         {
-            "process": np.int64(number),
+            "process": np.int64(process),
             "owner": lanes["owner"].to_numpy().astype(np.int64),
             "address": wanted[place],
             "issuer": lanes["issuer"].to_numpy().astype(np.int64),
@@ -84,30 +116,31 @@ def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([none, *tables], ignore_index=True).groupby(keys, sort=False)[SUMS].sum().reset_index()
 
 
-def stores(waits: pd.DataFrame, counts: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """TARGET known_by issuer store (a site) accesses bytes: who stores to each target, by the best that tells.
+def stores(waits: pd.DataFrame, counts: pd.DataFrame, records: pd.DataFrame) -> Stores:
+    """Who stores to each target, by the best that tells.
 
     ``counts`` have the columns process site issuer owner object operation, ``records`` are from `merged`.
     """
-    targets = waits[TARGET].drop_duplicates(ignore_index=True)
     written = counts[counts["operation"].isin(_WRITES)].rename(columns={"site": "store"})
-    by_object = _summed(written[written["object"] > 0], ["process", "owner", "object"])
-    by_owner = _summed(written, ["owner"])
     levels = (
-        targets.merge(records, on=["process", "owner", "address"]),
-        targets[targets["object"] > 0].merge(by_object, on=["process", "owner", "object"]),
-        targets.merge(by_owner, on=["owner"]),
+        (["process", "owner", "address"], records),
+        (["process", "owner", "object"], _summed(written[written["object"] > 0], ["process", "owner", "object"])),
+        (["owner"], _summed(written, ["owner"])),
     )
-    parts: list[pd.DataFrame] = []
-    left = targets
-    for name, level in zip(KNOWN_BY, levels, strict=True):
-        own = level.merge(left, on=TARGET)
-        parts.append(own.assign(known_by=name))
-        known = left.merge(own[TARGET].drop_duplicates(), on=TARGET, how="left", indicator=True)["_merge"] == "both"
-        left = left[~known.to_numpy()]
-    found = pd.concat(parts, ignore_index=True)[[*TARGET, "known_by", *_STORE, *SUMS]]
-    order = [*TARGET, "bytes", *_STORE]
-    return found.sort_values(order, ascending=[name != "bytes" for name in order], ignore_index=True)
+    left = waits[TARGET].drop_duplicates(ignore_index=True)
+    targets: list[pd.DataFrame] = []
+    sources: list[pd.DataFrame] = []
+    count = 0
+    for name, (keys, level) in zip(KNOWN_BY, levels, strict=True):
+        own = level[keys].drop_duplicates(ignore_index=True)
+        own["source"] = np.arange(count, count + len(own))
+        count += len(own)
+        sources.append(level.merge(own, on=keys)[["source", *_STORE, *SUMS]])
+        left = left.merge(own, on=keys, how="left")
+        known = left["source"].notna()
+        targets.append(left[known].assign(known_by=name).astype({"source": np.int64}))
+        left = left.loc[~known, TARGET]
+    return Stores(pd.concat(targets, ignore_index=True), pd.concat(sources, ignore_index=True))
 
 
 def _summed(counts: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

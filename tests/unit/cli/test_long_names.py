@@ -16,7 +16,10 @@ LONG = "x" * 1_000_000
 # A screen of a wide terminal, some hundred times.
 MOST = 200_000
 # What they write is data, and holds each name whole.
-DATA = {"export csv", "export parquet", "export sqlite", "export chrome", "export speedscope", "memory --events"}
+DATA = {
+    *("export csv", "export parquet", "export sqlite", "export chrome", "export speedscope"),
+    *("memory --events", "waits --json"),
+}
 
 
 @pytest.fixture(scope="module")
