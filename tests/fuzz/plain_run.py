@@ -138,15 +138,19 @@ class Run:
     links: dict[tuple[int, int], tuple[bool, bool]] = field(default_factory=dict)
     # Of objects: owner, kind.
     objects: dict[int, tuple[int, str]] = field(default_factory=dict)
-    # Of launches that were not measured at all, by how many.
-    never_measured: int = 0
-    sampled: bool = False
+    # Process, kernel, GPU, launches, how many of these were measured.
+    sampling: list[tuple[int, str, int, int, int]] = field(default_factory=list)
 
     def label(self, place: int) -> str:
         """The name of a place."""
         if place <= -3:
             return self.sets[place]
         return {-1: "host", -2: "unknown"}.get(place, f"GPU {place}")
+
+    @property
+    def sampled(self) -> bool:
+        """Whether some launches stand for others."""
+        return any(0 < measured < launches for *_, launches, measured in self.sampling)
 
     @property
     def traffic(self) -> list[Moved]:
@@ -313,8 +317,7 @@ class _Process:
                     continue
                 every = len(some) + self.random.randint(0, 9)
                 self.trace.add("sampling", function=functions[kernel], gpu=own, launches=every, measured=len(some))
-                self.run.sampled |= 0 < len(some) < every
-                self.run.never_measured += 0 if some else every
+                self.run.sampling.append((self.process, kernel, self.places[own], every, len(some)))
                 for launch in some:
                     launch.stands_for = Fraction(every, len(some))
 
