@@ -347,7 +347,7 @@ class _Process:
 
     def _copy(self, stacks: list[int]) -> None:
         source, destination = self.random.sample(list(self.places), 2)
-        size, took = self.random.randint(0, 1 << self.random.randint(0, 45)), self.random.randint(-5, 10**9)
+        size, took = self.random.randint(0, 1 << self.random.randint(0, 45)), self.random.choice((-5, 0, 7, 10**9))
         issuer, stack = self.random.choice([*self.own, UNKNOWN]), self.random.choice(stacks)
         kind, call = self.random.choice(COPY_KINDS), self.random.choice(("cuMemcpyAsync", "cuMemcpyPeer"))
         start = START_NS + self.random.randrange(10**9)
