@@ -170,7 +170,8 @@ def make(seed: int) -> Run:
     """A run of one to three processes on some of the same GPUs. Every third has kernels that were sampled."""
     random = Random(seed)
     run = Run()
-    program = [_instruction(random, 16 * place) for place in range(random.randint(1, 12))]
+    # Of two builds of a function, other instructions are at the same place.
+    program = [_instruction(random, 16 * (place // 3)) for place in range(random.randint(1, 12))]
     for process in range(random.randint(1, 3)):
         _Process(run, process, random).fill(program, sampled=seed % 3 == 0)
     return run
@@ -184,7 +185,7 @@ def _instruction(random: Random, offset: int) -> Instruction:
     ]
     operation, width = random.choice(list(OPCODES)), random.choice((0, 1, 4, 8, 16, 32))
     function = random.choice([*list(KERNELS)[:3], *KERNELS, *CALLED])
-    return Instruction(function, offset, operation, width, random.random() < 0.85, lines)
+    return Instruction(function, offset, operation, width, random.random() < 0.85, lines[: random.randint(0, 3)])
 
 
 class _Process:
