@@ -172,7 +172,8 @@ class TraceAttributes(TraceCore):
         ``width`` is bytes a lane; ``wire_unit`` the bytes that NVLink moves at a time: 32 of what is read, 16 of what
         is written. Traces of format 3 counted 32 for both.
 
-        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, or 0.
+        ``line_id`` is the innermost line; ``file`` and ``line`` are the innermost outside the toolkit's headers, or the
+        innermost where all are in them; "" and 0 without a line.
         """
         return self._tables.sites
 

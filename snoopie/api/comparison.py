@@ -80,8 +80,8 @@ class Comparison:
         return _side_by_side.side_by_side(*self._kernels, ["kernel"], value)
 
     def by_line(self, value: str = "bytes") -> pd.DataFrame:
-        """file line kernel (names joined by ", ") line_b (its number in B, 0 where B has none) a b change ratio only;
-        file, line and kernel are A's where A has the line.
+        """file line kernel (names joined by ", ") line_b (its number in B, 0 where it has no traffic in B) a b change
+        ratio only; file, line and kernel are A's where the line has traffic in A.
 
         A file is the same where its path is or, built elsewhere, where the ends of the paths are: see `files`. A line
         is the same by its text, where both traces hold it, else by its instructions: also where others were put in

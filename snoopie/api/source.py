@@ -36,10 +36,9 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
         return Rows(_counts.by_line(self._sums("file", "line", "kernel")))
 
     def by_site(self, *, merged: bool = False) -> pd.DataFrame:
-        """site kernel function file line offset opcode operation width sass, values; ``merged``: the same instruction
-        of several processes as one row"""
-        table = _counts.by_site(self._sums("site", "kernel"), self.sites)
-        return Rows(_counts.merged_sites(table) if merged else table)
+        """site kernel (names joined by ", ") function file line offset opcode operation width wire_unit sass, values;
+        ``merged``: the same instruction of several processes as one row, with the kernels of all"""
+        return Rows(_counts.by_site(self._sums("site", "kernel"), self.sites, merged=merged))
 
     def by_file(self) -> pd.DataFrame:
         """file lines (with traffic), values; file "" for what has no line"""
@@ -65,8 +64,8 @@ class SourceMethods(TrafficMethods, ObjectMethods, TextMethods):
     def line_sites(self, file: str, line: int, *, merged: bool = False) -> pd.DataFrame:
         """The rows of `by_site` of one line"""
         self._warn_of(file)
-        table = _counts.by_site(_lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line), self.sites)
-        return _counts.merged_sites(table) if merged else table
+        own = _lines.of_line(self._sums(*_LINE, "site", "kernel"), file, line)
+        return _counts.by_site(own, self.sites, merged=merged)
 
     def line_matrix(self, file: str, line: int, value: Cell = "bytes", reading: Reading = "issued") -> pd.DataFrame:
         """The `matrix` of one line"""

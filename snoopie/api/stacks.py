@@ -25,7 +25,8 @@ class StackMethods(TraceAttributes):
     def stack_label(self, stacks_: Iterable[int]) -> pd.Series:
         """For each of some stacks, as in a column of them, the innermost place in the user's own code: "a.py:12 step".
 
-        Where a stack has none, the innermost that is neither the driver's nor the runtime's; "" for 0.
+        Where a stack has none with a line, the innermost in no library, else the innermost that is neither the
+        driver's nor the runtime's, else the innermost; "" for 0.
         """
         return stacks.label_of(self._stack_labels, stacks_)
 

@@ -89,8 +89,8 @@ class TrafficMethods(RecordMethods):
         """issuer owner (``flow``: from to) as labels, library (NCCL, NVSHMEM, program), and the values of `by_pair`.
 
         NCCL: launches that carry out its calls, and its kernels and functions. NVSHMEM: its kernels and functions, also
-        inlined ones, and what else touches its symmetric heap. Copies are the library's whose frames are in their call
-        stacks; without stacks, the program's.
+        inlined ones, and what else touches its symmetric heap. What is both is NCCL's. Copies are the library's whose
+        frames are in their call stacks; without stacks, the program's.
         """
         moved, copied = self._of_libraries
         table = pairs.directed(

@@ -142,3 +142,10 @@ def lowest_lane(mask: NDArray[np.uint32]) -> NDArray[np.int64]:
     wide = mask.astype(np.int64)
     lowest = wide & -wide
     return np.where(wide > 0, np.log2(np.maximum(lowest, 1)), 0).astype(np.int64)
+
+
+def side_by_side(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Whether no lane is left out between the lowest and the highest of each mask."""
+    wide = mask.astype(np.int64)
+    run = wide // np.maximum(wide & -wide, 1)
+    return run & (run + 1) == 0

@@ -66,7 +66,8 @@ def matrices(
     a: pd.DataFrame, b: pd.DataFrame, order: Callable[[str], tuple[int, int]]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Two square matrices of int64 and their difference (B - A), each over all places of both, sorted by ``order``."""
-    labels = sorted({*a.index, *b.index}, key=order)
+    # Not a set: multicast objects of one number can be others in B, and come after those of A.
+    labels = sorted(dict.fromkeys([*a.index, *b.index]), key=order)
     rows, columns = pd.Index(labels, name=a.index.name), pd.Index(labels, name=a.columns.name)
     first, second = (matrix.reindex(index=rows, columns=columns, fill_value=0) for matrix in (a, b))
     return first, second, second - first

@@ -20,7 +20,7 @@ from snoopie.analysis.objects.reuse import Touched
 from snoopie.analysis.selection import Selection
 from snoopie.analysis.traffic import accesses, counts
 from snoopie.analysis.traffic.reading import Reading, ends
-from snoopie.joined.records import RecordBlock
+from snoopie.joined.records import RecordBlock, side_by_side
 from snoopie.joined.tables import Tables
 from snoopie.trace import wire
 from snoopie.trace.container import Block
@@ -53,7 +53,7 @@ def _read(tables: Tables, some: RecordBlock) -> Touched:
     code = by.ngroup().to_numpy(np.int64)
     groups = by.size().rename("accesses").reset_index()
     # Without a gap that a unit fits into, an access is one piece.
-    whole = np.abs(some.table["stride"].to_numpy()) <= unit
+    whole = (np.abs(some.table["stride"].to_numpy()) <= unit) & side_by_side(some.table["mask"].to_numpy())
     if some.shape == "scattered":
         whole[:] = False
     first, last = (ends_[whole] for ends_ in extent(tables, some))

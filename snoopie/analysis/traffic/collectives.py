@@ -65,7 +65,9 @@ def behind(
     after ``origin``) host_ns (time in the call) group."""
     units, unit_of = _called(collectives)
     wanted = {unit for unit, calls in units.items() if calls.signature() == tuple(signature)}
-    table = collectives[[unit in wanted for unit in unit_of]].sort_values("start", kind="stable").head(limit)
+    # A list without any rows would choose columns.
+    own = np.array([unit in wanted for unit in unit_of], np.bool_)
+    table = collectives[own].sort_values("start", kind="stable").head(limit)
     table = table.reset_index()
     table["host_ns"] = (table["end"] - table["start"]).clip(lower=0)
     table["began"] = table["start"] - origin

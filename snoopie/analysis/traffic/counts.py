@@ -24,6 +24,10 @@ from snoopie.trace.tables import Ints
 
 # What a (site, kernel, issuer, owner) tells.
 CODE = frozenset(["site", "kernel", "issuer", "owner", "operation", "file", "line"])
+# What is said of an instruction, and is the same in all processes that have it: its column in the table of sites.
+_OF_SITE = {"function": "kernel"} | {
+    name: name for name in ("file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass")
+}
 
 
 def joined(tables: Tables) -> pd.DataFrame:
@@ -183,24 +187,24 @@ def by_line(traffic: pd.DataFrame) -> pd.DataFrame:
     return _with_kernels(settled(traffic, ["file", "line"]), traffic, ["file", "line"])
 
 
-def by_site(traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
+def by_site(traffic: pd.DataFrame, sites: pd.DataFrame, *, merged: bool = False) -> pd.DataFrame:
     """site, kernel (those launched), function (that holds it), file, line, offset, opcode, operation, width, wire_unit,
-    sass, …"""
+    sass, …; ``merged``: the same instruction of several processes is one row, which has the number of the first."""
+    if merged:
+        traffic = traffic.assign(site=_first_same(traffic["site"], sites))
     table = _with_kernels(settled(traffic, ["site"]), traffic, ["site"])
     own = sites.loc[table["site"].to_numpy()].reset_index(drop=True)
-    for place, name in enumerate(
-        ("function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"), start=2
-    ):
-        table.insert(place, name, own["kernel" if name == "function" else name])
+    for place, (name, column) in enumerate(_OF_SITE.items(), start=2):
+        table.insert(place, name, own[column])
     return table
 
 
-def merged_sites(table: pd.DataFrame) -> pd.DataFrame:
-    """`by_site` with the same instruction of several processes as one row, which has the number of the first."""
-    keys = ["kernel", "function", "file", "line", "offset", "opcode", "operation", "width", "wire_unit", "sass"]
-    groups = table.groupby(keys, sort=False, observed=True, dropna=False)
-    merged = groups.agg(site=("site", "min"), **{name: (name, "sum") for name in VALUES}).reset_index()
-    return ranked(merged[["site", *keys, *VALUES]], ["site", *keys])
+def _first_same(numbers: pd.Series[int], sites: pd.DataFrame) -> Ints:
+    """The number of the first site that is the same instruction, for each of some sites with traffic."""
+    own = sites.loc[numbers.unique(), list(_OF_SITE.values())].reset_index()
+    first = own.groupby(list(_OF_SITE.values()), sort=False)["site"].transform("min").set_axis(own["site"])
+    found: Ints = first.reindex(numbers).to_numpy()
+    return found
 
 
 def by_operation(traffic: pd.DataFrame) -> pd.DataFrame:

@@ -19,18 +19,24 @@ _VERBS = {
 # A share that is as good as these is called so.
 _HALF = 0.02
 _ALL = 0.995
+# Of instructions whose width the collector does not know.
+_UNKNOWN = "Kernels reached memory outside their GPU, but how many bytes they moved is not known."
 # What is less of the most that a GPU issues to one place, flags and the like, has no part in the pattern.
 _LEAST = 0.01
 
 
 def sentence(traffic: pd.DataFrame, gpus: int, copied: int) -> str:
     """``traffic`` has file line kernel issuer owner operation and amounts; ``copied``: what the host's copies moved."""
-    whole = int(traffic["bytes"].sum())
+    every = ["file", "line", "kernel", "operation", "issuer", "owner"]
+    table = counts.plain(counts.settled(traffic, every, ["accesses", "bytes", "wire_bytes"]))
+    whole = int(table["bytes"].sum())
     if not whole:
         moved = f" The host's copies moved {units.bytes(copied)}." if copied else ""
-        return f"No kernel reached memory outside its GPU.{moved}"
-    keys = ["file", "line"] if traffic["bytes"].to_numpy()[traffic["line"] > 0].sum() > whole / 2 else ["kernel"]
-    table = counts.plain(counts.settled(traffic, [*keys, "operation", "issuer", "owner"], ["bytes", "wire_bytes"]))
+        reached = table["accesses"].any()
+        return f"{_UNKNOWN if reached else 'No kernel reached memory outside its GPU.'}{moved}"
+    keys, of_lines = ["kernel"], table[table["line"] > 0]
+    if of_lines["bytes"].sum() > whole / 2:
+        keys, table = ["file", "line"], of_lines
     of_each = sums.by(table, keys, ["bytes"]).sort_values(["bytes", *keys], ascending=[False, *[True] * len(keys)])
     first = of_each[keys].iloc[0].tolist()
     chosen = table[
@@ -42,7 +48,7 @@ def sentence(traffic: pd.DataFrame, gpus: int, copied: int) -> str:
     verb, towards = _VERBS.get(str(most), ("moves", "with"))
     wire = int(chosen["wire_bytes"].sum())
     well = f", {units.percent(int(chosen['bytes'].sum()) / wire)} efficient" if wire else ""
-    share = int(of_each["bytes"].iloc[0]) / int(of_each["bytes"].sum())
+    share = int(of_each["bytes"].iloc[0]) / whole
     return f"{name} {verb} {_part(share)}, {_between(_ends(chosen), gpus, towards)}{well}."
 
 

@@ -68,6 +68,20 @@ def test_places_that_are_no_gpus_come_last_as_ever(tmp_path: Path, later_path: P
     assert kinds == ["GPU"] * 5 + ["host", "unknown", "multicast", "multicast"]
 
 
+def test_multicast_objects_of_a_are_before_those_of_b_with_the_same_number(tmp_path: Path) -> None:
+    traces = []
+    for name, members in (("a", (0,)), ("b", (1,))):
+        trace = TraceBuilder(2)
+        kernel = trace.function("k")
+        launch, site = trace.launch(kernel, 0), trace.site(kernel, "STG.E", "store", 4)
+        for owner in range(64, 70):
+            trace.count(launch, site, trace.set(owner, *members), 1, 32, 4)
+        traces.append(snoopie.load(trace.write(tmp_path / f"{name}.zst")))
+    assert snoopie.compare(*traces).matrix().index.tolist()[2:] == [
+        f"multicast {number} (GPU {gpu})" for number in range(6) for gpu in (0, 1)
+    ]
+
+
 def test_by_pair(changed: snoopie.Comparison) -> None:
     table = changed.by_pair()
     assert table["change"].tolist() == [2048] * 4 + [1024, 0, 0]

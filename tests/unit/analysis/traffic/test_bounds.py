@@ -129,6 +129,13 @@ def test_lanes_that_lie_apart(trace: TraceBuilder, tmp_path: Path) -> None:
     assert limits(loaded(trace, tmp_path)) == [["GPU 0", "GPU 1", 1024.0, 2048, True]]
 
 
+def test_lanes_with_others_between_them_that_read_nothing(trace: TraceBuilder, tmp_path: Path) -> None:
+    """Lanes 0 and 31: two sectors of four."""
+    trace.count(1, LOAD, 1, 1, 2, 2)
+    trace.record(1, LOAD, 1, HEAP, 4, mask=1 | 1 << 31, sm=1)
+    assert limits(loaded(trace, tmp_path)) == [["GPU 0", "GPU 1", 64.0, 64, True]]
+
+
 def test_a_tensor_copy_says_not_what_it_read(trace: TraceBuilder, tmp_path: Path) -> None:
     trace.count(1, TENSOR, 1, 1, 256, 8)
     trace.bulk(1, TENSOR, 1, HEAP, 256, sm=1)

@@ -226,3 +226,11 @@ def test_nothing_is_lost_and_nothing_counts_twice(
     assert (found["launches"].sum(), found["bytes"].sum()) == (len(carried), sum(carried))
     assert (found["calls"].sum(), found["call_bytes"].sum()) == (len(calls), sum(size for *_, size in calls))
     assert found[SIGNATURE].drop_duplicates().shape == (len(found), 4)
+
+
+def test_no_calls_are_behind_a_row_where_the_trace_has_none(tmp_path: Path) -> None:
+    trace = Nccl()
+    trace.kernel(1, 0, 5)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    (row,) = loaded.by_collective()[SIGNATURE].itertuples(index=False, name=None)
+    assert loaded.calls_behind(*row).empty

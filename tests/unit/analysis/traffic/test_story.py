@@ -55,3 +55,35 @@ def test_what_is_done(tmp_path: Path) -> None:
     assert told(tmp_path, 2, [(0, 1)], "atomic").startswith("a.cu:5 updates all bytes, 1 GPU on one other")
     assert told(tmp_path, 2, [(0, 1)], line=0).startswith("Kernel step<int> sends all bytes")
     assert told(tmp_path, 2, []) == "No kernel reached memory outside its GPU."
+
+
+def test_the_line_is_one_that_is_known(tmp_path: Path) -> None:
+    """What has no line moves most, but less than all lines together."""
+    trace = TraceBuilder(2)
+    kernel = trace.function("step()")
+    launch = trace.launch(kernel, 0)
+    for line, accesses in ((0, 4), (1, 2), (2, 3)):
+        at = trace.line("/src/a.cu", line) if line else 0
+        trace.count(launch, trace.site(kernel, "ST", "store", 4, line=at), 1, accesses, 32 * accesses, 8 * accesses)
+    told = snoopie.load(trace.write(tmp_path / "t.zst")).story()
+    assert told == "a.cu:2 sends 33.3 % of all bytes, 1 GPU to one other, 50 % efficient."
+
+
+def test_lines_of_launches_that_stand_for_others_are_known(tmp_path: Path) -> None:
+    trace = TraceBuilder(2)
+    for kernel, line, accesses, launches in (("few()", 1, 2, 9), ("all()", 0, 3, 1)):
+        function = trace.function(kernel)
+        at = trace.line("/src/a.cu", line) if line else 0
+        site = trace.site(function, "ST", "store", 4, line=at)
+        trace.count(trace.launch(function, 0), site, 1, accesses, 32 * accesses, 8 * accesses)
+        trace.add("sampling", function=function, gpu=0, launches=launches, measured=1)
+    told = snoopie.load(trace.write(tmp_path / "t.zst")).story()
+    assert told == "a.cu:1 sends 85.7 % of all bytes, 1 GPU to one other, 50 % efficient."
+
+
+def test_bytes_that_are_not_known_are_not_none(tmp_path: Path) -> None:
+    trace = TraceBuilder(2)
+    kernel = trace.function("step()")
+    trace.count(trace.launch(kernel, 0), trace.site(kernel, "ST", "store", 0), 1, 1, 32, 4)
+    told = snoopie.load(trace.write(tmp_path / "t.zst")).story()
+    assert told == "Kernels reached memory outside their GPU, but how many bytes they moved is not known."
