@@ -332,6 +332,22 @@ def test_a_program_that_leaves_without_its_end(program: Path, tmp_path: Path, wa
     assert not outcome.counts or "its end is missing" in outcome.losses[0]
 
 
+# NVBit is then between a call's entry and its exit, which never comes.
+@pytest.mark.parametrize("way", ["exit in a call", "exit in a thread"])
+def test_a_program_that_ends_within_a_call(program: Path, tmp_path: Path, way: str) -> None:
+    whole, outcome = with_and_without(program, tmp_path, LEAVE=way)
+    assert outcome.counts == whole.counts
+    assert outcome.complete
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take a program's files away")
+def test_without_proc_and_any_file_of_the_system(program: Path, tmp_path: Path) -> None:
+    settings = {"SAMPLE_SIZE": "1", "WAITS": "on", "END_CONTEXTS": "1"}
+    whole, outcome = with_and_without(program, tmp_path, plain=settings, ROOT=str(tmp_path), SNOOPIE_OUTPUT="/none.zst")
+    assert outcome.counts == whole.counts
+    assert outcome.complete
+
+
 # The sanitizers need a dozen themselves.
 def test_few_descriptors(program: Path, tmp_path: Path) -> None:
     whole, outcome = with_and_without(program, tmp_path, "prlimit", "--nofile=16")

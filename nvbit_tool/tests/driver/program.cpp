@@ -155,6 +155,9 @@ void node_of_a_library() {
 }  // namespace
 
 int main() {
+    // Without /proc, /tmp and all other files of the system, as in a bare container.
+    if (const char* const root = std::getenv("ROOT"))
+        if (chroot(root) != 0 || chdir("/") != 0) return 3;
     nvbit_at_init();
     {
         const ProgramCall own;
@@ -245,6 +248,10 @@ int main() {
     std::fprintf(stderr, "taken: %lu\n", static_cast<unsigned long>(bytes_taken_by_collector()));
     if (const char* const way = std::getenv("LEAVE")) {
         std::fflush(stdout);
+        if (std::strcmp(way, "exit in a call") == 0) CALL(cuMemFree_v2, ({here}), std::exit(7); return CUDA_SUCCESS);
+        // As in a function that the driver calls when a stream gets there.
+        if (std::strcmp(way, "exit in a thread") == 0)
+            CALL(cuMemFree_v2, ({here}), std::thread([] { std::exit(7); }).join(); return CUDA_SUCCESS);
         if (std::strcmp(way, "exec") == 0) execl("/bin/sh", "sh", "-c", "exit 7", nullptr);
         _exit(7);
     }
