@@ -13,7 +13,7 @@ import pytest
 from tests.support.collector import make
 
 ROOT = Path(__file__).resolve().parents[2] / "nvbit_tool"
-LIBRARY, COLLECTOR = "mem_multigpu.so", "libsnoopie_collector.so"
+LIBRARY, COLLECTOR, ANOTHER = "mem_multigpu.so", "libsnoopie_collector.so", "another.so"
 OPENED = "collector: opened as {}"
 # The driver cannot be asked any more by what was made before cuInit, but the collector is there until after that.
 WHOLE = [
@@ -40,7 +40,7 @@ def built() -> Path:
 @pytest.fixture
 def place(built: Path, tmp_path: Path) -> Path:
     """A folder with the library and the stand-ins, to take things away from."""
-    for name in (LIBRARY, COLLECTOR, "linked", "opened"):
+    for name in (LIBRARY, COLLECTOR, ANOTHER, "linked", "opened"):
         shutil.copy2(built / name, tmp_path)
     shutil.copytree(built / "driver", tmp_path / "driver", symlinks=True)
     return tmp_path
@@ -156,6 +156,17 @@ def test_named_to_the_driver_without_being_preloaded(place: Path, run: Run) -> N
 def test_another_tool_that_the_user_has_named_is_let_alone(place: Path, run: Run) -> None:
     said = lines(run(place / "linked", CUDA_INJECTION64_PATH="/nowhere/other.so"))
     assert said == ["driver: begins", "driver: ends", "driver: too late for early"]
+
+
+# It may be in front of ours, or behind it.
+@pytest.mark.parametrize("program", ["linked", "opened"])
+@pytest.mark.parametrize("order", [(LIBRARY, ANOTHER), (ANOTHER, LIBRARY)])
+def test_beside_another_tool_that_is_preloaded(place: Path, run: Run, order: tuple[str, str], program: str) -> None:
+    both = " ".join(str(place / name) for name in order)
+    said = lines(run(place / program, LD_PRELOAD=both))
+    of_the_other = [line for line in said if line.startswith("another tool: ")]
+    assert [line for line in said if line not in of_the_other] == whole(place)
+    assert len(of_the_other) == (program == "opened")
 
 
 def test_a_collector_that_cannot_be_opened_is_said_by_what_uses_cuda(place: Path, run: Run) -> None:

@@ -59,7 +59,7 @@ bool in_this_library(const void* function) {
 }
 
 void* look_up(const char* name, const void* caller) {
-    LookUp* const look = next_dlsym();
+    LookUp* const look = c_dlsym();
     if (void* next = look(RTLD_NEXT, name)) return next;
     for (const Object& object : loaded_objects(caller)) {
         void* handle = dlopen(object.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
@@ -72,21 +72,31 @@ void* look_up(const char* name, const void* caller) {
     return nullptr;
 }
 
-// Every glibc has it of the one with which it came to this kind of machine.
+// Every glibc has it of the version with which it came to this kind of machine.
 #ifdef __aarch64__
 constexpr char kFirstGlibc[] = "GLIBC_2.17";
 #else
 constexpr char kFirstGlibc[] = "GLIBC_2.2.5";
 #endif
 
+// No static of the function: while the C library looks, what stands in for malloc may look something up itself.
+template <typename Find>
+LookUp* found_once(std::atomic<LookUp*>* known, Find find) {
+    LookUp* found = *known;
+    if (!found) *known = found = reinterpret_cast<LookUp*>(find());
+    return found;
+}
+
 }  // namespace
 
-LookUp* next_dlsym() {
-    // No static of the function: while dlvsym looks, what stands in for malloc may look something up itself.
+LookUp* c_dlsym() {
     static std::atomic<LookUp*> known{nullptr};
-    LookUp* found = known;
-    if (!found) known = found = reinterpret_cast<LookUp*>(dlvsym(RTLD_NEXT, "dlsym", kFirstGlibc));
-    return found;
+    return found_once(&known, [] { return dlvsym(RTLD_NEXT, "dlsym", kFirstGlibc); });
+}
+
+LookUp* next_dlsym() {
+    static std::atomic<LookUp*> known{nullptr};
+    return found_once(&known, [] { return c_dlsym()(RTLD_NEXT, "dlsym"); });
 }
 
 void* next_function(const char* name, const void* caller) {

@@ -8,8 +8,12 @@ namespace snoopie {
 // What is found is remembered for the caller; `name` is a literal, whose address stands for it.
 void* next_function(const char* name, const void* caller);
 
-// The dlsym that this library's own hides. Finds what comes next only for code in this library, as it looks at who calls it.
+// A dlsym finds what comes next only for the code that calls it.
 using LookUp = void*(void* handle, const char* name);
+// The C library's, which this one's own looks up with: another library that stands before dlsym finds what comes next behind itself, where
+// this one may be.
+LookUp* c_dlsym();
+// The one that this library's own hides: that of another such library, if there is one behind this one, else the C library's.
 LookUp* next_dlsym();
 
 }  // namespace snoopie

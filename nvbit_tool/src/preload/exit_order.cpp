@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "libraries/next_function.h"
+
 namespace {
 
 using Function = void (*)(void*);
@@ -28,7 +30,7 @@ struct Kept {
 Kept* kept = nullptr;
 
 Register next() {
-    static const auto function = reinterpret_cast<Register>(dlsym(RTLD_NEXT, "__cxa_atexit"));
+    static const auto function = reinterpret_cast<Register>(snoopie::c_dlsym()(RTLD_NEXT, "__cxa_atexit"));
     return function;
 }
 
