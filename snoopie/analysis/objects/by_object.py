@@ -66,8 +66,7 @@ def placed(tables: Tables, block: RecordBlock, lookups: Lookups | None = None) -
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(launches)]
     objects = of_block(tables, table, lookups)
     first, last = extent(tables, block)
-    object_ = objects.find(first, times)
-    within = object_ == objects.find(last, times)
+    object_, within = objects.of_spans(first, last, times)
     whole = pd.DataFrame(
         {
             "record": np.arange(len(table)),

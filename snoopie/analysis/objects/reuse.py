@@ -54,8 +54,7 @@ def touched(tables: Tables, selected: Selection | None, process: int, block: Blo
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(table["launch"].to_numpy())]
     objects = of_block(tables, table)
     first, last = extent(tables, some)
-    found = objects.find(first, times)
-    within = found == objects.find(last, times)
+    found, within = objects.of_spans(first, last, times)
     # Without gaps and overlaps between its lanes an access is one piece, and so is one whose lanes share an address.
     begin, end = first.view(np.int64), (last + np.uint64(1)).view(np.int64)
     shared = (stride == 0) & (some.shape != "scattered")

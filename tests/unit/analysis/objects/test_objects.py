@@ -121,6 +121,23 @@ def test_an_access_that_reaches_two_objects(tmp_path: Path) -> None:
     ]
 
 
+def test_an_access_whose_ends_lie_beside_what_it_touches(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    # The second object becomes a part in the middle of the first, which grows to hold all.
+    trace.rows["objects"][0]["bytes"] = 4096
+    trace.rows["objects"][1]["inside"] = 1
+    trace.rows["counts"][0].update(accesses=2, lanes=6, wire_units=6)
+    for below in (HEAP, HEAP - 64):
+        # Below the part, in it and above it; of the second access both ends are of no object.
+        above = below + 2048 if below == HEAP else HEAP + 4096
+        trace.scattered(1, 1, 1, {0: below, 1: HEAP + 1024, 2: above})
+    loaded = load(trace, tmp_path)
+    expected = {0: 2, 1: 2, 2: 2}
+    assert loaded.by_object().set_index("object")["lanes"].to_dict() == expected
+    moved = loaded.reuse().set_index("object")[["bytes", "distinct"]].to_dict("index")
+    assert moved == {0: {"bytes": 8, "distinct": 8}, 1: {"bytes": 8, "distinct": 8}, 2: {"bytes": 8, "distinct": 4}}
+
+
 def test_offsets_within_an_object(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path)
     # Bins of 8 KiB: the stores fill the first; each warp's loads are one bin of their own.
