@@ -159,10 +159,12 @@ def offsets(
     start, stop = limits
     step = max(-(-(stop - start) // bins), 1)
     address = objects["address"].to_numpy()[own[0]]
+    number = -(-(stop - start) // step)
 
     def places(column: pd.Series[int]) -> Ints:
-        found: Ints = ((column.to_numpy() - address).astype(np.int64) - start) // step
-        return found
+        offset = (column.to_numpy() - address).astype(np.int64)
+        # The last part can be shorter than the others.
+        return np.where(offset < stop, (offset - start) // step, number)
 
     whole, parts = placed(tables, some)
     whole, parts = whole[whole["object"] == object], parts[parts["object"] == object]
@@ -174,7 +176,7 @@ def offsets(
     lanes = lanes.assign(place=places(lanes["first"]))
     lanes["accesses"] = (~lanes.duplicated(["record", "place"])).astype(np.int64)
     rows = pd.concat([whole[inside].assign(place=first[inside], accesses=1), lanes], ignore_index=True)
-    rows = rows[rows["place"].between(0, (stop - start - 1) // step)]
+    rows = rows[rows["place"].between(0, number - 1)]
     rows = rows.assign(offset=start + step * rows["place"])
     table: pd.DataFrame = rows.groupby(["offset", "site", "issuer"], sort=False)[_RECORDED].sum().reset_index()
     return table

@@ -157,6 +157,17 @@ def test_offsets_within_an_object(tmp_path: Path) -> None:
         trace.object_offsets(99)
 
 
+def test_offsets_of_bytes_that_are_no_whole_parts(tmp_path: Path) -> None:
+    trace = load(two_neighbours(1), tmp_path)
+    # Parts of 34 bytes, of which the last has 32: the lane that begins after these is left out.
+    table = trace.object_offsets(1, bins=3, stop=100)
+    assert table[["offset", "accesses", "lanes", "bytes"]].values.tolist() == [
+        [0, 1, 9, 36],
+        [34, 1, 8, 32],
+        [68, 1, 8, 32],
+    ]
+
+
 def test_reuse(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path)
     table = trace.reuse().set_index("object")
