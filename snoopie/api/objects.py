@@ -141,7 +141,7 @@ class ObjectMethods(StackMethods):
         if by not in ("object", "site"):
             raise UsageError(f"there is no reuse by {by!r}", "use 'object' or 'site'")
         keys = ["object"] if by == "object" else ["object", "site"]
-        return reuse.by(self._reused, keys)
+        return reuse.by(self._reused, keys, self.sites["process"])
 
     def tensors(self, snapshot: str | os.PathLike[str] | None = None) -> pd.DataFrame:
         """tensor | process address bytes gpu allocated freed (host ns) file line function: of PyTorch's allocator.

@@ -181,6 +181,16 @@ def test_reuse(tmp_path: Path) -> None:
     assert sites["reuse"].loc[(1, 5)] == 512
 
 
+def test_memory_that_nobody_knows_is_of_each_process(tmp_path: Path) -> None:
+    for process in range(2):
+        trace = two_neighbours(1)
+        trace.header["process"]["pid"] += process
+        trace.rows["objects"].clear()
+        trace.write(tmp_path / f"{process}.zst")
+    table = snoopie.load(tmp_path).reuse()
+    assert table[["object", "bytes", "distinct"]].values.tolist() == [[0, 256, 256]]
+
+
 def test_views_keep_their_part(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path).select(operations="store")
     assert trace.by_object()["bytes"].sum() == trace.summary()["bytes"] == 4 * 8192
