@@ -58,7 +58,8 @@ class ObjectMethods(StackMethods):
         or of its bytes from ``start`` to ``stop``, the recorded accesses touched, in at most ``bins`` parts of equal
         length, those without left out.
 
-        An access counts in each part that it touches. UsageError for an object or bytes that the trace does not have.
+        An access counts in each part in which one of its lanes begins, with all bytes of these lanes; a bulk access
+        begins once. `object_heat` spreads bytes. UsageError for an object or bytes that the trace does not have.
         """
         limits = heat.checked_range(self._object_size(object), start, stop)
         work = partial(_by_object.offsets, object=object, bins=bins, limits=limits)
