@@ -199,11 +199,12 @@ def asked(known: Memory, seed: int) -> list[tuple[int | str | None, int | None, 
     ]
 
 
-def some_time(seed: int) -> tuple[int, int]:
-    """From when to before when to look."""
+def some_time(known: Memory, seed: int) -> tuple[int, int]:
+    """From when to before when to look: often where something comes or goes."""
     random = Random(seed)
-    first = random.randrange(_SPAN)
-    return START_NS + first, START_NS + random.randint(first + 1, 2 * _SPAN)
+    borders = [*moments(known.pieces), START_NS, START_NS + _SPAN]
+    first = random.choice(borders)
+    return first, random.choice([*(time for time in borders if time > first), first + 1])
 
 
 # --- What plain loops make of it ---

@@ -62,7 +62,7 @@ def test_agreement(seed: int) -> None:
 @given(seeds)
 def test_leaks_of_a_part_of_the_time(seed: int) -> None:
     known, trace = plain_memory.written(seed)
-    first, after = plain_memory.some_time(seed)
+    first, after = plain_memory.some_time(known, seed)
     # What was made then, whenever it ended, and what the driver said then.
     pieces = [piece for piece in known.pieces if first <= piece.made < after and not 0 < piece.freed <= first]
     reports = [report for report in known.reports if first <= report.time < after]

@@ -59,7 +59,7 @@ def test_curve(seed: int) -> None:
 @given(seeds)
 def test_usage_in_a_part_of_the_time(seed: int) -> None:
     known, trace = plain_memory.written(seed)
-    first, after = plain_memory.some_time(seed)
+    first, after = plain_memory.some_time(known, seed)
     process = Random(seed).randrange(len(known.builders))
     view = trace.select(between=(first, after), processes=process)
     pieces = plain_memory.within(known.chosen(None, process), first, after)
