@@ -217,11 +217,11 @@ def divided(counts: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
         seen["lanes"].to_numpy() == own["lanes"].to_numpy()
     )
     shares["exact"] = complete
+    said = {value: shares[value].to_numpy() for value in _RECORDED}
     for value in values:
         basis = "bytes" if value in ("wire_units", "wire_bytes") else value
-        part = shares[basis].to_numpy() / np.maximum(seen[basis].to_numpy(), 1) * own[value].to_numpy()
-        recorded_value = shares[value].to_numpy() if value in _RECORDED else part
-        shares[value] = np.where(complete, recorded_value, part)
+        part = said[basis] / np.maximum(seen[basis].to_numpy(), 1) * own[value].to_numpy()
+        shares[value] = np.where(complete, said.get(value, part), part)
     # Rounded so that each row's sum stays the counts': what is left over goes to the largest share.
     shares[values] = _rounded(shares, own, values)
     left = rest[~np.isin(rest["row"].to_numpy(), shares["row"].to_numpy())].assign(exact=True)

@@ -99,6 +99,7 @@ def test_a_sample_of_records_divides_in_proportion(tmp_path: Path) -> None:
         [2, 5, 171, 683, False],
     ]
     assert table["bytes"].sum() == 2048
+    assert table[["wire_units", "wire_bytes"]].values.tolist() == [[43, 1365], [21, 683]]
 
 
 def test_without_records_nothing_is_guessed(tmp_path: Path) -> None:
