@@ -40,7 +40,12 @@ def touched(
     if some is None:
         return None
     whole, parts = placed(tables, some, lookups)
-    return merged([whole.assign(accesses=1), once_an_object(parts)])
+    rows = [whole.assign(accesses=1), once_an_object(parts)]
+    if some.shape == "bulk":
+        # Counts have units of the width of these, which one thread issues.
+        widths = [np.maximum(tables.widths(part["site"].to_numpy()), 1) for part in rows]
+        rows = [part.assign(lanes=part["bytes"] // width) for part, width in zip(rows, widths, strict=True)]
+    return merged(rows)
 
 
 def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:

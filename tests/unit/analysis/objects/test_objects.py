@@ -102,6 +102,19 @@ def test_a_sample_of_records_divides_in_proportion(tmp_path: Path) -> None:
     assert table[["wire_units", "wire_bytes"]].values.tolist() == [[43, 1365], [21, 683]]
 
 
+def test_bulk_copies_are_told_apart_by_records(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    site = trace.site(1, "UBLKCP.S.G", "load", 16)
+    trace.rows["counts"][0].update(site=site, accesses=2, lanes=11, wire_units=6)
+    trace.bulk(1, site, 1, HEAP, 160)
+    trace.bulk(1, site, 1, HEAP + 1024, 16)
+    table = load(trace, tmp_path).by_object()
+    assert table[["object", "accesses", "lanes", "bytes", "exact"]].values.tolist() == [
+        [1, 1, 10, 160, True],
+        [2, 1, 1, 16, True],
+    ]
+
+
 def test_without_records_nothing_is_guessed(tmp_path: Path) -> None:
     table = load(two_neighbours(0), tmp_path).by_object()
     assert table[["object", "accesses", "bytes", "kind", "exact"]].values.tolist() == [[0, 16, 2048, "", True]]
