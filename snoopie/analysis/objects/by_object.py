@@ -258,6 +258,9 @@ def ranked(divided_counts: pd.DataFrame, copied: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[order].reset_index(drop=True)[["object", *SUMS]]
 
 
+_NUMBERS = {"size": "bytes", "stack": "stack", "allocated": "allocated", "freed": "freed"}
+
+
 def by_object(
     divided_counts: pd.DataFrame, copied: pd.DataFrame, objects: pd.DataFrame, label: Callable[[int], str]
 ) -> pd.DataFrame:
@@ -273,10 +276,11 @@ def by_object(
         ),
         kind=own["kind"].fillna("").astype("str").to_numpy(),
         call=own["call"].fillna("").astype("str").to_numpy(),
-        size=own["bytes"].fillna(0).astype(np.int64).to_numpy(),
-        stack=own["stack"].fillna(0).astype(np.int64).to_numpy(),
-        allocated=own["allocated"].fillna(0).astype(np.int64).to_numpy(),
-        freed=own["freed"].fillna(0).astype(np.int64).to_numpy(),
+        **{
+            # Not by way of floats, in which times are not exact.
+            name: objects[column].reindex(table["object"].to_numpy(), fill_value=0).to_numpy(np.int64)
+            for name, column in _NUMBERS.items()
+        },
     )
     return table[["object", "owner", "kind", "size", "call", "stack", "allocated", "freed", *SUMS]]
 

@@ -11,7 +11,7 @@ import pytest
 import snoopie
 from snoopie.analysis.objects.lookup import Lookup
 from snoopie.errors import UsageError
-from tests.support.encoder import START_NS, TraceBuilder
+from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.support.ring import ring_builder
 
 HEAP = 0x7F00_0000_0000
@@ -113,6 +113,16 @@ def test_bulk_copies_are_told_apart_by_records(tmp_path: Path) -> None:
         [1, 1, 10, 160, True],
         [2, 1, 1, 16, True],
     ]
+
+
+def test_times_are_exact_beside_memory_of_no_object(tmp_path: Path) -> None:
+    trace = two_neighbours(16)
+    trace.rows["objects"][1]["time"] += 1
+    trace.add("frees", object=2, time=START_NS + 123_457)
+    trace.count(1, 1, HOST, 1, 32, 4)
+    table = load(trace, tmp_path).by_object().set_index("object")
+    assert table["allocated"].to_dict() == {0: 0, 1: START_NS, 2: START_NS + 1}
+    assert table["freed"].to_dict() == {0: 0, 1: 0, 2: START_NS + 123_457}
 
 
 def test_without_records_nothing_is_guessed(tmp_path: Path) -> None:
