@@ -107,6 +107,13 @@ def test_traffic_by_tensor(tmp_path: Path) -> None:
     assert trace.by_object()["bytes"].tolist() == [20 * 128]
 
 
+def test_a_history_without_tensors(tmp_path: Path) -> None:
+    trace = traced(tmp_path)
+    found = trace.tensors(save(snapshot([], []), tmp_path / "s.pickle"))
+    kept = trace.tensors(save(train(), tmp_path / "t.pickle"))
+    pd.testing.assert_frame_equal(found, kept.iloc[:0], check_index_type=False)
+
+
 def test_a_program_that_ran_out_of_memory(tmp_path: Path) -> None:
     """That event has no address: under its name PyTorch says how much the GPU had left."""
     history = train()
