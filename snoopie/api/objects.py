@@ -16,6 +16,7 @@ from snoopie.analysis.objects import alike, heat, pitch, reuse, tensors
 from snoopie.analysis.objects import by_object as _by_object
 from snoopie.analysis.objects.reuse import Touched as Reused
 from snoopie.analysis.source import stacks, variables
+from snoopie.analysis.traffic import counts
 from snoopie.api.arguments import Positive
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
@@ -162,7 +163,8 @@ class ObjectMethods(StackMethods):
         known = self.tensors(snapshot)
         lookups = tensors.lookups(known)
         recorded = _by_object.merged(self._of_records(partial(_by_object.touched, lookups=lookups)))
-        sums = self._sums("launch", "site", "owner", "object").assign(object=0)
+        # Objects say nothing of tensors: what was counted of several was recorded, or not, as one.
+        sums = counts.summarise(self._sums("launch", "site", "owner"), ["launch", "site", "owner"]).assign(object=0)
         copied = _by_object.copied(self._tables, self.copies, lookups)
         return tensors.by_tensor(_by_object.divided(sums, recorded), copied, known)
 
