@@ -15,9 +15,9 @@ from tests.fuzz.plain_callers import Caller
 from tests.support.encoder import HOST, OBJECT_KINDS, START_NS, TraceBuilder
 
 GPUS = 3
-_HEAP = 0x7F00_0000_0000
-_SLOT = 600
-_SPAN = 30
+HEAP = 0x7F00_0000_0000
+SLOT = 600
+SPAN = 30
 # Operation, bytes a lane, wire unit; the last is of bulk copies.
 _SITES = (("load", 4, 32), ("load", 1, 32), ("store", 8, 16), ("atomic", 4, 32), ("store", 16, 16))
 _OPCODE = {"load": "LDG.E", "store": "STG.E", "atomic": "ATOMG.E.ADD"}
@@ -60,12 +60,17 @@ class Access:
     operation: str
     address: int
     size: int
+    time: int
 
 
 @dataclass
 class Objects:
-    """Several processes: a builder each; then what all of them did, with the numbers of the joined trace."""
+    """Several processes: a builder each; then what all of them did, with the numbers of the joined trace.
 
+    All happens at multiples of so many ns after the start.
+    """
+
+    tick: int = 1
     builders: list[TraceBuilder] = field(default_factory=list)
     things: list[Thing] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
@@ -76,23 +81,26 @@ class Objects:
     # process, start, where from, where to, bytes
     copies: list[tuple[int, int, int, int, int]] = field(default_factory=list)
 
+    def ns(self, moment: int) -> int:
+        return START_NS + self.tick * moment
+
     def at(self, process: int, address: int, time: int) -> int:
         """The innermost object of a process that held an address at a time; 0 for none."""
         found = [thing for thing in self.things if thing.process == process and thing.holds(address, time)]
         return max(found, key=lambda thing: thing.depth).number if found else 0
 
 
-def written(seed: int) -> tuple[Objects, Trace]:
-    known = make(seed)
+def written(seed: int, tick: int = 1) -> tuple[Objects, Trace]:
+    known = make(seed, tick)
     with tempfile.TemporaryDirectory() as folder:
         for number, builder in enumerate(known.builders):
             builder.write(Path(folder) / f"{number}.zst", block_rows=seed % 5 + 1 if seed % 2 else None)
         return known, snoopie.load(folder)
 
 
-def make(seed: int) -> Objects:
+def make(seed: int, tick: int = 1) -> Objects:
     random = Random(seed)
-    known = Objects()
+    known = Objects(tick)
     for process in range(random.choice((1, 1, 2))):
         _add(known, TraceBuilder(GPUS, pid=200 + process), random, process)
     return known
@@ -102,24 +110,24 @@ def _add(known: Objects, builder: TraceBuilder, random: Random, process: int) ->
     before = {name: sum(len(other.rows[name]) for other in known.builders) for name in builder.rows}
     known.builders.append(builder)
     callers = plain_callers.make(builder, random, before["stacks"])
-    for slot in range(random.randint(0, 4)):
+    for slot in range(random.choice((0, 2, 4, 4))):
         moment = 0
-        while moment < _SPAN and random.random() < 0.8:
+        while moment < SPAN and random.random() < 0.8:
             moment = _thing(known, builder, random, process, before, slot, moment, random.choice(callers))
     kernel = builder.function("kernel")
     for operation, width, unit in _SITES:
         site = builder.site(kernel, _OPCODE[operation], operation, width, wire_unit=unit)
         known.sites[before["sites"] + site] = operation, width, unit
     for _ in range(random.randint(1, 3)):
-        issuer, time = random.randrange(GPUS), START_NS + random.randrange(_SPAN)
+        issuer, time = random.randrange(GPUS), known.ns(random.randrange(SPAN))
         launch = builder.launch(kernel, issuer, time=time)
         for _ in range(random.choice((0, 2, 8))):
             _record(known, builder, random, process, before, launch, issuer, time)
     _count(known, builder, random, before)
     for _ in range(random.randint(0, 6)):
         source, destination = random.sample([*range(GPUS), HOST], 2)
-        start, size = START_NS + random.randrange(_SPAN), random.randint(0, 1 << 30)
-        ends = [random.choice((0, _HEAP + random.randrange(4 * _SLOT))) for _ in range(2)]
+        start, size = known.ns(random.randrange(SPAN)), random.randint(0, 1 << 30)
+        ends = [random.choice((0, HEAP + random.randrange(4) * SLOT + random.randrange(80))) for _ in range(2)]
         builder.copy(
             source, destination, size, gpu=0, start=start, end=start + 1,
             source_address=ends[0], destination_address=ends[1],
@@ -132,11 +140,11 @@ def _thing(
     caller: Caller,
 ) -> int:  # fmt: skip
     """An allocation in a place that is free from a moment on, and perhaps a part of it; until when it lives."""
-    start = random.randint(moment, _SPAN)
-    end = random.choice((None, random.randint(start, _SPAN)))
+    start = random.choice((moment, random.randint(moment, SPAN)))
+    end = random.choice((None, random.randint(start, SPAN)))
     owner = random.choice((*range(GPUS), HOST))
     size = random.choice((64, 64, 512, random.randint(1, 512)))
-    address = random.choice((0, *[_HEAP + slot * _SLOT] * 5))
+    address = random.choice((0, *[HEAP + slot * SLOT] * 5))
     outer = _put(known, builder, before, process, owner, "device", address, size, start, end, 0, random, caller)
     if size > 1 and random.random() < 0.4:
         first = random.randrange(size)
@@ -145,7 +153,7 @@ def _thing(
             known, builder, before, process, owner, "symmetric", address and address + first, inner, start, end, outer,
             random, caller,
         )  # fmt: skip
-    return _SPAN if end is None else end
+    return SPAN if end is None else end
 
 
 def _put(
@@ -154,16 +162,16 @@ def _put(
 ) -> int:  # fmt: skip
     call, name = random.choice(("cuMemAlloc_v2", "cuMemCreate")), random.choice(("", "", "table"))
     number = builder.add(
-        "objects", kind=OBJECT_KINDS.index(kind), bytes=size, owner=owner, time=START_NS + start, address=address,
+        "objects", kind=OBJECT_KINDS.index(kind), bytes=size, owner=owner, time=known.ns(start), address=address,
         call=builder.string(call), name=builder.string(name), inside=outer,
         stack=caller.stack and caller.stack - before["stacks"],
     )  # fmt: skip
     if end is not None:
-        builder.add("frees", object=number, time=START_NS + end)
+        builder.add("frees", object=number, time=known.ns(end))
     known.things.append(
         Thing(
-            before["objects"] + number, process, -1 if owner == HOST else owner, kind, address, size, START_NS + start,
-            0 if end is None else START_NS + end, outer and before["objects"] + outer, int(outer > 0), call, name,
+            before["objects"] + number, process, -1 if owner == HOST else owner, kind, address, size, known.ns(start),
+            0 if end is None else known.ns(end), outer and before["objects"] + outer, int(outer > 0), call, name,
             caller,
         )
     )  # fmt: skip
@@ -179,7 +187,7 @@ def _record(
     record = sum(len(other.rows[name]) for other in known.builders for name in ("records", "scattered", "bulk"))
     site = random.randint(1, len(_SITES))
     operation, width, _ = known.sites[before["sites"] + site]
-    base = _HEAP + random.choice((random.randrange(4 * _SLOT), random.randrange(4) * _SLOT))
+    base = HEAP + random.choice((random.randrange(4 * SLOT), random.randrange(4) * SLOT))
     lanes = sorted(random.sample(range(32), random.choice((1, 8, 31, 32))))
     if site == len(_SITES):
         size = random.choice((16, 64, 160))
@@ -191,14 +199,14 @@ def _record(
         builder.record(launch, site, owner, base, stride, mask=sum(1 << lane for lane in lanes))
         touched = [(base + stride * (lane - lanes[0]), width) for lane in lanes]
     else:
-        places = {lane: base + random.randrange(random.choice((64, 2 * _SLOT))) for lane in lanes}
+        places = {lane: base + random.randrange(random.choice((64, 2 * SLOT))) for lane in lanes}
         builder.scattered(launch, site, owner, places)
         touched = [(places[lane], width) for lane in lanes]
     for address, size in touched:
         known.accesses.append(
             Access(
                 record, before["launches"] + launch, before["sites"] + site, issuer, owner,
-                known.at(process, address, time), process, operation, address, size,
+                known.at(process, address, time), process, operation, address, size, time,
             )
         )  # fmt: skip
 
@@ -212,27 +220,27 @@ def _count(known: Objects, builder: TraceBuilder, random: Random, before: dict[s
     }
     if random.random() < 0.5:
         keys.add((before["launches"] + 1, before["sites"] + 1, HOST))
-    for launch, site, owner in sorted(keys):
-        own = [
-            access for access in known.accesses if (access.launch, access.site, access.owner) == (launch, site, owner)
-        ]
+    often = random.choice((0, 0.3, 0.8))
+    for key in sorted(keys):
+        own = [access for access in known.accesses if (access.launch, access.site, access.owner) == key]
         held = {access.object for access in own} - {0}
-        named = {number for number in held if random.random() < 0.3}
+        named = {number for number in held if random.random() < often}
         rest = [access for access in own if access.object not in named]
         for number in sorted(named):
-            _add_count(known, builder, before, (launch, site, owner, number), random.randint(0, 1000), random)
+            _add_count(known, builder, before, (*key, number), random, [a for a in own if a.object == number])
         if rest or not own:
-            more = random.choice((0, 0, random.randint(1, 100)))
-            records = len({access.record for access in rest})
-            _add_count(known, builder, before, (launch, site, owner, 0), records + more, random, len(rest) + 8 * more)
+            _add_count(known, builder, before, (*key, 0), random, rest)
 
 
 def _add_count(
-    known: Objects, builder: TraceBuilder, before: dict[str, int], key: tuple[int, int, int, int], accesses: int,
-    random: Random, lanes: int | None = None,
+    known: Objects, builder: TraceBuilder, before: dict[str, int], key: tuple[int, int, int, int], random: Random,
+    recorded: list[Access],
 ) -> None:  # fmt: skip
+    """Counts what was recorded, or more."""
     launch, site, owner, number = key
-    lanes = accesses * random.randint(1, 32) if lanes is None else lanes
+    more = random.choice((0, 0, random.randint(1, 100)))
+    accesses = len({access.record for access in recorded}) + more
+    lanes = sum(access.size for access in recorded) // known.sites[site][1] + 8 * more
     amounts = accesses, lanes, random.randint(0, 2 * lanes)
     builder.add(
         "counts", launch=launch - before["launches"], site=site - before["sites"], owner=owner,
