@@ -247,9 +247,7 @@ SUMS = [*_counts.VALUES, "wire_efficiency", "exact", "copied_in", "copied_out"]
 
 def ranked(divided_counts: pd.DataFrame, copied: pd.DataFrame) -> pd.DataFrame:
     """object and SUMS of what `divided` and `copied` say: most bytes first, copies included."""
-    table = (
-        _counts.settled(divided_counts, ["object"]).merge(copied, on="object", how="outer").fillna(0).astype(np.int64)
-    )
+    table = _beside([_counts.settled(divided_counts, ["object"]).set_index("object"), copied.set_index("object")])
     inexact = divided_counts.loc[~divided_counts["exact"].to_numpy(bool), "object"].unique()
     table["exact"] = ~np.isin(table["object"].to_numpy(), inexact)
     table["wire_efficiency"] = _counts.efficiency(table)
@@ -294,7 +292,7 @@ def by_object_alone(divided_counts: pd.DataFrame, objects: pd.DataFrame, label: 
 def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None) -> pd.DataFrame:
     """object copied_in copied_out: bytes that copies of the host wrote to each object, and read from it."""
     lookups = ObjectLookups(tables) if lookups is None else lookups
-    sums: dict[str, pd.Series] = {}
+    sums = []
     for name, end in (("copied_in", "destination_address"), ("copied_out", "source_address")):
         found = np.zeros(len(copies), np.int64)
         process = copies["process"].to_numpy()
@@ -304,5 +302,12 @@ def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None)
             if int(number) in lookups:
                 found[rows] = lookups[int(number)].find(addresses, times)
         kept = found > 0
-        sums[name] = copies.loc[kept, "bytes"].groupby(found[kept]).sum()
-    return pd.DataFrame(sums).fillna(0).astype(np.int64).rename_axis("object").reset_index()
+        sums.append(copies.loc[kept, "bytes"].groupby(found[kept]).sum().to_frame(name))
+    return _beside(sums)
+
+
+def _beside(sums: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """object, and the columns of tables by object, 0 where one has it not: never floats, which are not exact."""
+    every = sums[0].index.union(sums[1].index)
+    parts = [part.reindex(every, fill_value=0).astype(np.int64) for part in sums]
+    return pd.concat(parts, axis=1).rename_axis("object").reset_index()

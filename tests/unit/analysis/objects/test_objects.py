@@ -115,6 +115,15 @@ def test_bulk_copies_are_told_apart_by_records(tmp_path: Path) -> None:
     ]
 
 
+def test_more_bytes_than_floats_tell_apart(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    trace.rows["counts"][0].update(object=1, lanes=(1 << 56) + 1)
+    trace.copy(0, 1, (1 << 57) + 1, gpu=0, source_address=0, destination_address=HEAP + 1024, start=START_NS)
+    table = load(trace, tmp_path).by_object().set_index("object")
+    assert table["bytes"].to_dict() == {1: (1 << 58) + 4, 2: 0}
+    assert table["copied_in"].to_dict() == {1: 0, 2: (1 << 57) + 1}
+
+
 def test_times_are_exact_beside_memory_of_no_object(tmp_path: Path) -> None:
     trace = two_neighbours(16)
     trace.rows["objects"][1]["time"] += 1
