@@ -119,20 +119,26 @@ def _add(known: Objects, builder: TraceBuilder, random: Random, process: int) ->
         site = builder.site(kernel, _OPCODE[operation], operation, width, wire_unit=unit)
         known.sites[before["sites"] + site] = operation, width, unit
     for _ in range(random.randint(1, 3)):
-        issuer, time = random.randrange(GPUS), known.ns(random.randrange(SPAN))
+        issuer, time = random.randrange(GPUS), _some_time(known, random)
         launch = builder.launch(kernel, issuer, time=time)
-        for _ in range(random.choice((0, 2, 8))):
+        for _ in range(random.choice((0, 4, 12))):
             _record(known, builder, random, process, before, launch, issuer, time)
     _count(known, builder, random, before)
     for _ in range(random.randint(0, 6)):
         source, destination = random.sample([*range(GPUS), HOST], 2)
-        start, size = known.ns(random.randrange(SPAN)), random.randint(0, 1 << 30)
+        start, size = _some_time(known, random), random.randint(0, 1 << random.choice((30, 55)))
         ends = [random.choice((0, HEAP + random.randrange(4) * SLOT + random.randrange(80))) for _ in range(2)]
         builder.copy(
             source, destination, size, gpu=0, start=start, end=start + 1,
             source_address=ends[0], destination_address=ends[1],
         )  # fmt: skip
         known.copies.append((process, start, ends[0], ends[1], size))
+
+
+def _some_time(known: Objects, random: Random) -> int:
+    """Often when something comes or goes."""
+    borders = [time for thing in known.things for time in (thing.made, thing.freed) if time]
+    return random.choice((known.ns(random.randrange(SPAN)), *borders))
 
 
 def _thing(
@@ -239,6 +245,9 @@ def _add_count(
     """Counts what was recorded, or more."""
     launch, site, owner, number = key
     more = random.choice((0, 0, random.randint(1, 100)))
+    if not recorded or (number and random.random() < 0.2):
+        # What is not shared out is exact, however much it is.
+        more = random.randint(0, 1 << 50)
     accesses = len({access.record for access in recorded}) + more
     lanes = sum(access.size for access in recorded) // known.sites[site][1] + 8 * more
     amounts = accesses, lanes, random.randint(0, 2 * lanes)

@@ -101,6 +101,10 @@ def _give(
 
 def fits(share: Share, row: dict[str, int]) -> bool:
     """Whether a row has what came to an object: to the last byte, but for what rounding changed."""
-    return (row["exact"], row["copied_in"], row["copied_out"]) == (
+    near = all(
+        abs(row[name] - amount) <= share.slack[name] + (amount / 10**9 if share.slack[name] else 0)
+        for name, amount in share.sums.items()
+    )
+    return near and (row["exact"], row["copied_in"], row["copied_out"]) == (
         share.exact, share.copied_in, share.copied_out
-    ) and all(abs(row[name] - share.sums[name]) <= share.slack[name] for name in VALUES)  # fmt: skip
+    )  # fmt: skip

@@ -10,8 +10,9 @@ from hypothesis import given
 
 from tests.fuzz import plain_heat, plain_objects
 from tests.fuzz.comparing import alike, rows
-from tests.fuzz.drawing import seeds, some
+from tests.fuzz.drawing import seeds, some, written
 from tests.fuzz.plain_objects import Objects
+from tests.support.encoder import START_NS, TraceBuilder
 
 OPERATIONS = ((), ("load",), ("store", "atomic"))
 
@@ -120,12 +121,36 @@ def test_offsets(seed: int) -> None:
     random = Random(seed)
     for thing in known.things:
         bins, start = random.randint(1, 20), random.choice((0, random.randrange(thing.size)))
-        stop = random.choice((thing.size, random.randint(start + 1, thing.size)))
+        begun = [at for _, at in plain_objects.lanes_of(known, {thing.number}) if start < at]
+        stop = random.choice((thing.size, random.randint(start + 1, thing.size), *begun))
         found = trace.object_offsets(thing.number, bins, start, stop)
         expected = plain_heat.offsets(known, thing.number, bins, start, stop)
         assert sorted(rows(found)) == sorted(
             (offset, f"GPU {issuer}", operation, *sums) for (offset, issuer, operation), sums in expected.items()
         )
+
+
+@some
+@given(seeds)
+def test_row_length(seed: int) -> None:
+    """Of a matrix of which a GPU touched a column or a tile the length of a row is seen, of whole rows that of some."""
+    random = Random(seed)
+    length, lines = 4 * random.randint(16, 400), random.randint(8, 30)
+    builder = TraceBuilder(2)
+    kernel = builder.function("kernel")
+    site, launch = builder.site(kernel, "LDG.E", "load", 4), builder.launch(kernel, 0)
+    address = random.randint(1, 1 << 30) * 512
+    matrix = builder.add("objects", address=address, bytes=length * lines, owner=1, kind=0, time=START_NS)
+    whole = random.random() < 0.3
+    across = length // 4 if whole else random.choice((1, random.randint(1, length // 8)))
+    edge = random.randint(0, length // 4 - across)
+    for row in random.sample(range(lines), lines // 2) if whole else range(lines):
+        for first in range(0, across, 32):
+            lanes = min(32, across - first)
+            begin = address + row * length + 4 * (edge + first)
+            builder.record(launch, site, 1, begin, 4, mask=(1 << lanes) - 1)
+    found = written(builder, seed).row_length(matrix)
+    assert found % length == 0 if whole else found == length
 
 
 @pytest.mark.parametrize("seed", range(3))
