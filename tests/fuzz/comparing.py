@@ -14,6 +14,11 @@ def rows(table: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
     return list(table[list(columns) or list(table.columns)].itertuples(index=False, name=None))
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows, by the names of the columns."""
+    return [dict(zip(table.columns, row, strict=True)) for row in rows(table)]
+
+
 def alike(found: float, expected: float | None) -> bool:
     """Whether a share is what was expected; None stands for one that there is not."""
     return math.isnan(found) if expected is None else math.isclose(found, expected, rel_tol=1e-9)

@@ -130,7 +130,7 @@ def make(seed: int) -> Memory:
                 used = random.choice((-1, random.randint(0, 1 << 40)))
                 report = Report(
                     process, place, START_NS + random.randrange(_SPAN), used, random.choice((-1, 7)),
-                    random.choice((-1, random.randint(0, 100))), random.choice((-1, random.randint(0, 100))),
+                    random.choice((-1, random.randint(0, 100))), random.choice((-1, 0, random.randint(0, 100))),
                 )  # fmt: skip
                 builder.memory_use(local, report.time - START_NS, used, report.reserved, report.handed, own=report.own)
                 memory.reports.append(report)

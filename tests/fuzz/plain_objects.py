@@ -110,7 +110,7 @@ def _add(known: Objects, builder: TraceBuilder, random: Random, process: int) ->
     before = {name: sum(len(other.rows[name]) for other in known.builders) for name in builder.rows}
     known.builders.append(builder)
     callers = plain_callers.make(builder, random, before["stacks"])
-    for slot in range(random.choice((0, 2, 4, 4))):
+    for slot in range(random.choice((0, 3, 4, 4, 4, 4))):
         moment = 0
         while moment < SPAN and random.random() < 0.8:
             moment = _thing(known, builder, random, process, before, slot, moment, random.choice(callers))
@@ -118,7 +118,7 @@ def _add(known: Objects, builder: TraceBuilder, random: Random, process: int) ->
     for operation, width, unit in _SITES:
         site = builder.site(kernel, _OPCODE[operation], operation, width, wire_unit=unit)
         known.sites[before["sites"] + site] = operation, width, unit
-    for _ in range(random.randint(1, 3)):
+    for _ in range(random.randint(1, 4)):
         issuer, time = random.randrange(GPUS), _some_time(known, random)
         launch = builder.launch(kernel, issuer, time=time)
         for _ in range(random.choice((0, 4, 12))):
@@ -193,7 +193,7 @@ def _record(
     record = sum(len(other.rows[name]) for other in known.builders for name in ("records", "scattered", "bulk"))
     site = random.randint(1, len(_SITES))
     operation, width, _ = known.sites[before["sites"] + site]
-    base = HEAP + random.choice((random.randrange(4 * SLOT), random.randrange(4) * SLOT))
+    base = HEAP + random.randrange(4) * SLOT + random.choice((0, 0, random.randrange(64), random.randrange(SLOT)))
     lanes = sorted(random.sample(range(32), random.choice((1, 8, 31, 32))))
     if site == len(_SITES):
         size = random.choice((16, 64, 160))

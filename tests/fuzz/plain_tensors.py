@@ -81,7 +81,8 @@ def _place(
         blocks.append({"address": address, "size": 512, "requested_size": size, "state": "active_allocated",
                        "frames": frames})  # fmt: skip
         return
-    blocks.append({"address": address, "size": 512, "state": "inactive"})
+    state: dict[str, Any] = {"address": address, "size": 512, "state": "inactive"}
+    blocks.append(state)
     moment = random.randrange(-5, 5)
     while moment < SPAN and random.random() < 0.8:
         size, (frames, own) = random.randint(1, _PART), random.choice(_STACKS)
@@ -89,6 +90,7 @@ def _place(
         events.append(_event("alloc", address, size, moment, frames))
         found.append(Tensor(process, address, size, gpu, _ns(moment), 0 if end is None else _ns(end), own))
         if end is None:
+            state |= {"requested_size": size, "state": "active_allocated", "frames": frames}
             return
         events.append(_event("free_requested", address, size, moment, []))
         events.append(_event("free_completed", address, size, end, []))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.fuzz import plain_arrays, plain_objects, plain_shares
-from tests.fuzz.comparing import alike, falls, rows
+from tests.fuzz.comparing import alike, falls, records, rows
 from tests.fuzz.drawing import seeds, some
 from tests.fuzz.plain_shares import VALUES
 
@@ -19,7 +19,7 @@ def test_by_object(seed: int) -> None:
     known, trace = plain_objects.written(seed)
     table = trace.by_object()
     expected = plain_shares.shared(known, known.at, named=True)
-    found = {row["object"]: row for row in table.to_dict("records")}
+    found = {row["object"]: row for row in records(table)}
     assert set(found) == set(expected)
     for number, share in expected.items():
         assert plain_shares.fits(share, found[number])
@@ -46,8 +46,8 @@ def test_arrays(seed: int) -> None:
     arrays = trace.arrays()
     assert {number: (array, name) for number, array, name in arrays.itertuples(name=None)} == plain_arrays.arrays(known)
     table = trace.by_object(merged=True)
-    expected = plain_arrays.merged(known, trace.by_object().to_dict("records"))
-    for found in table.to_dict("records"):
+    expected = plain_arrays.merged(known, records(trace.by_object()))
+    for found in records(table):
         same = next(row for row in expected if row["object"] == found["object"])
         assert alike(
             found.pop("wire_efficiency"), found["bytes"] / found["wire_bytes"] if found["wire_bytes"] else None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from tests.fuzz import plain_objects, plain_shares, plain_tensors
-from tests.fuzz.comparing import alike, falls, rows
+from tests.fuzz.comparing import alike, falls, records, rows
 from tests.fuzz.drawing import seeds, some
 from tests.fuzz.plain_shares import VALUES
 
@@ -34,7 +34,7 @@ def test_tensors(seed: int) -> None:
         return numbers[held[0].row()] if held else 0
 
     expected = plain_shares.shared(known, at, named=False)
-    sums = {row["tensor"]: row for row in table.to_dict("records")}
+    sums = {row["tensor"]: row for row in records(table)}
     assert set(sums) == set(expected)
     for number, share in expected.items():
         assert plain_shares.fits(share, sums[number])
