@@ -247,7 +247,7 @@ def _add_count(
     more = random.choice((0, 0, random.randint(1, 100)))
     if not recorded or (number and random.random() < 0.2):
         # What is not shared out is exact, however much it is.
-        more = random.randint(0, 1 << 50)
+        more = random.randint(0, 1 << 47)
     accesses = len({access.record for access in recorded}) + more
     lanes = sum(access.size for access in recorded) // known.sites[site][1] + 8 * more
     amounts = accesses, lanes, random.randint(0, 2 * lanes)
