@@ -16,6 +16,7 @@ from snoopie.analysis.objects import alike, heat, pitch, reuse, tensors
 from snoopie.analysis.objects import by_object as _by_object
 from snoopie.analysis.objects.reuse import Touched as Reused
 from snoopie.analysis.source import stacks, variables
+from snoopie.analysis.traffic import counts
 from snoopie.api.arguments import Positive
 from snoopie.api.notebook import Rows
 from snoopie.api.stacks import StackMethods
@@ -28,14 +29,16 @@ class ObjectMethods(StackMethods):
 
     def by_object(self, *, merged: bool = False) -> pd.DataFrame:
         """object owner (label) kind name source size (bytes) call stack allocated freed (host ns), values, exact,
-        copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object.
+        copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object, of
+        which copies are left out.
 
         ``name`` is the variable that receives the allocation, as far as the source's line shows one; ``source`` the
         `stack_label` of who allocated it.
 
         ``merged``: objects that are one array of the program, because all ranks made them at the same place, or one
-        process for each GPU, are one row: that of the busiest, with ``allocations``, how many there are, and named by
-        who made it where no variable is known. What other GPUs touched most comes first.
+        process for each GPU, are one row: that of the busiest, with ``allocations``, how many there are, sums, all
+        owners and the largest size, from the first ``allocated`` to the last ``freed``, and named by who made it where
+        no variable is known. What other GPUs touched most comes first.
 
         ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
         then divided in proportion to the records, as wire_bytes always are among such objects.
@@ -58,7 +61,8 @@ class ObjectMethods(StackMethods):
         or of its bytes from ``start`` to ``stop``, the recorded accesses touched, in at most ``bins`` parts of equal
         length, those without left out.
 
-        An access counts in each part that it touches. UsageError for an object or bytes that the trace does not have.
+        An access counts in each part in which one of its lanes begins, with all bytes of these lanes; a bulk access
+        begins once. `object_heat` spreads bytes. UsageError for an object or bytes that the trace does not have.
         """
         limits = heat.checked_range(self._object_size(object), start, stop)
         work = partial(_by_object.offsets, object=object, bins=bins, limits=limits)
@@ -141,7 +145,7 @@ class ObjectMethods(StackMethods):
         if by not in ("object", "site"):
             raise UsageError(f"there is no reuse by {by!r}", "use 'object' or 'site'")
         keys = ["object"] if by == "object" else ["object", "site"]
-        return reuse.by(self._reused, keys)
+        return reuse.by(self._reused, keys, self.sites["process"])
 
     def tensors(self, snapshot: str | os.PathLike[str] | None = None) -> pd.DataFrame:
         """tensor | process address bytes gpu allocated freed (host ns) file line function: of PyTorch's allocator.
@@ -161,7 +165,8 @@ class ObjectMethods(StackMethods):
         known = self.tensors(snapshot)
         lookups = tensors.lookups(known)
         recorded = _by_object.merged(self._of_records(partial(_by_object.touched, lookups=lookups)))
-        sums = self._sums("launch", "site", "owner", "object").assign(object=0)
+        # Objects say nothing of tensors: what was counted of several was recorded, or not, as one.
+        sums = counts.summarise(self._sums("launch", "site", "owner"), ["launch", "site", "owner"]).assign(object=0)
         copied = _by_object.copied(self._tables, self.copies, lookups)
         return tensors.by_tensor(_by_object.divided(sums, recorded), copied, known)
 

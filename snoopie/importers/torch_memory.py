@@ -22,7 +22,7 @@ from snoopie.joined.tables import Tables
 
 COLUMNS = ("address", "bytes", "gpu", "allocated", "freed", "stack")
 
-_FRAME = ("file", "line", "function")
+_FRAME = {"file": "str", "line": "int64", "function": "str"}
 _MOST_FRAMES = 256
 
 
@@ -86,7 +86,10 @@ def tensors(tables: Tables, snapshot: Path | None) -> pd.DataFrame:
             continue
         table, stacks = read(paths[pid])
         own = [own_frame(stack) for stack in stacks] + [("", 0, "")]
-        made = {name: [own[stack][part] for stack in table["stack"]] for part, name in enumerate(_FRAME)}
+        made = {
+            name: pd.Series([own[stack][part] for stack in table["stack"]], table.index, dtype=kind)
+            for part, (name, kind) in enumerate(_FRAME.items())
+        }
         table = table.drop(columns="stack").assign(
             process=number, gpu=tables.owner(place, table["gpu"].to_numpy()), **made
         )

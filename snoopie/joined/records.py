@@ -148,4 +148,5 @@ def side_by_side(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Whether no lane is left out between the lowest and the highest of each mask."""
     wide = mask.astype(np.int64)
     run = wide // np.maximum(wide & -wide, 1)
-    return run & (run + 1) == 0
+    found: NDArray[np.bool_] = run & (run + 1) == 0
+    return found

@@ -58,7 +58,8 @@ def merged(table: pd.DataFrame, arrays: pd.DataFrame) -> pd.DataFrame:
         owner=groups["owner"].agg(_joined),
         size=groups["size"].max(),
         allocated=groups["allocated"].min(),
-        freed=groups["freed"].max(),
+        # 0 is never, which is later than any time.
+        freed=groups["freed"].max().where(groups["freed"].min() > 0, 0),
         exact=groups["exact"].all(),
         **{name: groups[name].sum() for name in sums},
     )

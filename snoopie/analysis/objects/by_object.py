@@ -39,7 +39,12 @@ def touched(
 
     def touched_by(some: RecordBlock) -> pd.DataFrame:
         whole, parts = placed(tables, some, lookups)
-        return merged([whole.assign(accesses=1), once_an_object(parts)])
+        rows = [whole.assign(accesses=1), once_an_object(parts)]
+        if some.shape == "bulk":
+            # Counts have units of the width of these, which one thread issues.
+            widths = [np.maximum(tables.widths(part["site"].to_numpy()), 1) for part in rows]
+            rows = [part.assign(lanes=part["bytes"] // width) for part, width in zip(rows, widths, strict=True)]
+        return merged(rows)
 
     return accesses.by_pieces(accesses.selected_block(tables, selected, process, block), touched_by, merged)
 
@@ -67,8 +72,7 @@ def placed(tables: Tables, block: RecordBlock, lookups: Lookups | None = None) -
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(launches)]
     objects = of_block(tables, table, lookups)
     first, last = extent(tables, block)
-    object_ = objects.find(first, times)
-    within = object_ == objects.find(last, times)
+    object_, within = objects.of_spans(first, last, times)
     whole = pd.DataFrame(
         {
             "record": np.arange(len(table)),
@@ -173,10 +177,12 @@ def _one_after_another(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def _offsets(tables: Tables, some: RecordBlock, object: int, address: int, cells: tuple[int, int, int]) -> pd.DataFrame:
     """The same of some records. ``cells``: from where, to where, and by how many bytes."""
     start, stop, step = cells
+    number = -(-(stop - start) // step)
 
     def places(column: pd.Series[int]) -> Ints:
-        found: Ints = ((column.to_numpy() - address).astype(np.int64) - start) // step
-        return found
+        offset = (column.to_numpy() - address).astype(np.int64)
+        # The last part can be shorter than the others.
+        return np.where(offset < stop, (offset - start) // step, number)
 
     whole, parts = placed(tables, some)
     whole, parts = whole[whole["object"] == object], parts[parts["object"] == object]
@@ -188,7 +194,7 @@ def _offsets(tables: Tables, some: RecordBlock, object: int, address: int, cells
     lanes = lanes.assign(place=places(lanes["first"]))
     lanes["accesses"] = (~lanes.duplicated(["record", "place"])).astype(np.int64)
     rows = pd.concat([whole[inside].assign(place=first[inside], accesses=1), lanes], ignore_index=True)
-    rows = rows[rows["place"].between(0, (stop - start - 1) // step)]
+    rows = rows[rows["place"].between(0, number - 1)]
     rows = rows.assign(offset=start + step * rows["place"])
     table: pd.DataFrame = rows.groupby(["offset", "site", "issuer"], sort=False)[_RECORDED].sum().reset_index()
     return table
@@ -229,11 +235,11 @@ def divided(counts: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
         seen["lanes"].to_numpy() == own["lanes"].to_numpy()
     )
     shares["exact"] = complete
+    said = {value: shares[value].to_numpy() for value in _RECORDED}
     for value in values:
         basis = "bytes" if value in ("wire_units", "wire_bytes") else value
-        part = shares[basis].to_numpy() / np.maximum(seen[basis].to_numpy(), 1) * own[value].to_numpy()
-        recorded_value = shares[value].to_numpy() if value in _RECORDED else part
-        shares[value] = np.where(complete, recorded_value, part)
+        part = said[basis] / np.maximum(seen[basis].to_numpy(), 1) * own[value].to_numpy()
+        shares[value] = np.where(complete, said.get(value, part), part)
     # Rounded so that each row's sum stays the counts': what is left over goes to the largest share.
     shares[values] = _rounded(shares, own, values)
     left = rest[~np.isin(rest["row"].to_numpy(), shares["row"].to_numpy())].assign(exact=True)
@@ -254,15 +260,16 @@ SUMS = [*_counts.VALUES, "wire_efficiency", "exact", "copied_in", "copied_out"]
 
 def ranked(divided_counts: pd.DataFrame, copied: pd.DataFrame) -> pd.DataFrame:
     """object and SUMS of what `divided` and `copied` say: most bytes first, copies included."""
-    table = (
-        _counts.settled(divided_counts, ["object"]).merge(copied, on="object", how="outer").fillna(0).astype(np.int64)
-    )
+    table = _beside([_counts.settled(divided_counts, ["object"]).set_index("object"), copied.set_index("object")])
     inexact = divided_counts.loc[~divided_counts["exact"].to_numpy(bool), "object"].unique()
     table["exact"] = ~np.isin(table["object"].to_numpy(), inexact)
     table["wire_efficiency"] = _counts.efficiency(table)
     moved = table["bytes"] + table["copied_in"] + table["copied_out"]
     order = np.lexsort((table["object"].to_numpy(), -moved.to_numpy()))
     return table.iloc[order].reset_index(drop=True)[["object", *SUMS]]
+
+
+_NUMBERS = {"size": "bytes", "stack": "stack", "allocated": "allocated", "freed": "freed"}
 
 
 def by_object(
@@ -280,10 +287,11 @@ def by_object(
         ),
         kind=own["kind"].fillna("").astype("str").to_numpy(),
         call=own["call"].fillna("").astype("str").to_numpy(),
-        size=own["bytes"].fillna(0).astype(np.int64).to_numpy(),
-        stack=own["stack"].fillna(0).astype(np.int64).to_numpy(),
-        allocated=own["allocated"].fillna(0).astype(np.int64).to_numpy(),
-        freed=own["freed"].fillna(0).astype(np.int64).to_numpy(),
+        **{
+            # Not by way of floats, in which times are not exact.
+            name: objects[column].reindex(table["object"].to_numpy(), fill_value=0).to_numpy(np.int64)
+            for name, column in _NUMBERS.items()
+        },
     )
     return table[["object", "owner", "kind", "size", "call", "stack", "allocated", "freed", *SUMS]]
 
@@ -297,7 +305,7 @@ def by_object_alone(divided_counts: pd.DataFrame, objects: pd.DataFrame, label: 
 def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None) -> pd.DataFrame:
     """object copied_in copied_out: bytes that copies of the host wrote to each object, and read from it."""
     lookups = ObjectLookups(tables) if lookups is None else lookups
-    sums: dict[str, pd.Series] = {}
+    sums = []
     for name, end in (("copied_in", "destination_address"), ("copied_out", "source_address")):
         found = np.zeros(len(copies), np.int64)
         process = copies["process"].to_numpy()
@@ -307,5 +315,12 @@ def copied(tables: Tables, copies: pd.DataFrame, lookups: Lookups | None = None)
             if int(number) in lookups:
                 found[rows] = lookups[int(number)].find(addresses, times)
         kept = found > 0
-        sums[name] = copies.loc[kept, "bytes"].groupby(found[kept]).sum()
-    return pd.DataFrame(sums).fillna(0).astype(np.int64).rename_axis("object").reset_index()
+        sums.append(copies.loc[kept, "bytes"].groupby(found[kept]).sum().to_frame(name))
+    return _beside(sums)
+
+
+def _beside(sums: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """object, and the columns of tables by object, 0 where one has it not: never floats, which are not exact."""
+    every = sums[0].index.union(sums[1].index)
+    parts = [part.reindex(every, fill_value=0).astype(np.int64) for part in sums]
+    return pd.concat(parts, axis=1).rename_axis("object").reset_index()

@@ -60,6 +60,15 @@ class Lookup:
                 self._find(addresses, rows, self._moments[epoch - 1], found)
         return found
 
+    def of_spans(self, first: Addresses, last: Addresses, times: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """The id of the object that held the first address of each span at each time, and whether it held all of it.
+
+        That both ends are of one object, or of none, is not enough: another, or a part of it, can lie between them.
+        """
+        found = self.find(first, times)
+        begun, later = (np.searchsorted(self._starts, ends, "right") for ends in (first, last))
+        return found, (found == self.find(last, times)) & (begun == later)
+
     def _find(self, addresses: Addresses, rows: Ints | slice, moment: int, found: Ints) -> None:
         alive = (self._allocated <= moment) & (self._freed > moment)
         wanted, own = addresses[rows], found[rows]

@@ -57,8 +57,7 @@ def _touched(tables: Tables, some: RecordBlock) -> Touched:
     times = tables.launches["time"].to_numpy()[tables.launch_places.of(table["launch"].to_numpy())]
     objects = of_block(tables, table)
     first, last = extent(tables, some)
-    found = objects.find(first, times)
-    within = found == objects.find(last, times)
+    found, within = objects.of_spans(first, last, times)
     # Without gaps and overlaps between its lanes an access is one piece, and so is one whose lanes share an address.
     begin, end = first.view(np.int64), (last + np.uint64(1)).view(np.int64)
     shared = (stride == 0) & (some.shape != "scattered")
@@ -177,12 +176,15 @@ def _together(parts: Sequence[Touched], keys: Sequence[str], sums: Sequence[str]
     return Touched(groups, coverage.added(coverage.joined(moved)))
 
 
-def by(what: Touched, keys: Sequence[str]) -> pd.DataFrame:
+def by(what: Touched, keys: Sequence[str], processes: pd.Series[int]) -> pd.DataFrame:
     """Keys (of object, site, issuer), accesses, bytes, distinct (bytes), reuse (bytes / distinct); most saved first.
 
-    ``distinct`` is what each issuer touched, summed over the issuers: a byte is moved at least once to each.
+    ``distinct`` is what each issuer touched, summed over the issuers: a byte is moved at least once to each. What is of
+    no known object is also of each process by itself: an address is other memory there. ``processes``: of each site.
     """
-    groups, pieces = grouped(what, [*dict.fromkeys([*keys, "issuer"])])
+    process = processes.reindex(what.groups["site"].to_numpy()).to_numpy()
+    what = Touched(what.groups.assign(process=process), what.pieces)
+    groups, pieces = grouped(what, [*dict.fromkeys([*keys, "process", "issuer"])])
     distinct = np.bincount(pieces.groups, pieces.ends - pieces.starts, len(groups)).astype(np.int64)
     groups = groups.assign(distinct=distinct)
     table = groups.groupby(list(keys), sort=False)[[*_SUMS, "distinct"]].sum().reset_index()

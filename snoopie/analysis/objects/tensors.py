@@ -25,7 +25,11 @@ def by_tensor(divided: pd.DataFrame, copied: pd.DataFrame, tensors: pd.DataFrame
     numbers = {"bytes": "size", "line": "line", "allocated": "allocated", "freed": "freed"}
     table = table.assign(
         gpu=own["gpu"].fillna(UNKNOWN).astype(np.int64).to_numpy(),
-        **{name: own[column].fillna(0).astype(np.int64).to_numpy() for column, name in numbers.items()},
+        **{
+            # Not by way of floats, in which times are not exact.
+            name: tensors[column].reindex(table["object"].to_numpy(), fill_value=0).to_numpy(np.int64)
+            for column, name in numbers.items()
+        },
         **{name: own[name].fillna("").astype("str").to_numpy() for name in ("file", "function")},
     ).rename(columns={"object": "tensor"})
     return table[["tensor", "gpu", "size", "file", "line", "function", "allocated", "freed", *by_object.SUMS]]

@@ -107,6 +107,26 @@ def test_traffic_by_tensor(tmp_path: Path) -> None:
     assert trace.by_object()["bytes"].tolist() == [20 * 128]
 
 
+def test_objects_that_counts_name_do_not_part_tensors(tmp_path: Path) -> None:
+    trace = TraceBuilder(2)
+    put = trace.function("put")
+    site, launch = trace.site(put, "STG.E", "store", 4), trace.launch(put, 0, time=START_NS + 2500)
+    for number in range(2):
+        segment = trace.add("objects", address=HEAP + 1024 * number, bytes=1024, owner=1, kind=0, time=START_NS)
+        trace.add("counts", launch=launch, site=site, owner=1, object=segment, accesses=1, lanes=32, wire_units=8)
+        trace.record(launch, site, 1, HEAP + 1024 * number, 4)
+    save(train(), tmp_path / "snoopie-tensors.host.4711.pickle")
+    table = snoopie.load(trace.write(tmp_path / "t.zst")).by_tensor()
+    assert table[["tensor", "bytes", "exact"]].values.tolist() == [[1, 128, True], [2, 128, True]]
+
+
+def test_a_history_without_tensors(tmp_path: Path) -> None:
+    trace = traced(tmp_path)
+    found = trace.tensors(save(snapshot([], []), tmp_path / "s.pickle"))
+    kept = trace.tensors(save(train(), tmp_path / "t.pickle"))
+    pd.testing.assert_frame_equal(found, kept.iloc[:0], check_index_type=False)
+
+
 def test_a_program_that_ran_out_of_memory(tmp_path: Path) -> None:
     """That event has no address: under its name PyTorch says how much the GPU had left."""
     history = train()

@@ -8,6 +8,7 @@ import pandas as pd
 
 import snoopie
 from snoopie.analysis.objects import alike
+from tests.support.encoder import TraceBuilder
 
 SAMPLES = Path(__file__).resolve().parents[4] / "sample_traces"
 
@@ -36,6 +37,17 @@ def test_what_nobody_is_known_to_have_made_stands_alone() -> None:
     found = arrays([(0, 0, "", ""), (0, 1, "", ""), (1, 0, "", "")])
     assert found["array"].tolist() == [1, 2, 3]
     assert found["name"].tolist() == ["", "", ""]
+
+
+def test_an_array_that_is_not_freed_everywhere_is_not_freed(tmp_path: Path) -> None:
+    builder = TraceBuilder(3)
+    put = builder.function("put")
+    site, launch = builder.site(put, "STG.E", "store", 4), builder.launch(put, 2)
+    for owner, end in ((0, 90), (1, None)):
+        made = builder.allocation("device", 128, owner, 0, end, name=builder.string("grid"))
+        builder.add("counts", launch=launch, site=site, owner=owner, object=made, accesses=1, lanes=32, wire_units=8)
+    trace = snoopie.load(builder.write(tmp_path / "t.zst"))
+    assert trace.by_object(merged=True)[["allocations", "freed"]].to_numpy().tolist() == [[2, 0]]
 
 
 def test_halo_has_two_arrays() -> None:

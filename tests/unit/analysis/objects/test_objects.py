@@ -11,7 +11,7 @@ import pytest
 import snoopie
 from snoopie.analysis.objects.lookup import Lookup
 from snoopie.errors import UsageError
-from tests.support.encoder import START_NS, TraceBuilder
+from tests.support.encoder import HOST, START_NS, TraceBuilder
 from tests.support.ring import ring_builder
 
 HEAP = 0x7F00_0000_0000
@@ -99,6 +99,39 @@ def test_a_sample_of_records_divides_in_proportion(tmp_path: Path) -> None:
         [2, 5, 171, 683, False],
     ]
     assert table["bytes"].sum() == 2048
+    assert table[["wire_units", "wire_bytes"]].values.tolist() == [[43, 1365], [21, 683]]
+
+
+def test_bulk_copies_are_told_apart_by_records(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    site = trace.site(1, "UBLKCP.S.G", "load", 16)
+    trace.rows["counts"][0].update(site=site, accesses=2, lanes=11, wire_units=6)
+    trace.bulk(1, site, 1, HEAP, 160)
+    trace.bulk(1, site, 1, HEAP + 1024, 16)
+    table = load(trace, tmp_path).by_object()
+    assert table[["object", "accesses", "lanes", "bytes", "exact"]].values.tolist() == [
+        [1, 1, 10, 160, True],
+        [2, 1, 1, 16, True],
+    ]
+
+
+def test_more_bytes_than_floats_tell_apart(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    trace.rows["counts"][0].update(object=1, lanes=(1 << 56) + 1)
+    trace.copy(0, 1, (1 << 57) + 1, gpu=0, source_address=0, destination_address=HEAP + 1024, start=START_NS)
+    table = load(trace, tmp_path).by_object().set_index("object")
+    assert table["bytes"].to_dict() == {1: (1 << 58) + 4, 2: 0}
+    assert table["copied_in"].to_dict() == {1: 0, 2: (1 << 57) + 1}
+
+
+def test_times_are_exact_beside_memory_of_no_object(tmp_path: Path) -> None:
+    trace = two_neighbours(16)
+    trace.rows["objects"][1]["time"] += 1
+    trace.add("frees", object=2, time=START_NS + 123_457)
+    trace.count(1, 1, HOST, 1, 32, 4)
+    table = load(trace, tmp_path).by_object().set_index("object")
+    assert table["allocated"].to_dict() == {0: 0, 1: START_NS, 2: START_NS + 1}
+    assert table["freed"].to_dict() == {0: 0, 1: 0, 2: START_NS + 123_457}
 
 
 def test_without_records_nothing_is_guessed(tmp_path: Path) -> None:
@@ -121,6 +154,23 @@ def test_an_access_that_reaches_two_objects(tmp_path: Path) -> None:
     ]
 
 
+def test_an_access_whose_ends_lie_beside_what_it_touches(tmp_path: Path) -> None:
+    trace = two_neighbours(0)
+    # The second object becomes a part in the middle of the first, which grows to hold all.
+    trace.rows["objects"][0]["bytes"] = 4096
+    trace.rows["objects"][1]["inside"] = 1
+    trace.rows["counts"][0].update(accesses=2, lanes=6, wire_units=6)
+    for below in (HEAP, HEAP - 64):
+        # Below the part, in it and above it; of the second access both ends are of no object.
+        above = below + 2048 if below == HEAP else HEAP + 4096
+        trace.scattered(1, 1, 1, {0: below, 1: HEAP + 1024, 2: above})
+    loaded = load(trace, tmp_path)
+    expected = {0: 2, 1: 2, 2: 2}
+    assert loaded.by_object().set_index("object")["lanes"].to_dict() == expected
+    moved = loaded.reuse().set_index("object")[["bytes", "distinct"]].to_dict("index")
+    assert moved == {0: {"bytes": 8, "distinct": 8}, 1: {"bytes": 8, "distinct": 8}, 2: {"bytes": 8, "distinct": 4}}
+
+
 def test_offsets_within_an_object(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path)
     # Bins of 8 KiB: the stores fill the first; each warp's loads are one bin of their own.
@@ -140,6 +190,17 @@ def test_offsets_within_an_object(tmp_path: Path) -> None:
         trace.object_offsets(99)
 
 
+def test_offsets_of_bytes_that_are_no_whole_parts(tmp_path: Path) -> None:
+    trace = load(two_neighbours(1), tmp_path)
+    # Parts of 34 bytes, of which the last has 32: the lane that begins after these is left out.
+    table = trace.object_offsets(1, bins=3, stop=100)
+    assert table[["offset", "accesses", "lanes", "bytes"]].values.tolist() == [
+        [0, 1, 9, 36],
+        [34, 1, 8, 32],
+        [68, 1, 8, 32],
+    ]
+
+
 def test_reuse(tmp_path: Path) -> None:
     trace = load(ring_builder(), tmp_path)
     table = trace.reuse().set_index("object")
@@ -151,6 +212,16 @@ def test_reuse(tmp_path: Path) -> None:
     assert atomics["bytes"].tolist() == [3 * 16 * 4, 3 * 512 * 8] or sorted(atomics["bytes"]) == [192, 12288]
     assert sorted(atomics["distinct"]) == [12, 24]
     assert sites["reuse"].loc[(1, 5)] == 512
+
+
+def test_memory_that_nobody_knows_is_of_each_process(tmp_path: Path) -> None:
+    for process in range(2):
+        trace = two_neighbours(1)
+        trace.header["process"]["pid"] += process
+        trace.rows["objects"].clear()
+        trace.write(tmp_path / f"{process}.zst")
+    table = snoopie.load(tmp_path).reuse()
+    assert table[["object", "bytes", "distinct"]].values.tolist() == [[0, 256, 256]]
 
 
 def test_views_keep_their_part(tmp_path: Path) -> None:
