@@ -29,14 +29,16 @@ class ObjectMethods(StackMethods):
 
     def by_object(self, *, merged: bool = False) -> pd.DataFrame:
         """object owner (label) kind name source size (bytes) call stack allocated freed (host ns), values, exact,
-        copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object.
+        copied_in copied_out (bytes by copies of the host); most bytes first. Object 0 is memory of no known object, of
+        which copies are left out.
 
         ``name`` is the variable that receives the allocation, as far as the source's line shows one; ``source`` the
         `stack_label` of who allocated it.
 
         ``merged``: objects that are one array of the program, because all ranks made them at the same place, or one
-        process for each GPU, are one row: that of the busiest, with ``allocations``, how many there are, and named by
-        who made it where no variable is known. What other GPUs touched most comes first.
+        process for each GPU, are one row: that of the busiest, with ``allocations``, how many there are, sums, all
+        owners and the largest size, from the first ``allocated`` to the last ``freed``, and named by who made it where
+        no variable is known. What other GPUs touched most comes first.
 
         ``exact`` is False where objects share pages and not every access was recorded: what they have in common is
         then divided in proportion to the records, as wire_bytes always are among such objects.
