@@ -245,11 +245,13 @@ _EVENT = {
 
 def _events(trace: Trace, arguments: argparse.Namespace) -> int:
     """Prints each allocation and free, in columns between tabs."""
+    from snoopie.exporters.formulas import guarded
+
     table = top(trace.memory_events(), arguments)
     print("\t".join(_EVENT.values()))
     table = table.assign(address=[hex(address) for address in table["address"].tolist()])
     # Many rows have the same names and stacks, and a stack is long.
-    once = cache(visible)
+    once = cache(lambda text: guarded(visible(text)))
     for row in table[list(_EVENT)].itertuples(index=False):
         print("\t".join(once(value) if isinstance(value, str) else str(value) for value in row))
     sys.stdout.flush()

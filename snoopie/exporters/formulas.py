@@ -13,6 +13,7 @@ import pandas as pd
 _UNSEEN = r"\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 # What begins a formula, also in its wide and small forms, which some take for the same; a break, whose rest could begin
 # a cell; and what stands before a formula here: the reader of a cell takes away one "'", where there is one.
+# Not what follows a semicolon, where some spreadsheets divide cells: source code has it everywhere, as in "; ++i".
 _BEGIN = re.compile(rf"['\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠﹦﹢﹣﹫]")
 
 
@@ -28,5 +29,10 @@ def write_csv(table: pd.DataFrame, file: TextIO, *, header: bool) -> None:
 
 def _quoted(column: pd.Series[str]) -> pd.Series[str]:
     # Names are few, and stand in many rows.
-    named = {text: f"'{text}" for text in column.unique() if isinstance(text, str) and _BEGIN.match(text)}
+    named = {text: guarded(text) for text in column.unique() if isinstance(text, str) and _BEGIN.match(text)}
     return column.map(lambda value: named.get(value, value)) if named else column
+
+
+def guarded(text: str) -> str:
+    """A text with a "'" before what a spreadsheet would run."""
+    return f"'{text}" if _BEGIN.match(text) else text

@@ -201,6 +201,15 @@ def test_csv_has_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert {row["change"] for row in rows} == {"-128"}
 
 
+def test_memory_events_have_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = TraceBuilder(2)
+    for number, name in enumerate(("=cmd|' /C calc'!A0", "x-1")):
+        trace.allocation("device", 4096, 1, number, address=4096 * (number + 1), name=trace.string(name))
+    out = run(capsys, "memory", "--events", trace.write(tmp_path / "evil.zst"))[1]
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    assert [row["var_name"] for row in rows] == ["'=cmd|' /C calc'!A0", "x-1"]
+
+
 def test_csv_has_numbers_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     values = [-3, None, -0.5, 2**63, float("nan"), float("-inf"), "-3", True, {"a": [-1, "\u202e"]}]
     formats.print_csv(pd.DataFrame({"a": pd.Series(values, dtype=object), "b": range(-1, 8)}))
