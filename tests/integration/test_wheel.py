@@ -1,4 +1,4 @@
-"""A wheel is the same bytes whoever builds it, wherever and whenever: who builds a published one again can compare."""
+"""What is published is the same bytes whoever builds it, wherever and whenever: who builds it again can compare."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = ("LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "snoopie", "visualizer", "nvbit_tool/Makefile",
@@ -27,15 +29,16 @@ def _copy(to: Path, *, when: int) -> Path:
     return to
 
 
-def _built(source: Path, to: Path) -> tuple[str, bytes]:
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(to)]
+def _built(target: str, source: Path, to: Path) -> tuple[str, bytes]:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(to)]
     environment = {"PATH": os.environ["PATH"], "SOURCE_DATE_EPOCH": "1700000000", "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
-    (wheel,) = to.glob("*.whl")
-    return wheel.name, wheel.read_bytes()
+    (made,) = (path for path in to.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    return made.name, made.read_bytes()
 
 
-def test_two_builds_give_the_same_bytes(tmp_path: Path) -> None:
-    here = _built(_copy(tmp_path / "one", when=1_600_000_000), tmp_path / "first")
-    there = _built(_copy(tmp_path / "another" / "place", when=1_750_000_000), tmp_path / "second")
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_two_builds_give_the_same_bytes(tmp_path: Path, target: str) -> None:
+    here = _built(target, _copy(tmp_path / "one", when=1_600_000_000), tmp_path / "first")
+    there = _built(target, _copy(tmp_path / "another" / "place", when=1_750_000_000), tmp_path / "second")
     assert here == there
