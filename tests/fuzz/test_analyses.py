@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
-import snoopie
 from snoopie.api.trace import Trace
 from tests.fuzz import random_traces
+from tests.fuzz.drawing import seeds, some, written
 from tests.fuzz.random_traces import RandomTrace
 from tests.support.encoder import HOST, UNKNOWN
 
 SUMS = ["accesses", "lanes", "bytes"]
 PLACES = {HOST: -1, UNKNOWN: -2}
 
-some = settings(
-    max_examples=int(os.environ.get("SNOOPIE_FUZZ_EXAMPLES", "8")),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    derandomize="SNOOPIE_FUZZ_EXAMPLES" not in os.environ,
-)
-seeds = st.integers(0, 2**32)
-
 
 def loaded(seed: int) -> tuple[RandomTrace, Trace]:
     known = random_traces.make(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        return known, snoopie.load(
-            known.builder.write(Path(folder) / "t.zst", block_rows=seed % 7 + 1 if seed % 2 else None)
-        )
+    return known, written(known.builder, seed)
 
 
 @some
