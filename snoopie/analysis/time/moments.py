@@ -63,7 +63,9 @@ def placed(recorded: pd.DataFrame, traffic: pd.DataFrame, clock: pd.DataFrame, w
     exact = counts.summarise(
         traffic.drop(columns="weight", errors="ignore"), [*_GROUP, "issuer", "operation"], _AMOUNTS
     )
-    rows = recorded[recorded["launch"].isin(clock.index)].rename(columns={"bytes": "recorded"})
+    # A bulk access of no bytes moved nothing, and has no share of what others moved.
+    own = recorded["launch"].isin(clock.index) & (recorded["bytes"] > 0)
+    rows = recorded[own].rename(columns={"bytes": "recorded"})
     rows = rows.merge(exact, on=_GROUP, how="inner", suffixes=("", " in all"))
     clock = clock.loc[rows["launch"]]
     groups = rows.groupby(_GROUP, sort=False)

@@ -89,6 +89,18 @@ def test_what_lies_under_another_kernel(path: Path) -> None:
     assert trace.select(kernels=STEP).overlap("kernel")["under"].tolist() == [128]
 
 
+def test_an_access_of_no_bytes_has_no_part_of_what_moved(tmp_path: Path) -> None:
+    """Were the only records of a sum such ones, each had all of it."""
+    trace = builder()
+    bulk = trace.site(1, "UBLKCP", "store", 1)
+    trace.count(1, bulk, 1, 3, 4096, 256)
+    for time in (20 * US, 30 * US):
+        trace.bulk(1, bulk, 1, 0x7F00_0000_0000, 0, time=AT + time + AHEAD)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.overlap()["bytes"].tolist() == [3 * 128, 3 * 128]
+    assert loaded.traffic_by_moment()["bytes"].sum() == loaded.counts["bytes"].sum()
+
+
 def test_sampled_records_are_scaled(tmp_path: Path) -> None:
     trace = snoopie.load(builder(sampled=True).write(tmp_path / "t.zst"))
     assert trace.overlap("kernel")["bytes"].tolist() == [768]
