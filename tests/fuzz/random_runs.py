@@ -7,6 +7,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.fuzz.plain_over_time import Folds
 from tests.fuzz.plain_runs import HOST, UNKNOWN, Call, Collective, Copy, Count, Launch, Ran, Range, Run, Site
 from tests.support.encoder import OPERATIONS, START_NS, TraceBuilder
 
@@ -29,6 +30,16 @@ def make(seed: int) -> Run:
 def moment(random: Random) -> int:
     """Often one of a few moments, sometimes far from all others."""
     return START_NS + random.choice((random.randrange(8) * 5000, random.randrange(40_000), random.randrange(2_000_000)))
+
+
+def window(random: Random) -> tuple[int | None, int | None, Folds]:
+    """A part of time and what of it is left out, or neither."""
+    folds: list[tuple[int, int]] = []
+    if random.random() < 0.5:
+        edges = sorted({moment(random) for _ in range(random.choice((2, 4, 6)))})
+        folds = list(zip(edges[::2], edges[1::2], strict=False))
+    first, last = sorted((moment(random), moment(random)))
+    return random.choice((None, first)), random.choice((None, last + random.randint(0, 1))), folds
 
 
 def _process(run: Run, process: int, numbers: list[int]) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from fractions import Fraction
 from random import Random
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,8 +12,8 @@ from hypothesis import given
 from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
 from tests.fuzz import plain_over_time, plain_ranges, plain_rates, plain_resources, random_runs
+from tests.fuzz.comparing import compare_cells, falling, rows, same
 from tests.fuzz.drawing import seeds, some
-from tests.fuzz.plain_over_time import Cells, Folds
 from tests.fuzz.plain_ranges import Called
 from tests.fuzz.plain_rates import Rate
 from tests.fuzz.plain_resources import Between, Busy, Record, Row
@@ -26,10 +23,6 @@ from tests.fuzz.plain_runs import Run, label
 def loaded(seed: int) -> tuple[Run, Trace]:
     known = random_runs.make(seed)
     return known, known.load(seed)
-
-
-def rows(table: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    return list(table[list(columns)].itertuples(index=False, name=None))
 
 
 @some
@@ -57,24 +50,6 @@ def test_pairs_by_launch(seed: int) -> None:
         assert {row[:3]: row[3:] for row in rows(found, "launch", *ends, *values)} == expected
 
 
-def random_time(random: Random) -> tuple[int | None, int | None, Folds]:
-    """A part of time and what of it is left out, or neither."""
-    folds: list[tuple[int, int]] = []
-    if random.random() < 0.5:
-        edges = sorted({random_runs.moment(random) for _ in range(random.choice((2, 4, 6)))})
-        folds = list(zip(edges[::2], edges[1::2], strict=False))
-    first, last = sorted((random_runs.moment(random), random_runs.moment(random)))
-    return random.choice((None, first)), random.choice((None, last + random.randint(0, 1))), folds
-
-
-def compare_cells(found: dict[tuple[Any, int, int], int], expected: Cells) -> None:
-    """What has no traffic is left out; how far whole numbers may be from fractions, each cell says."""
-    for cell in {*found, *expected}:
-        amount, slack = expected.get(cell, (Fraction(0), 0))
-        assert abs(found.get(cell, 0) - amount) <= slack, cell
-    assert all(found.values())
-
-
 @some
 @given(seeds)
 def test_traffic_over_time(seed: int) -> None:
@@ -82,7 +57,7 @@ def test_traffic_over_time(seed: int) -> None:
     random = known.random
     for reading, ends in (("issued", ("issuer", "owner")), ("flow", ("from", "to"))):
         for initiated in ("device", "host", "both"):
-            bins, (first, last, folds) = random.choice((1, 2, 7, 1000)), random_time(random)
+            bins, (first, last, folds) = random.choice((1, 2, 7, 1000)), random_runs.window(random)
             table = trace.traffic_over_time(bins, reading, initiated, first, last, folds=folds)  # type: ignore[arg-type]
             pieces = [
                 piece._replace(key=tuple(map(label, piece.key)))
@@ -219,16 +194,6 @@ def test_marked(seed: int) -> None:
                         trace.marked(pattern)
                 else:
                     assert trace.marked(pattern) == expected
-
-
-def same(found: float, expected: float | None) -> bool:
-    """A number, or NaN for none."""
-    return math.isnan(found) if expected is None else found == pytest.approx(expected, rel=1e-9)
-
-
-def falling(table: pd.DataFrame, column: str) -> bool:
-    values = [value for value in table[column].tolist() if not math.isnan(value)]
-    return values == sorted(values, reverse=True)
 
 
 @some
