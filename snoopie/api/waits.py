@@ -122,6 +122,7 @@ class WaitMethods(TimeMethods, SourceMethods):
 
         ``known_by``: address, where records have stores to it; object, where counts have stores to the allocation; or
         owner, where all that is known is who stores to that GPU's memory. A GPU's stores to its own are not recorded.
+        A recorded store of several polled addresses counts for the lowest.
         """
         found = self._stores_awaited
         sites = self._tables.sites.loc[found["store"].to_numpy()].reset_index(drop=True)

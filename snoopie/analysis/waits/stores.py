@@ -63,6 +63,9 @@ def recorded(
     # them that are one flag.
     place = np.minimum(np.searchsorted(wanted, start), len(wanted) - 1)
     hits = (wanted[place] >= start) & (wanted[place] < end)
+    # Lanes of a warp that store to one address are one access.
+    record = np.repeat(np.arange(len(some.table)), 1 if some.shape == "bulk" else some.table["lanes"].to_numpy())
+    again = pd.DataFrame({"record": record, "place": place})[hits].duplicated()
     found = pd.DataFrame(
         {
             "process": np.int64(number),
@@ -70,11 +73,10 @@ def recorded(
             "address": wanted[place],
             "issuer": lanes["issuer"].to_numpy().astype(np.int64),
             "store": lanes["site"].to_numpy().astype(np.int64),
-            "accesses": np.int64(1),
             "bytes": lanes["width"].to_numpy().astype(np.int64),
         }
     )[hits]
-    return merged([found])
+    return merged([found.assign(accesses=(~again).astype(np.int64))])
 
 
 def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
