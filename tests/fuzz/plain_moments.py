@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -86,11 +86,14 @@ def _record(run: Run, count: Count, time: int) -> int:
     return lanes * count.site.width
 
 
-def clocks(stamps: list[Stamp]) -> list[Clock]:
-    """Of the launches with times in their order those that agree on how far the clock is ahead, stretch by stretch."""
+def clocks(stamps: Iterable[tuple[Launch, int]]) -> list[Clock]:
+    """Of the launches with times in their order those that agree on how far the clock is ahead, stretch by stretch.
+
+    ``stamps``: times by the clock of the GPU at which launches ran.
+    """
     times: dict[Launch, list[int]] = defaultdict(list)
-    for stamp in stamps:
-        times[stamp.launch].append(stamp.time)
+    for launch, time in stamps:
+        times[launch].append(time)
     allowed: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
     for launch in sorted(times, key=lambda launch: (launch.start, launch.id)):
         least, most = max(times[launch]) - launch.end, min(times[launch]) - launch.start
@@ -117,7 +120,7 @@ def clock_of(launch: Launch, every: list[Clock]) -> Clock | None:
 
 
 def placed(run: Run, stamps: list[Stamp]) -> list[Placed]:
-    every = clocks(stamps)
+    every = clocks((stamp.launch, stamp.time) for stamp in stamps)
     found = []
     for count in run.counts:
         clock = clock_of(count.launch, every)
