@@ -64,8 +64,9 @@ class TimeMethods(TraceAttributes):
     ) -> pd.DataFrame:
         """issuer owner (``flow``: from to) as labels, start end (of a bin, host ns) bytes; bins with traffic only.
 
-        The bins are equally wide, at most so many, over the time from ``first`` until before ``last`` (default: all);
-        ``folds``, parts of the time in their order, are left out: a bin can go on behind one.
+        The bins are equally wide, at least a µs and at most so many, over the time from ``first`` until before ``last``
+        (default: all); ``folds``, parts of the time in their order, are left out: a bin can go on behind one, and what
+        moved within one is where it begins.
         Bytes of measured launches are spread evenly over the time they ran, and of copies over their calls; they are
         exact, and never scaled.
         """

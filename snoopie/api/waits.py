@@ -123,7 +123,8 @@ class WaitMethods(TimeMethods, SourceMethods):
 
         ``known_by``: address, where records have stores to it; object, where counts have stores to the allocation; or
         owner, where all that is known is who stores to that GPU's memory. A GPU's stores to its own are not recorded.
-        LimitError where addresses and stores are too many for a table of both.
+        A recorded store of several polled addresses counts for the lowest. LimitError where addresses and stores are
+        too many for a table of both.
         """
         found = self._stores_awaited.of_targets(self._tables)
         sites = self._tables.sites.loc[found["store"].to_numpy()].reset_index(drop=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import pandas as pd
+
+from tests.fuzz.plain_over_time import Cells
 
 
 def rows(table: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
@@ -27,3 +30,18 @@ def alike(found: float, expected: float | None) -> bool:
 def falls(table: pd.DataFrame, *columns: str) -> bool:
     """Whether the sum of some columns never rises from row to row."""
     return all(before >= after for before, after in pairwise(table[list(columns)].sum(axis=1).tolist()))
+
+
+def falling(table: pd.DataFrame, column: str) -> bool:
+    """Whether what is known of a column never rises from row to row."""
+    values = [value for value in table[column].tolist() if not math.isnan(value)]
+    return values == sorted(values, reverse=True)
+
+
+def compare_cells(found: dict[tuple[Any, int, int], int], expected: Cells) -> None:
+    """What has no traffic is left out; how far whole numbers may be from fractions, each cell says."""
+    for cell in {*found, *expected}:
+        amount, slack = expected.get(cell, (Fraction(0), 0))
+        # The fractions are floats.
+        assert abs(found.get(cell, 0) - amount) <= slack * Fraction(1001, 1000), cell
+    assert all(found.values())

@@ -63,7 +63,9 @@ def placed(recorded: pd.DataFrame, traffic: pd.DataFrame, clock: pd.DataFrame, w
     exact = counts.summarise(
         traffic.drop(columns="weight", errors="ignore"), [*_GROUP, "issuer", "operation"], _AMOUNTS
     )
-    rows = recorded[recorded["launch"].isin(clock.index)].rename(columns={"bytes": "recorded"})
+    # A bulk access of no bytes moved nothing, and has no share of what others moved.
+    known = recorded["launch"].isin(clock.index) & (recorded["bytes"] > 0)
+    rows = recorded[known].rename(columns={"bytes": "recorded"})
     rows = rows.merge(exact, on=_GROUP, how="inner", suffixes=("", " in all"))
     clock = clock.loc[rows["launch"]]
     groups = rows.groupby(_GROUP, sort=False)
@@ -176,8 +178,11 @@ def _beneath(placed: pd.DataFrame, when: pd.DataFrame) -> dict[str, Ints]:
         error = placed["error"].to_numpy()[rows]
         begin, end = np.sort(launches["start"].to_numpy()), np.sort(launches["end"].to_numpy())
         mine = own["start"].to_numpy()[rows], own["end"].to_numpy()[rows]
+        # A launch whose time is not known is not among those that ran.
+        spanned = own["spanned"].to_numpy()[rows]
         for name, wider in (("under", 0), ("under_least", -1), ("under_most", 1)):
-            beside = _covering(begin, end, middle, wider * error) - _inside(*mine, middle, wider * error)
+            itself = _inside(*mine, middle, wider * error) * spanned
+            beside = _covering(begin, end, middle, wider * error) - itself
             result[name][rows] = np.where(beside > 0, amounts[rows], 0)
     return result
 

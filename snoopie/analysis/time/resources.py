@@ -49,7 +49,9 @@ def within(parts: Iterable[Part], time: Region) -> Iterator[Part]:
 
 def _cut(part: Part, time: Region) -> pd.DataFrame:
     records = part.records()
-    kept = records[(records["end"] > time.start) & (records["start"] < time.end)]
+    # What lasts no time is there at its moment.
+    until = np.maximum(records["end"], records["start"] + 1)
+    kept = records[(until > time.start) & (records["start"] < time.end)]
     return kept.assign(start=kept["start"].clip(lower=time.start), end=kept["end"].clip(upper=time.end))
 
 

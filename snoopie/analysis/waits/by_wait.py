@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.analysis.waits import moving
+from snoopie.analysis.waits.moving import BLOCKS
 from snoopie.analysis.waits.names import line_of, listed, shared, together
 from snoopie.analysis.waits.stores import KNOWN_BY, TARGET, Stores
 from snoopie.errors import UsageError
@@ -51,7 +52,10 @@ def by_wait(tables: Tables, waits: pd.DataFrame, moves: pd.DataFrame, all_waits:
     table = groups[numbers].sum()
     table["longest"] = groups["longest"].max()
     if "blocks" not in keys:
-        table["blocks"] = groups["waiting"].sum()
+        # A block can wait at several places, and for several objects at one.
+        blocks = every[every["waiting"] > 0].drop_duplicates([*keys, *(key for key in BLOCKS if key not in keys)])
+        waiting = blocks.groupby(keys, observed=True, sort=False)["waiting"].sum()
+        table["blocks"] = waiting.reindex(table.index, fill_value=0)
     names = [name for name in ("kernel", "issuer", "owner", "awaited", "stored_by", "known_by") if name not in keys]
     for name in names:
         several = _least_known if name == "known_by" else listed if name in _LISTS else together

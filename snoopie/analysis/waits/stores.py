@@ -95,6 +95,9 @@ def _recorded(tables: Tables, process: int, wanted: NDArray[np.uint64], some: Re
     # them that are one flag.
     place = np.minimum(np.searchsorted(wanted, start), len(wanted) - 1)
     hits = (wanted[place] >= start) & (wanted[place] < end)
+    # Lanes of a warp that store to one address are one access.
+    record = np.repeat(np.arange(len(some.table)), 1 if some.shape == "bulk" else some.table["lanes"].to_numpy())
+    again = pd.DataFrame({"record": record, "place": place})[hits].duplicated()
     found = pd.DataFrame(
         {
             "process": np.int64(process),
@@ -102,11 +105,10 @@ def _recorded(tables: Tables, process: int, wanted: NDArray[np.uint64], some: Re
             "address": wanted[place],
             "issuer": lanes["issuer"].to_numpy().astype(np.int64),
             "store": lanes["site"].to_numpy().astype(np.int64),
-            "accesses": np.int64(1),
             "bytes": lanes["width"].to_numpy().astype(np.int64),
         }
     )[hits]
-    return merged([found])
+    return merged([found.assign(accesses=(~again).astype(np.int64))])
 
 
 def merged(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:

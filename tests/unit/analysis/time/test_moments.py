@@ -89,6 +89,35 @@ def test_what_lies_under_another_kernel(path: Path) -> None:
     assert trace.select(kernels=STEP).overlap("kernel")["under"].tolist() == [128]
 
 
+def test_a_launch_without_a_time_can_have_moved_under_another(tmp_path: Path) -> None:
+    """Called while another ran, it is not the one that ran."""
+    trace = builder()
+    store = trace.site(1, "STG.E", "store", 4)
+    known, unknown = (trace.launch(1, 0, time=AT + 1000 * US) for _ in range(2))
+    trace.add("spans", launch=known, start=AT + 1000 * US, end=AT + 1100 * US)
+    trace.rows["launches"][unknown - 1]["time"] = AT + 1050 * US
+    # All that is known of the clock: the launches allow 10 µs.
+    trace.rows["spans"] = [row for row in trace.rows["spans"] if row["launch"] == known]
+    for launch, time in ((known, 1005), (known, 1095), (unknown, 1052)):
+        trace.record(launch, store, 1, 0x7F00_0000_0000, 4, time=AT + time * US + AHEAD)
+    for launch in (known, unknown):
+        trace.count(launch, store, 1, 1, 32, 8)
+    table = snoopie.load(trace.write(tmp_path / "t.zst")).overlap().set_index("launch")
+    assert table.loc[unknown, ["under_least", "under", "under_most", "error"]].tolist() == [128, 128, 128, 5 * US]
+
+
+def test_an_access_of_no_bytes_has_no_part_of_what_moved(tmp_path: Path) -> None:
+    """Were the only records of a sum such ones, each had all of it."""
+    trace = builder()
+    bulk = trace.site(1, "UBLKCP", "store", 1)
+    trace.count(1, bulk, 1, 3, 4096, 256)
+    for time in (20 * US, 30 * US):
+        trace.bulk(1, bulk, 1, 0x7F00_0000_0000, 0, time=AT + time + AHEAD)
+    loaded = snoopie.load(trace.write(tmp_path / "t.zst"))
+    assert loaded.overlap()["bytes"].tolist() == [3 * 128, 3 * 128]
+    assert loaded.traffic_by_moment()["bytes"].sum() == loaded.counts["bytes"].sum()
+
+
 def test_sampled_records_are_scaled(tmp_path: Path) -> None:
     trace = snoopie.load(builder(sampled=True).write(tmp_path / "t.zst"))
     assert trace.overlap("kernel")["bytes"].tolist() == [768]

@@ -169,6 +169,16 @@ def test_a_part_of_the_time(trace: Path) -> None:
     assert rows["share"].tolist() == [2 / 3, 1 / 3]
 
 
+def test_what_lasts_no_time_is_in_the_part_that_it_begins() -> None:
+    """A kernel that ends then is not."""
+    first = EPOCH + 10
+    parts = resources.within(
+        table([("GPU 0", 10, 0), ("GPU 0", 0, 10), ("GPU 0", 12, 5)]), resources.Region(first, first + 9)
+    )
+    busy = resources.resources(resources.summed(parts))
+    assert busy[["records", "start", "busy", "gaps"]].to_numpy().tolist() == [[2, first, 5, 1]]
+
+
 def test_the_command(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["summary", "--top", "1", str(trace)]) == 0
     out = capsys.readouterr().out.splitlines()

@@ -77,6 +77,20 @@ def test_lines_that_moved(trace: snoopie.Trace) -> None:
     assert set(trace.by_wait("owner")) & {"accesses", "moving"} == set()
 
 
+def test_a_block_that_waits_at_several_places_is_one(trace: snoopie.Trace) -> None:
+    """Block 0 of the first launch waits at two lines, and blocks 0 and 3 of the second at one."""
+    assert rows(trace.by_wait("launch"), "launch", "waits", "blocks") == [[2, 3, 2], [1, 2, 1]]
+    assert rows(trace.by_wait("kernel"), "waits", "blocks") == [[5, 3]]
+
+
+def test_lanes_that_store_to_one_address_are_one_access(tmp_path: Path) -> None:
+    builder = waiting_builder()
+    store = builder.rows["moves"][0]["site"]
+    builder.record(1, store, 1, FLAG, 0, time=6000)
+    found = snoopie.load(builder.write(tmp_path / "t.zst")).awaited_stores()
+    assert rows(found[found["known_by"] == "address"], "line", "accesses", "bytes") == [[9, 2, 33 * 4]]
+
+
 def test_blocks_that_share_a_row(tmp_path: Path) -> None:
     """Waits of blocks that are told apart count for the row of those that are not; where it is the other way round, no
     wait is certain to be of the block that moved."""
