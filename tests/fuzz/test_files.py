@@ -24,7 +24,7 @@ from snoopie.trace.declaration import declaration
 from snoopie.trace.limits import LIMITS
 from snoopie.trace.tables import Process
 from snoopie.trace.writer import TraceWriter, header
-from tests.fuzz import random_traces
+from tests.plain import random_traces
 from tests.support import everything
 from tests.support.encoder import START_NS
 
