@@ -121,7 +121,7 @@ class Comparison:
         ):
             known = [code[at - 1] if 0 < at <= len(code) else "" for at in found[line].tolist()]
             found[name] = pd.Series(known, found.index, dtype="str")
-            found[amount] = table.reindex(found[line]).fillna(0).astype("int64").to_numpy()
+            found[amount] = table.reindex(found[line], fill_value=0).to_numpy("int64")
         found["change"] = found["b"] - found["a"]
         only = found["line_b"].eq(0).map({True: "A", False: ""}).where(found["line"] > 0, "B")
         return found[["line", "code", "line_b", "code_b", "a", "b", "change"]].assign(only=only.astype("str"))
@@ -340,7 +340,7 @@ def _with_lines_of_b(table: pd.DataFrame, b: pd.DataFrame, after: str) -> pd.Dat
     """A comparison by file and ``at``, which goes, with the number of the line in B, or 0, behind a column."""
     keys = ["file", "at"]
     there = b.drop_duplicates(keys).set_index(keys)["line"]
-    found = there.reindex(pd.MultiIndex.from_frame(table[keys])).fillna(0).to_numpy().astype("int64")
+    found = there.reindex(pd.MultiIndex.from_frame(table[keys]), fill_value=0).to_numpy("int64")
     table.insert(list(table.columns).index(after) + 1, "line_b", found)
     return table.drop(columns="at")
 

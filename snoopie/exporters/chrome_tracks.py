@@ -17,6 +17,8 @@ from snoopie.trace.tables import Ints
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 # How long a slice is of which nothing but the time is known, in ns.
 INSTANT = 1000
+# Later than any time of a trace.
+NEVER = 1 << 62
 
 
 def json_text(value: object) -> str:
@@ -122,10 +124,11 @@ def short(line: Ints, start: Ints, others: Sequence[Slices]) -> Slices:
     moments = [pd.DataFrame({"line": line, "time": start})]
     moments += [pd.DataFrame({"line": o.line, "time": time}) for o in others for time in (o.start, o.end)]
     known = pd.concat(moments, ignore_index=True).astype("int64").sort_values("time", kind="stable")
-    known["next"] = known["time"]
+    known["next"] = known["time"].astype("Int64")
     asked = pd.DataFrame({"line": line, "time": start, "asked": np.arange(len(line))}).sort_values(
         "time", kind="stable"
     )
     met: Any = pd.merge_asof(asked, known, on="time", by="line", direction="forward", allow_exact_matches=False)
-    later = met.sort_values("asked")["next"].to_numpy(np.float64, na_value=np.inf)
-    return Slices(line, start, start + np.minimum(later - start, INSTANT).astype(np.int64))
+    # Whole numbers: as floats, times of our days are multiples of 256 ns.
+    later = met.sort_values("asked")["next"].fillna(NEVER).to_numpy(np.int64)
+    return Slices(line, start, start + np.minimum(later - start, INSTANT))
