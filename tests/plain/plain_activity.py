@@ -59,15 +59,16 @@ def events(known: Waiting, moved: Mapping[int, str], waited: Mapping[int, str]) 
     """``moved`` and ``waited`` are what moves and waits are called, by their launches."""
     run = known.run
     launches = {launch: _bytes(run, launch.id, launch.process) for launch in run.launches}
+    moves, waits = plain_waits.times(known, known.moves), plain_waits.times(known, known.waits)
     found = []
     for launch, size in launches.items():
         own = launch.gpu, launch.process, launch.stream, launch.thread
         what = "kernel" if launch.spanned else "launch"
         found.append(Event(what, launch.id, launch.kernel, *own, launch.start, launch.end, size, launch.gpu))
-        for rows, kind, names in ((known.moves, "move", moved), (known.waits, "wait", waited)):
-            if launch in (times := plain_waits.times(known, rows)):
-                bytes_ = size if kind == "move" else -1
-                found.append(Event(kind, launch.id, names[launch.id], *own, *times[launch][:2], bytes_, launch.gpu))
+        if launch in moves:
+            found.append(Event("move", launch.id, moved[launch.id], *own, *moves[launch][:2], size, launch.gpu))
+        if launch in waits:
+            found.append(Event("wait", launch.id, waited[launch.id], *own, *waits[launch][:2], -1, launch.gpu))
     for copy in run.copies:
         what, name = "copy" if copy.on_gpu else "copy call", f"{label(copy.source)} → {label(copy.destination)}"
         found.append(Event(what, copy.id, name, copy.issuer, copy.process, *copy[6:10], copy.bytes, copy.issuer))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tests.plain.plain_over_time import Piece, copied, directed
 from tests.plain.plain_rates import between
 from tests.plain.plain_runs import Count, Launch, Run, Site
+from tests.support.encoder import START_NS
 
 STEP = 1000
 
@@ -50,11 +51,13 @@ def add_records(run: Run) -> list[Stamp]:
     """Of some of the counts, by clocks that are ahead, drift and are set; a few at no time that can be."""
     random = run.random
     ahead: dict[tuple[int, int], int] = {}
+    # Some count from when the machine began. Blocks of records hold times that are near one another.
+    base = random.choice((0, 10**9 - START_NS))
     found = []
     for launch in run.launches:
         line = launch.process, launch.gpu
         if line not in ahead or random.random() < 0.2:
-            ahead[line] = random.choice((0, 500, -3000, random.randrange(-(10**6), 10**6)))
+            ahead[line] = base + random.choice((0, 500, -3000, random.randrange(-(10**6), 10**6)))
         for count in run.counts:
             if count.launch != launch or not count.accesses or random.random() < 0.3:
                 continue

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tests.plain.plain_moments import clock_of, clocks
 from tests.plain.plain_runs import Count, Launch, Run, Site, label
 from tests.plain.plain_stores import ADDRESSES, KNOWN_BY, Lane, Store, Target, add_stores, stores
+from tests.support.encoder import START_NS
 
 
 class Wait(NamedTuple):
@@ -64,7 +65,7 @@ def add_waits(run: Run) -> Waiting:
     for launch in run.launches:
         line = launch.process, launch.gpu
         if line not in ahead or random.random() < 0.2:
-            ahead[line] = random.choice((0, -3000, random.randrange(-(10**6), 10**6)))
+            ahead[line] = random.choice((0, -3000, random.randrange(-(10**6), 10**6), 10**9 - START_NS))
         _waits(found, launch, ahead[line], [site for site in run.sites if site.process == launch.process])
         _moves(found, launch, ahead[line])
     targets = {wait.target for wait in found.waits}

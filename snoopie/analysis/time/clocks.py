@@ -60,5 +60,8 @@ def of_launches(clocks: pd.DataFrame, when: pd.DataFrame) -> pd.DataFrame:
     # What began before the first stretch is of it, too.
     first = known.drop_duplicates(["process", "gpu"]).assign(start=0)
     known = pd.concat([first, known]).sort_values("start", kind="stable")
-    found = pd.merge_asof(table, known, on="start", by=["process", "gpu"]).dropna(subset=["ahead"])
-    return found.set_index("launch")[["ahead", "error"]].astype(np.int64).sort_index()
+    # Only rows are looked up: where some launches have none, what is found are floats, and times need 64 bits.
+    rows = known[["process", "gpu", "start"]].assign(row=np.arange(len(known)))
+    found = pd.merge_asof(table, rows, on="start", by=["process", "gpu"]).dropna(subset=["row"])
+    own = known[["ahead", "error"]].iloc[found["row"].to_numpy(np.int64)]
+    return own.set_index(pd.Index(found["launch"].to_numpy(np.int64), name="launch")).sort_index()

@@ -114,9 +114,10 @@ def _beside(part: Part, lasted: pd.DataFrame) -> pd.DataFrame:
     """What of the records ran between the first and the last of each resource: what goes on then may have begun before,
     or end later."""
     records = part.records()
-    first, last = (lasted[name].reindex(records["resource"]).to_numpy() for name in ("start", "end"))
+    records = records[records["resource"].isin(lasted.index)]
+    first, last = (lasted[name].loc[records["resource"]].to_numpy(np.int64) for name in ("start", "end"))
     kept = (records["end"].to_numpy() > first) & (records["start"].to_numpy() < last)
-    first, last = (limit[kept].astype(np.int64) for limit in (first, last))
+    first, last = first[kept], last[kept]
     ran = records[kept]
     return ran.assign(start=np.maximum(ran["start"], first), end=np.minimum(ran["end"], last))
 

@@ -149,6 +149,15 @@ def test_a_clock_that_was_set_begins_a_new_stretch() -> None:
     assert of_launches["ahead"].tolist() == [5000, 5000, 9000, 9000]
 
 
+def test_a_clock_far_from_the_host_s_is_exact() -> None:
+    """Also where another GPU's is not known: as floats, times since 1970 are known to 256 ns."""
+    when = pd.DataFrame({"process": 0, "gpu": [0, 1], "start": AT, "end": AT + 10, "spanned": True}, index=[1, 2])
+    ahead = 12_345 - AT
+    recorded = pd.DataFrame({"first": [AT + ahead], "last": [AT + 10 + ahead]}, index=[1])
+    found = clocks.of_launches(clocks.clocks(recorded, when), when.rename_axis("launch"))
+    assert found["ahead"].to_dict() == {1: ahead}
+
+
 def test_the_links_need_at_least_so_long(tmp_path: Path) -> None:
     trace = builder()
     for gpu in trace.header["gpus"]:

@@ -179,6 +179,14 @@ def test_what_lasts_no_time_is_in_the_part_that_it_begins() -> None:
     assert busy[["records", "start", "busy", "gaps"]].to_numpy().tolist() == [[2, first, 5, 1]]
 
 
+def test_what_runs_beside_a_view_on_another_gpu_alone_makes_no_gaps() -> None:
+    """Times since 1970 are exact where a GPU has nothing of the view: as floats they are 256 ns apart."""
+    own = [("GPU 0", 199, 1), ("GPU 0", 1000, 1)]
+    every = [("GPU 0", 0, 1000), *own, ("GPU 1", 0, 5)]
+    busy = resources.resources(resources.summed(table(own), table(every)))
+    assert busy[["busy", "gaps", "gap", "others"]].to_numpy().tolist() == [[2, 0, 0, 800]]
+
+
 def test_the_command(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["summary", "--top", "1", str(trace)]) == 0
     out = capsys.readouterr().out.splitlines()
