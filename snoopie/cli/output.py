@@ -16,7 +16,7 @@ from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind
-from snoopie.words.text import cut, visible, visible_lines
+from snoopie.words.text import NAME, cut, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _GAP = "  "
 # A text column that has to give way on a narrow terminal keeps this much.
 _LEAST = 12
-# Letters of a cell, and of anything else from a trace that is shown: a path has at most 4,096. --csv and --json have
-# all of them.
-_WIDEST, _LONGEST = 2000, 10_000
+# Letters of anything from a trace that is shown and is no cell: a path has at most 4,096. --csv and --json have all of
+# them.
+_LONGEST = 10_000
 
 
 def clean(text: object) -> str:
@@ -66,7 +66,7 @@ def _cells(name: str, values: Iterable[object]) -> list[str]:
     of = kind(name)
 
     def write(value: object) -> str:
-        return visible(cut(of.say(value), _WIDEST, keep_end=of is Kind.PATH))
+        return visible(cut(of.say(value), NAME, keep_end=of is Kind.PATH))
 
     # Of ten thousand processes most say the same. Values of other types can be equal and yet read differently.
     once = cache(write)

@@ -10,6 +10,8 @@ _NOT_ASCII = re.compile("[^ -~]")
 _NOT_PRINTABLE = "\N{REPLACEMENT CHARACTER}"
 # Of text in lines and columns, what stands between them.
 _NOT_LAYOUT = re.compile("[^ -~\n\t]")
+# Letters of a name in a cell or a hint: more than a program's names have. A trace may have a megabyte in each.
+NAME = 2000
 
 
 def visible(text: str) -> str:
@@ -60,3 +62,8 @@ def cut(text: str, most: int, *, keep_end: bool = False) -> str:
     if len(text) <= most:
         return text
     return "…" + text[1 - most :] if keep_end else text[: most - 1] + "…"
+
+
+def briefly(name: str, *, keep_end: bool = False) -> str:
+    """A name in a cell, a picture or a hint: one line of at most NAME letters, `visible`."""
+    return visible(cut(name, NAME, keep_end=keep_end))

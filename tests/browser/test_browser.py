@@ -31,6 +31,7 @@ from tests.browser.steps import (
 )
 from tests.support import markup, ring
 from tests.support.encoder import FIRST_SET, HOST, TraceBuilder
+from tests.support.everything import long_builder
 from tests.support.markup import EVIL, ODD
 from tests.support.viewing import viewing
 
@@ -297,6 +298,20 @@ def test_every_text_of_a_trace_stays_text(tmp_path: Path, open_page: OpenPage) -
             for choice in choices:
                 set_to(page, choice)
                 stays_harmless(page, own)
+
+
+# Of a trace that is beyond the limits: who trusts it waits for it, but the browser is not to hold it.
+def test_names_of_a_megabyte_have_room(tmp_path: Path, open_page: OpenPage) -> None:
+    with viewing(long_builder().write(tmp_path / "long.zst"), "--trust") as app:
+        page = open_page(app.address)
+        page.get_by_test_id("stMetric").first.wait_for()
+        for view in VIEWS:
+            go_to(page, view)
+            drawn(page)
+            # All that is written on it, seen or not, is less than one name.
+            assert 100 < len(said(page.main_frame)) < 500_000, view
+            wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+            assert not page.evaluate(wide), view
 
 
 # A file beside sources of all samples, and a folder of several processes with its own.

@@ -63,3 +63,15 @@ def everything_builder(pid: int = 4713) -> TraceBuilder:
     trace.add("source_files", file=trace.string("/home/u/ring/main.cu"), text=text, bytes=len(text), kept=1)
     trace.notice('a note, with a comma and a "quote"')
     return trace
+
+
+def long_builder(letters: int = 1_000_000) -> TraceBuilder:
+    """The same with so many letters more in each of its strings, by default nearly the most that is read."""
+    builder, more = everything_builder(), "x" * letters
+    for row in builder.rows["strings"]:
+        row["text"] += more
+    process = builder.header["process"]
+    process |= {"host": "h" + more, "program": "p" + more, "command": ["./c" + more, more]}
+    for gpu in builder.header["gpus"]:
+        gpu["name"] += more
+    return builder

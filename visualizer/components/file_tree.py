@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.words import units
-from snoopie.words.text import visible
+from snoopie.words.text import briefly
 from visualizer.components import component, event
 
 # Rows that are sent; of more, those with the most bytes.
@@ -45,9 +45,9 @@ def show(
     for path, name, depth, folder, moved, share in some[COLUMNS].values.tolist():
         amount = "waited" if path in only_waited else f"{about}{units.bytes(moved)}"
         # The path says which file is meant, as it is written in the trace; the last text is for people.
-        whole = visible(path) or nameless
+        whole = briefly(path, keep_end=True) or nameless
         shares = round(share, 4), units.percent(share)
-        rows.append([path, visible(name) or nameless, depth, folder, amount, *shares, whole])
+        rows.append([path, briefly(name) or nameless, depth, folder, amount, *shares, whole])
     _mount(key=key, data={"rows": rows, "chosen": chosen, "left_out": len(tree) - len(some)}, on_file_change=changed)
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 from snoopie.words import columns, units
 from snoopie.words.columns import Kind
+from snoopie.words.text import NAME, cut
 from visualizer.components import table as component
 from visualizer.components.table import Column
 
@@ -155,8 +156,8 @@ def columns_of(
 
 def _column(name: str, values: Sequence[Any], said: Sequence[str] | None, changes: Sequence[str], bars: bool) -> Column:
     kind, heading = columns.kind(name), columns.heading(name)
-    words = [columns.say(name, value) for value in values]
-    texts = list(said or _short(kind, values, words))
+    words = [cut(columns.say(name, value), NAME) for value in values]
+    texts = [cut(text, NAME) for text in said or _short(kind, values, words)]
     is_number = kind.is_number or kind is Kind.CLOCK
     numbers = _numbers(values, words) if is_number else None
     least = max(_LEAST[kind], round(_EDGES + _WIDE * max(map(len, heading.split()))))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from snoopie.figures import colours
-from snoopie.words.text import visible
+from snoopie.words.text import briefly
 from visualizer.components import graph
 from visualizer.components.graph import Point
 from visualizer.controls.choices import READINGS, VALUES, Shown
@@ -137,7 +137,7 @@ def _drawn(arrows: Sequence[Arrow], at: Mapping[str, Point], shown: Shown) -> li
             0.85 if arrow.marked else 0.12,
             shown.amount(arrow.amount) if arrow in written else "",
             [
-                f"{visible(arrow.source.name)} → {visible(arrow.target.name)}",
+                f"{briefly(arrow.source.name)} → {briefly(arrow.target.name)}",
                 f"{shown.amount(arrow.amount)} {VALUES[shown.value].lower()}",
             ],
             [arrow.source.label, arrow.target.label],
@@ -163,7 +163,7 @@ def _node(place: Place, at: Mapping[str, Point], marked: pd.DataFrame, few: bool
         1.0 if involved else 0.35,
         colours.ink_on(place.colour),
         _name(place, few),
-        [visible(line) for line in place.tooltip.split("\n")],
+        [briefly(line) for line in place.tooltip.split("\n")],
         [place.label],
     )
 
@@ -176,7 +176,7 @@ def _frames(drawn: Sequence[Place], at: Mapping[str, Point]) -> Iterator[graph.F
     for host in hosts:
         xs, ys = zip(*(at[place.label] for place in drawn if place.kind == "gpu" and place.host == host), strict=True)
         corner, other = (min(xs) - 0.35, min(ys) - 0.3), (max(xs) + 0.35, max(ys) + 0.3)
-        yield graph.Frame(corner, other, visible(host) or "host unknown")
+        yield graph.Frame(corner, other, briefly(host) or "host unknown")
 
 
 def _width(arrow: Arrow) -> float:
@@ -185,7 +185,7 @@ def _width(arrow: Arrow) -> float:
 
 def _name(place: Place, few: bool) -> list[str]:
     """What stands in it."""
-    name = visible(place.name)
+    name = briefly(place.name)
     if few:
         return name.replace("multicast ", "multi-\ncast ").split("\n")
     return [name.removeprefix("GPU ")] if place.kind == "gpu" else []

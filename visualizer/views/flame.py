@@ -14,6 +14,7 @@ from snoopie.analysis.traffic.counts import Value
 from snoopie.exporters import flame as exporter
 from snoopie.words import columns
 from snoopie.words.libraries import is_library
+from snoopie.words.text import NAME, cut
 from visualizer.parts import remarks, tables
 from visualizer.pictures import picture
 from visualizer.session import address, state
@@ -55,11 +56,11 @@ def show() -> None:
 def _picture(tree: pd.DataFrame, value: Value) -> None:
     # A part is never larger than its parent, and comes behind it: what is left is a tree.
     seen = tree.sort_values(value, ascending=False, kind="stable").head(_PARTS).sort_index()
-    names = [html.escape(name, quote=False) for name in seen["name"]]
+    names = [html.escape(cut(name, NAME), quote=False) for name in seen["name"]]
     total = max(int(tree[value].iloc[0]), 1)
     amounts = [f"{columns.say(value, amount)} · {amount / total:.1%}" for amount in seen[value].tolist()]
     places = [
-        f"<br>{html.escape(file, quote=False)}:{line}" if file else ""
+        f"<br>{html.escape(cut(file, NAME, keep_end=True), quote=False)}:{line}" if file else ""
         for file, line in seen[["file", "line"]].itertuples(index=False)
     ]
     parts = {

@@ -9,7 +9,7 @@ import pytest
 from snoopie import cli
 from snoopie.errors import SnoopieError
 from tests.support.every_command import commands
-from tests.support.everything import everything_builder
+from tests.support.everything import long_builder
 from visualizer.look import theme
 
 LONG = "x" * 1_000_000
@@ -24,14 +24,7 @@ DATA = {
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    builder = everything_builder()
-    for row in builder.rows["strings"]:
-        row["text"] += LONG
-    process = builder.header["process"]
-    process |= {"host": "h" + LONG, "program": "p" + LONG, "command": ["./c" + LONG, LONG]}
-    for gpu in builder.header["gpus"]:
-        gpu["name"] += LONG
-    return Path(builder.write(tmp_path_factory.mktemp("long") / "t.zst"))
+    return Path(long_builder().write(tmp_path_factory.mktemp("long") / "t.zst"))
 
 
 @pytest.mark.parametrize("name", [name for name in commands(Path(), Path()) if name not in DATA])
