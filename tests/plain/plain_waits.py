@@ -77,7 +77,9 @@ def add_waits(run: Run) -> Waiting:
 def _times(run: Run, launch: Launch, ahead: int) -> tuple[int, int]:
     longest = launch.end - launch.start if launch.spanned else 20_000
     first, last = sorted(run.random.choice((0, longest, run.random.randint(0, longest))) for _ in range(2))
-    return launch.start + ahead + first, launch.start + ahead + last
+    # A few at no time that can be.
+    odd = 10**6 if run.random.random() < 0.05 else 0
+    return launch.start + ahead + first, launch.start + ahead + last + odd
 
 
 def _waits(found: Waiting, launch: Launch, ahead: int, sites: list[Site]) -> None:

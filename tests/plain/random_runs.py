@@ -57,7 +57,9 @@ def _process(run: Run, process: int, numbers: list[int]) -> None:
         owner = random.randrange(len(numbers))
         made = builder.allocation("device", 4096, owner, 10, address=0x7F00_0000_0000 + number * 4096)
         run.objects[-1].append(run.among_all("objects", process, made))
-    _sites_and_launches(run, process, builder)
+    # Sometimes no GPU does anything.
+    quiet = random.random() < 0.15
+    _sites_and_launches(run, process, builder, 0 if quiet else random.randint(0, 7))
     sites = [site for site in run.sites if site.process == process]
     for launch in [launch for launch in run.launches if launch.process == process]:
         for site in random.sample(sites, random.randint(0, min(3, len(sites)))):
@@ -72,7 +74,7 @@ def _process(run: Run, process: int, numbers: list[int]) -> None:
                 )  # fmt: skip
                 builder.rows["counts"][-1]["object"] = object_ and run.own("objects", process, object_)
                 run.counts.append(Count(launch, site, owner, accesses, lanes, units, object_))
-    _copies_and_collectives(run, process, builder, on_gpu)
+    _copies_and_collectives(run, process, builder, on_gpu, 0 if quiet else random.randint(0, 5))
     _of_threads(run, process, builder)
     _others(run, process, builder)
 
@@ -93,12 +95,12 @@ def _gpus(run: Run, process: int, builder: TraceBuilder) -> None:
         gpu["sm"], gpu["nvlinks"] = run.gpus[place]
     for link in builder.header["links"]:
         pair = run.places[-1][link["issuer"]], run.places[-1][link["owner"]]
-        if process == 0 and random.random() < 0.1:
+        if process == 0 and random.random() < 0.2:
             run.apart.add(pair)
         link["native_atomics"] = pair not in run.apart
 
 
-def _sites_and_launches(run: Run, process: int, builder: TraceBuilder) -> None:
+def _sites_and_launches(run: Run, process: int, builder: TraceBuilder, launches: int) -> None:
     random = run.random
     functions = {name: builder.function(name) for name in random.sample(KERNELS, random.randint(1, 3))}
     for _ in range(random.randint(1, 6)):
@@ -111,7 +113,7 @@ def _sites_and_launches(run: Run, process: int, builder: TraceBuilder) -> None:
         run.sites.append(
             Site(run.among_all("sites", process, made), process, kernel, operation, width, unit, file, line, sass)
         )
-    for _ in range(random.randint(0, 7)):
+    for _ in range(launches):
         kernel, gpu = random.choice(list(functions)), random.randrange(len(run.places[process]))
         stream, thread = random.choice((0, 2, 7, 0x7F00_1000, (1 << 64) - 8)), random.choice(_THREADS)
         called = moment(random)
@@ -141,10 +143,10 @@ def _sites_and_launches(run: Run, process: int, builder: TraceBuilder) -> None:
         )
 
 
-def _copies_and_collectives(run: Run, process: int, builder: TraceBuilder, on_gpu: bool) -> None:
+def _copies_and_collectives(run: Run, process: int, builder: TraceBuilder, on_gpu: bool, copies: int) -> None:
     random = run.random
     places = run.places[process]
-    for _ in range(random.randint(0, 5)):
+    for _ in range(copies):
         source, destination = random.sample([*places, HOST, UNKNOWN, UNKNOWN], 2)
         issuer, size, start = random.choice(places), random.choice((0, 1, random.randrange(1 << 40))), moment(random)
         end = start + random.choice((0, 1, 5000, random.randrange(30_000)))

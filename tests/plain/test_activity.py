@@ -104,8 +104,11 @@ def test_blocks(seed: int) -> None:
     known = loaded(seed)
     for most in (known.random.choice((1, 2, 3)), 500):
         first, last = period(known.random)
-        folds = random_runs.window(known.random)[2]
-        lanes, events = known.some()
+        folds, (lanes, events) = random_runs.window(known.random)[2], known.some()
+        if events and known.random.random() < 0.5:
+            # One that ends where something begins.
+            time = known.random.choice(events).start
+            folds = [(time - 700, time)]
         text = known.random.choice(("", "", "RING", "gpu 1", "ü"))
         own = [event for event in events if text.casefold() in event.name.casefold()]
         table = known.trace.activity_blocks(first, last, most, known.streams, lanes, folds=folds, text=text)
@@ -159,7 +162,7 @@ def test_search(seed: int) -> None:
     for text in (known.random.choice(("Ring", "→", "STEP", "Ü")), known.random.choice(("nothing", ""))):
         having = [event for event in events if text and text.casefold() in event.name.casefold()]
         having.sort(key=lambda event: (event.start, known.lanes[event.lane(known.streams)], event.id))
-        after = random_runs.moment(known.random)
+        after = known.random.choice([random_runs.moment(known.random), *(event.start for event in having)])
         later = [place for place, event in enumerate(having) if max(event.end, event.start + 1) > after]
         for number in range(len(having) + 1):
             table = known.trace.activity_search(text, number, after, known.streams, lanes)
