@@ -6,7 +6,7 @@ every access was recorded, else as an estimate, in proportion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -287,13 +287,15 @@ def by_object(
         ),
         kind=own["kind"].fillna("").astype("str").to_numpy(),
         call=own["call"].fillna("").astype("str").to_numpy(),
-        **{
-            # Not by way of floats, in which times are not exact.
-            name: objects[column].reindex(table["object"].to_numpy(), fill_value=0).to_numpy(np.int64)
-            for name, column in _NUMBERS.items()
-        },
+        **numbers(objects, table["object"], _NUMBERS),
     )
     return table[["object", "owner", "kind", "size", "call", "stack", "allocated", "freed", *SUMS]]
+
+
+def numbers(known: pd.DataFrame, ids: pd.Series[int], columns: Mapping[str, str]) -> dict[str, Ints]:
+    """What is known of each id, 0 of others: new name → column. Not by way of floats, in which times are not exact."""
+    found = ids.to_numpy()
+    return {name: known[column].reindex(found, fill_value=0).to_numpy(np.int64) for name, column in columns.items()}
 
 
 def by_object_alone(divided_counts: pd.DataFrame, objects: pd.DataFrame, label: Callable[[int], str]) -> pd.DataFrame:

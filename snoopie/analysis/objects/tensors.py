@@ -22,14 +22,10 @@ def by_tensor(divided: pd.DataFrame, copied: pd.DataFrame, tensors: pd.DataFrame
     """
     table = by_object.ranked(divided, copied)
     own = tensors.reindex(table["object"].to_numpy())
-    numbers = {"bytes": "size", "line": "line", "allocated": "allocated", "freed": "freed"}
+    numbers = {"size": "bytes", "line": "line", "allocated": "allocated", "freed": "freed"}
     table = table.assign(
         gpu=own["gpu"].fillna(UNKNOWN).astype(np.int64).to_numpy(),
-        **{
-            # Not by way of floats, in which times are not exact.
-            name: tensors[column].reindex(table["object"].to_numpy(), fill_value=0).to_numpy(np.int64)
-            for column, name in numbers.items()
-        },
+        **by_object.numbers(tensors, table["object"], numbers),
         **{name: own[name].fillna("").astype("str").to_numpy() for name in ("file", "function")},
     ).rename(columns={"object": "tensor"})
     return table[["tensor", "gpu", "size", "file", "line", "function", "allocated", "freed", *by_object.SUMS]]
