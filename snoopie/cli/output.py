@@ -16,7 +16,7 @@ from snoopie.extras import APP, missing
 from snoopie.files import to_standard_output
 from snoopie.words import remedies
 from snoopie.words.columns import Kind, heading, kind
-from snoopie.words.text import NAME, cut, visible, visible_lines
+from snoopie.words.text import briefly, cut, visible, visible_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def _cells(name: str, values: Iterable[object]) -> list[str]:
     of = kind(name)
 
     def write(value: object) -> str:
-        return visible(cut(of.say(value), NAME, keep_end=of is Kind.PATH))
+        return briefly(of.say(value), keep_end=of is Kind.PATH)
 
     # Of ten thousand processes most say the same. Values of other types can be equal and yet read differently.
     once = cache(write)

@@ -17,8 +17,6 @@ from snoopie.trace.tables import Ints
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
 # How long a slice is of which nothing but the time is known, in ns.
 INSTANT = 1000
-# Later than any time of a trace.
-NEVER = 1 << 62
 
 
 def json_text(value: object) -> str:
@@ -130,5 +128,5 @@ def short(line: Ints, start: Ints, others: Sequence[Slices]) -> Slices:
     )
     met: Any = pd.merge_asof(asked, known, on="time", by="line", direction="forward", allow_exact_matches=False)
     # Whole numbers: as floats, times of our days are multiples of 256 ns.
-    later = met.sort_values("asked")["next"].fillna(NEVER).to_numpy(np.int64)
+    later = met.sort_values("asked")["next"].fillna(timeline.LATEST).to_numpy(np.int64)
     return Slices(line, start, start + np.minimum(later - start, INSTANT))

@@ -25,7 +25,7 @@ MOST_BINS = 100_000
 # A bin is not narrower: what is known of no time would look like an endless rate.
 _NARROWEST = 1000
 # Later times are none: the differences of all others fit 64 bits.
-_LATEST = 1 << 62
+LATEST = 1 << 62
 # So many shares of amounts are held at once: few enough for a cache.
 _AT_ONCE = 1 << 16
 # So many bins of pairs, of eight bytes.
@@ -51,13 +51,13 @@ def timeline(launches: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
 
 def moments(times: pd.Series[Any] | Ints) -> Ints:
     """Times that can be subtracted from one another, whatever a trace claims."""
-    clipped: Ints = np.clip(np.asarray(times), 0, _LATEST)
+    clipped: Ints = np.clip(np.asarray(times), 0, LATEST)
     return clipped
 
 
 def period(times: Iterable[pd.Series[Any] | Ints]) -> tuple[int, int]:
     """The shortest time that holds all of some moments, to after the last of them; those that are 0 are none."""
-    first, last = _LATEST + 1, 0
+    first, last = LATEST + 1, 0
     for column in times:
         known = moments(column)
         known = known[known > 0]
@@ -98,7 +98,7 @@ def over_time(moves: pd.DataFrame, bins: int, first: int | None = None, last: in
         raise UsageError(f"time cannot be divided into {bins} bins", f"use 1 to {MOST_BINS}")
     pair = list(moves.columns[:2])
     start, end = moves["start"].to_numpy(), moves["end"].to_numpy()
-    first = int(start.min(initial=_LATEST)) if first is None else first
+    first = int(start.min(initial=LATEST)) if first is None else first
     last = int(end.max(initial=0)) + 1 if last is None else last
     kept = (start < last) & (np.maximum(end, start + 1) > first)
     start, end, moves = start[kept], end[kept], moves[kept]
@@ -189,7 +189,7 @@ def memory_over_time(objects: pd.DataFrame, processes: pd.DataFrame, keys: Seque
         ]
     )
     changes = changes.groupby([*keys, "time"])["bytes"].sum().reset_index()
-    changes["bytes"] = changes.groupby(list(keys))["bytes"].cumsum().clip(0, _LATEST).astype("int64")
+    changes["bytes"] = changes.groupby(list(keys))["bytes"].cumsum().clip(0, LATEST).astype("int64")
     return changes
 
 
