@@ -1,12 +1,25 @@
-"""Tables of analyses against the rows that plain loops found."""
+"""Tables of analyses as plain rows, and against those that plain loops found."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
+
+from tests.plain.plain_over_time import Folds, Piece, over_time
+
+
+def rows(table: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    """The rows of some columns, or of all."""
+    return list(table[list(columns) or list(table.columns)].itertuples(index=False, name=None))
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows, by the names of the columns."""
+    return [dict(zip(table.columns, row, strict=True)) for row in rows(table)]
 
 
 def check_table(
@@ -14,9 +27,8 @@ def check_table(
 ) -> None:
     """That a table has a row for each of some keys and no other, with these values, most of something first."""
     assert set(table.columns) == {*keys, *(name for row in expected.values() for name in row)} or not expected
-    rows = table.to_dict("records")
-    found: dict[Hashable, dict[Hashable, Any]] = {}
-    for row in rows:
+    found: dict[Hashable, dict[str, Any]] = {}
+    for row in records(table):
         key = tuple(row[name] for name in keys)
         assert key not in found
         found[key] = row
@@ -26,7 +38,7 @@ def check_table(
         for name, value in values.items():
             assert same(row[name], value), (key, name, row[name], value)
     if most:
-        falls([row[most] for row in rows])
+        assert falls(table[most])
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -38,7 +50,34 @@ def same(found: Any, expected: Any) -> bool:
     return bool(found == expected) and not isinstance(found, float)
 
 
-def falls(numbers: Iterable[Any]) -> None:
-    """That no number is larger than the one before."""
+def alike(found: float, expected: float | None) -> bool:
+    """The same of a share, which may be expected as a whole number."""
+    return same(float(found), None if expected is None else float(expected))
+
+
+def falls(numbers: Iterable[Any]) -> bool:
+    """Whether no number is larger than the one before."""
     every = list(numbers)
-    assert every == sorted(every, reverse=True)
+    return every == sorted(every, reverse=True)
+
+
+def compare_over_time(
+    table: pd.DataFrame,
+    keys: Sequence[str],
+    pieces: Sequence[Piece],
+    bins: int,
+    window: tuple[int | None, int | None, Folds],
+) -> None:
+    """The bytes in bins of what ``pieces`` moved. What has no traffic is left out; how far whole numbers may be from
+    fractions, each cell says."""
+    found = {(row[:-3] if len(keys) > 1 else row[0], *row[-3:-1]): row[-1]
+             for row in rows(table, *keys, "start", "end", "bytes")}  # fmt: skip
+    assert len(found) == len(table)
+    expected = over_time(pieces, bins, *window)
+    for cell in {*found, *expected}:
+        amount, slack = expected.get(cell, (Fraction(0), 0))
+        # The fractions are floats.
+        assert abs(found.get(cell, 0) - amount) <= slack * Fraction(1001, 1000), cell
+    assert all(found.values())
+    if window[:2] == (None, None):
+        assert sum(found.values()) == sum(piece.amount for piece in pieces)

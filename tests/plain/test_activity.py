@@ -10,11 +10,11 @@ from hypothesis import given
 
 from snoopie.api.trace import Trace
 from tests.plain import plain_activity, plain_waits, random_runs
+from tests.plain.comparing import falls, rows
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_activity import Event, Lane
 from tests.plain.plain_runs import label
 from tests.plain.plain_waits import Waiting
-from tests.plain.rows import falling, rows
 
 ROW = ("what", "id", "name", "place", "process", "stream", "thread", "start", "end", "duration", "bytes")
 
@@ -131,7 +131,7 @@ def test_sums_and_busy(seed: int) -> None:
     expected = plain_activity.sums(events, first, last)
     assert len(table) == len(expected)
     assert {row[:2]: row[2:] for row in rows(table, "what", "name", "count", "total", "bytes")} == expected
-    assert falling(table, "total")
+    assert falls(table["total"].dropna())
     busy = known.trace.activity_busy(first, last, known.streams, lanes)
     assert dict(rows(busy, "place", "busy")) == plain_activity.busy(events, first, last)
     assert busy["place"].is_unique

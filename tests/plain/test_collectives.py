@@ -17,7 +17,7 @@ def test_collectives(seed: int) -> None:
     made = plain_collectives.make(seed)
     trace = written(made.builder, seed)
     table, expected = trace.by_collective(), plain_collectives.by_collective(made)
-    falls(table["bytes"])
+    assert falls(table["bytes"])
     rows = {tuple(row[name] for name in SIGNATURE): row for row in table.to_dict("records")}
     assert set(rows) == set(expected) and len(rows) == len(table)
     for key, values in expected.items():

@@ -18,7 +18,7 @@ def test_lines(seed: int) -> None:
     table = both.by_line()
     assert set(table["kernel"]) <= {"step()"}
     check_table(table.drop(columns="kernel"), ["file", "line", "line_b"], plain_edits.lines(made), most="")
-    falls(table["change"].abs().tolist())
+    assert falls(table["change"].abs().tolist())
     moved = [(file.a, file.b) for file in made.files if file.matched and file.a != file.b]
     assert list(both.files().itertuples(index=False, name=None)) == sorted(moved)
     for file in made.files:

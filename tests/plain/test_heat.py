@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from tests.plain import plain_heat, plain_objects
+from tests.plain.comparing import alike, rows
 from tests.plain.drawing import seeds, some, written
 from tests.plain.plain_objects import Objects
-from tests.plain.rows import alike, rows
 from tests.support.encoder import START_NS, TraceBuilder
 
 OPERATIONS = ((), ("load",), ("store", "atomic"))

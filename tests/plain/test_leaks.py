@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from tests.plain import plain_leaks, plain_memory
+from tests.plain.comparing import rows
 from tests.plain.drawing import seeds, some
-from tests.plain.rows import rows
 
 
 @some

@@ -7,11 +7,11 @@ from fractions import Fraction
 from hypothesis import given
 
 from snoopie.api.trace import Trace
-from tests.plain import plain_moments, plain_over_time, random_runs
+from tests.plain import plain_moments, random_runs
+from tests.plain.comparing import alike, compare_over_time, falls, rows
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_moments import Clock, Overlap, Stamp
 from tests.plain.plain_runs import Run, label
-from tests.plain.rows import alike, compare_cells, falling, rows
 
 
 def loaded(seed: int) -> tuple[Run, list[Stamp], Trace]:
@@ -39,31 +39,23 @@ def test_traffic_by_moment(seed: int) -> None:
     random = known.random
     for reading, ends in (("issued", ("issuer", "owner")), ("flow", ("from", "to"))):
         initiated, bins = random.choice(("device", "host", "both")), random.choice((1, 7, 1000))
-        first, last, folds = random_runs.window(random)
+        window = first, last, folds = random_runs.window(random)
         table = trace.traffic_by_moment(bins, reading, initiated, first, last, folds=folds)  # type: ignore[arg-type]
         pieces = [
             piece._replace(key=tuple(map(label, piece.key)))
             for piece in plain_moments.by_pair(known, stamps, reading, initiated)
         ]
-        found = {((one, other), *cell): size for one, other, *cell, size in rows(table, *ends, "start", "end", "bytes")}
-        assert len(found) == len(table)
-        compare_cells(found, plain_over_time.over_time(pieces, bins, first, last, folds))
-        if first is None and last is None:
-            assert sum(found.values()) == sum(piece.amount for piece in pieces)
+        compare_over_time(table, ends, pieces, bins, window)
 
 
 @some
 @given(seeds)
 def test_lines_by_moment(seed: int) -> None:
     known, stamps, trace = loaded(seed)
-    bins, (first, last, folds) = known.random.choice((1, 7, 1000)), random_runs.window(known.random)
+    bins, window = known.random.choice((1, 7, 1000)), random_runs.window(known.random)
+    first, last, folds = window
     table = trace.lines_by_moment(bins, first, last, folds=folds)
-    pieces = plain_moments.by_line(known, stamps)
-    found = {(line, *cell): size for line, *cell, size in rows(table, "line", "start", "end", "bytes")}
-    assert len(found) == len(table)
-    compare_cells(found, plain_over_time.over_time(pieces, bins, first, last, folds))
-    if first is None and last is None:
-        assert sum(found.values()) == sum(piece.amount for piece in pieces)
+    compare_over_time(table, ["line"], plain_moments.by_line(known, stamps), bins, window)
 
 
 @some
@@ -84,7 +76,7 @@ def test_overlap(seed: int) -> None:
     ):  # fmt: skip
         table = trace.overlap(by)  # type: ignore[arg-type]
         assert len(table) == len(expected)
-        assert falling(table, "bytes")
+        assert falls(table["bytes"].dropna())
         found = dict(zip(rows(table, *keys), table.to_dict("records"), strict=True))
         for key, row in expected.items():
             own = found[*key[:-2], label(key[-2]), label(key[-1])]

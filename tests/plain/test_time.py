@@ -12,12 +12,12 @@ from hypothesis import given
 from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
 from tests.plain import plain_over_time, plain_ranges, plain_rates, plain_resources, random_runs
+from tests.plain.comparing import alike, compare_over_time, falls, rows
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_ranges import Called
 from tests.plain.plain_rates import Rate
 from tests.plain.plain_resources import Between, Busy, Record, Row
 from tests.plain.plain_runs import Run, label
-from tests.plain.rows import alike, compare_cells, falling, rows
 
 
 def loaded(seed: int) -> tuple[Run, Trace]:
@@ -57,19 +57,14 @@ def test_traffic_over_time(seed: int) -> None:
     random = known.random
     for reading, ends in (("issued", ("issuer", "owner")), ("flow", ("from", "to"))):
         for initiated in random.sample(("device", "host", "both"), 2):
-            bins, (first, last, folds) = random.choice((1, 2, 7, 1000)), random_runs.window(random)
+            bins, window = random.choice((1, 2, 7, 1000)), random_runs.window(random)
+            first, last, folds = window
             table = trace.traffic_over_time(bins, reading, initiated, first, last, folds=folds)  # type: ignore[arg-type]
             pieces = [
                 piece._replace(key=tuple(map(label, piece.key)))
                 for piece in plain_over_time.pieces(known, reading, initiated)
             ]
-            found = {
-                ((one, other), *cell): size for one, other, *cell, size in rows(table, *ends, "start", "end", "bytes")
-            }
-            assert len(found) == len(table)
-            compare_cells(found, plain_over_time.over_time(pieces, bins, first, last, folds))
-            if first is None and last is None:
-                assert sum(found.values()) == sum(piece.amount for piece in pieces)
+            compare_over_time(table, ends, pieces, bins, window)
 
 
 @some
@@ -177,7 +172,7 @@ def test_by_range(seed: int) -> None:
     assert len(table) == len(expected)
     for size, wire, share in rows(table, "bytes", "wire_bytes", "wire_efficiency"):
         assert alike(share, size / wire if wire else None)
-    assert falling(table, "bytes")
+    assert falls(table["bytes"].dropna())
 
 
 @some
@@ -212,7 +207,7 @@ def test_bandwidth(seed: int) -> None:
             for key, (size, busy, *rates) in found.items():
                 assert (size, busy) == expected[key][:2]
                 assert all(map(alike, rates, expected[key][2:]))
-            assert falling(table, "wire_bytes")
+            assert falls(table["wire_bytes"].dropna())
 
 
 @some
@@ -229,7 +224,7 @@ def test_least_times(seed: int) -> None:
         assert len(table) == len(found)
         assert {key: row[0] for key, row in found.items()} == {key: row[0] for key, row in expected.items()}
         assert all(alike(row[1], expected[key][1]) for key, row in found.items())
-        assert falling(table, "least_time")
+        assert falls(table["least_time"].dropna())
 
 
 @pytest.mark.parametrize("seed", range(3))

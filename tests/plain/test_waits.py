@@ -10,10 +10,10 @@ from hypothesis import given
 
 from snoopie.api.trace import Trace
 from tests.plain import plain_waits, random_runs
+from tests.plain.comparing import falls, rows
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_runs import label
 from tests.plain.plain_waits import Waiting
-from tests.plain.rows import falling, rows
 
 KEYS = {
     "line": ("file", "line"),
@@ -45,7 +45,7 @@ def test_by_wait(seed: int) -> None:
             }
             if by == "site":
                 assert (row["file"], row["line"], row["sass"]) == sites[key[0]]
-        assert falling(table, "waited")
+        assert falls(table["waited"].dropna())
         assert ("accesses" in table) == (by not in ("owner", "awaited"))
 
 
@@ -108,7 +108,7 @@ def test_awaited_stores(seed: int) -> None:
         for where, every in known.stores.items()
         for one in every
     )
-    assert all(falling(own, "bytes") for _, own in table.groupby(list(target)))
+    assert all(falls(own["bytes"].dropna()) for _, own in table.groupby(list(target)))
 
 
 def test_random_waits_have_something_in_them() -> None:
