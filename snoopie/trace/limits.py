@@ -34,8 +34,8 @@ class Limits:
     # thousands of instructions that does the same in each launch writes 200 times what is left of it in the file.
     small: int = 80 * MIB
     table_ratio: int = 256
-    # So much in any file, and so many times its size beside that. Records are read piece by piece.
-    small_records: int = 64 * MIB
+    # The same of records, which are read piece by piece: the collector writes 55 times the size of the file at most.
+    small_records: int = 56 * MIB
     record_ratio: int = 256
     # Letters of tables with their strings written out: a name can stand in a million rows.
     small_text: int = 256 * MIB
@@ -63,6 +63,10 @@ class Limits:
     def tables_of(self, size: int) -> int:
         """Bytes of tables, uncompressed, in a file of this size."""
         return by_size(size, self.small, self.table_ratio)
+
+    def records_of(self, size: int) -> int:
+        """Bytes of records, uncompressed, in a file of this size."""
+        return by_size(size, self.small_records, self.record_ratio)
 
     def symbols_of(self, size: int) -> int:
         """Rows of symbols in a file of this size."""
@@ -132,15 +136,16 @@ class Index:
         check_number(self.name, "claims {} symbols of frames", self.rows.get("symbols", 0), limits.symbols_of(size))
         if (rows := sum(self.rows.values())) > limits.all_rows:
             raise refuse(self.name, f"claims {rows:,} rows in all", f"{limits.all_rows:,}")
-        if self.tables > limits.tables_of(size):
-            raise refuse(
-                self.name,
-                f"holds {units.bytes(self.tables)} of tables in a file of {units.bytes(size)}",
-                units.bytes(limits.tables_of(size)),
-            )
-        check_ratio(
-            self.name, "holds {} of recorded accesses", self.records, size, limits.small_records, limits.record_ratio
-        )
+        for what, held, limit in (
+            ("tables", self.tables, limits.tables_of(size)),
+            ("recorded accesses", self.records, limits.records_of(size)),
+        ):
+            if held > limit:
+                raise refuse(
+                    self.name,
+                    f"holds {units.bytes(held)} of {what} in a file of {units.bytes(size)}",
+                    units.bytes(limit),
+                )
 
 
 def check_ratio(name: str, holds: str, amount: int, size: int, small: int, ratio: int) -> None:

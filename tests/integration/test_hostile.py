@@ -65,6 +65,8 @@ REFUSED = {
     "overlapping-copies": "",
     # Only what looks at where single accesses went.
     "places-apart": "",
+    "records": "of recorded accesses in a file of",
+    "records-allowed": "",
 }
 
 # Commands that read more of what a file is about.
@@ -76,6 +78,7 @@ ALSO = {
     "equal-waits": ("waits", "waits --json"),
     "waits-for-many-stores": ("waits", "waits --json"),
     "overlapping-copies": ("export chrome",),
+    "records-allowed": ("export csv", "export sqlite"),
 }
 
 

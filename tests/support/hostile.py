@@ -343,16 +343,21 @@ def overlapping_copies(number: int = 150_000) -> bytes:
     return whole(_one_launch(), [copies])
 
 
-def places_apart(number: int = 2_700_000) -> bytes:
-    """Records whose lanes are as far from each other as memory is large."""
+def many_records(number: int, *, stride: int = 4, apart: int = 0) -> bytes:
+    """Records of accesses whose lanes are so many bytes from each other, and each so many from the last."""
     trace, ids = TraceBuilder(2), np.arange(1, number + 1)
     function = trace.function("kernel(float*)")
     launch, site = trace.launch(function, 0), trace.site(function, "LDG.E", "load", 4)
     trace.count(launch, site, 1, number, 32 * number, 32 * number)
     trace.allocation("device", 4096, 1, 0, address=4096)
-    pattern = rows("patterns", 1, id=1, launch=1, site=1, issuer=0, owner=1, mask=0xFFFF_FFFF, stride=1 << 40)
-    records = differences("records", number, pattern=1, base=4096 + 64 * ids, time=START_NS + ids, block=0 * ids)
+    pattern = rows("patterns", 1, id=1, launch=1, site=1, issuer=0, owner=1, mask=0xFFFF_FFFF, stride=stride)
+    records = differences("records", number, pattern=1, base=4096 + apart * ids, time=START_NS + ids, block=0 * ids)
     return whole(trace, [pattern, records])
+
+
+def places_apart(number: int = 2_300_000) -> bytes:
+    """Records whose lanes are as far from each other as memory is large."""
+    return many_records(number, stride=1 << 40, apart=64)
 
 
 def write_many_gpus(folder: Path, files: int = 100, gpus: int = 200) -> None:
@@ -406,6 +411,8 @@ FILES: dict[str, Callable[[], bytes]] = {
     "waits-for-many-stores": waits_for_many_stores,
     "overlapping-copies": overlapping_copies,
     "places-apart": places_apart,
+    "records": lambda: many_records(2_700_000),
+    "records-allowed": lambda: many_records(2_550_000),
 }
 
 

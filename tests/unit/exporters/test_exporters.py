@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 import snoopie
 from snoopie import cli
 from snoopie.errors import SnoopieError, UsageError
+from snoopie.exporters import formulas
 from snoopie.exporters.folder import export
+from snoopie.exporters.formulas import write_csv
 from snoopie.exporters.tables import LANES, TABLES
 from tests.support import ring
 from tests.support.encoder import TraceBuilder
@@ -108,6 +111,37 @@ def test_text_survives_csv(tmp_path: Path) -> None:
 FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", " \xa0 @x", "\x00=1",
             "\x01\x1b=1", "\ufeff=1", "\u200b+1", "\u202e-1", "＝1", "＋1", "－1", "＠x", " ＝1", "﹦1", "'=1",
             "'"]  # fmt: skip
+
+
+TEXTS = {
+    "plain": ["strided", "void f<int>(int*)", "é 1:2", "a/b.cu:7"],
+    "formula": ["-1", "=1+1", "b", "c"],
+    "quoted": ["a,b", 'say "a"', "two\nlines", "c"],
+    "carriage": ["a\rb", "b", "c", "d"],
+    "empty": ["", "b", "c", "d"],
+    "none": [None, "b", "c", "d"],
+}
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_many_rows_are_written_as_few_are(monkeypatch: pytest.MonkeyPatch, kind: str, header: bool) -> None:
+    table = pd.DataFrame(
+        {
+            "unsigned": pd.Series([0, 1, 2**64 - 1, 2**53 + 1], dtype="uint64"),
+            "signed": pd.Series([-(2**63), -1, 0, 2**63 - 1], dtype="int64"),
+            "small": pd.Series([-1, 0, 1, 127], dtype="int8"),
+            "text": TEXTS[kind],
+            "category": pd.Categorical(["load", "store", "load", "load"]),
+        }
+    )
+    for part in (table, table[["signed"]], table.drop(columns="text"), table.assign(more=[0.1, 1e-7, 1e300, 2.0])):
+        few, many = io.StringIO(), io.StringIO()
+        write_csv(part, few, header=header)
+        with monkeypatch.context() as patch:
+            patch.setattr(formulas, "_MANY", 3)
+            write_csv(part, many, header=header)
+        assert many.getvalue() == few.getvalue()
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path: Path) -> None:
