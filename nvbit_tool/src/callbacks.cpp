@@ -4,10 +4,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <variant>
 
+#include "base/address_room.h"
 #include "base/attempt.h"
 #include "base/say.h"
+#include "base/thread_room.h"
 #include "calls/launch_calls.h"
 #include "code/disassembler.h"
 #include "collector.h"
@@ -15,6 +19,7 @@
 #include "driver/children.h"
 #include "driver/injection.h"
 #include "driver/loaded_functions.h"
+#include "driver/nvbit_end.h"
 #include "driver/preloaded_library.h"
 #include "nvbit.h"
 #include "settings/options.h"
@@ -31,6 +36,7 @@ std::once_flag started;
 // An exception must not pass through the driver, nor through the program's end: it costs the trace, not the application.
 template <class Action>
 void guarded(Action action) {
+    const snoopie::OutOfNvbit here;
     snoopie::attempt(action, [](const char* why) {
         if (collector) snoopie::attempt([why] { collector->give_up(why); });
     });
@@ -44,6 +50,9 @@ __attribute__((constructor(101))) void at_load() {
     });
 }
 
+// Threads and processes of the collector's (5, and up to 32 that disassemble), and as many for the program.
+constexpr int kThreads = 80;
+
 void start() {
     const auto settings = snoopie::read_options(getenv);
     if (const auto* error = std::get_if<snoopie::OptionError>(&settings)) {
@@ -51,10 +60,26 @@ void start() {
         snoopie::say(error->sentence);
         std::_Exit(2);
     }
+    if (!snoopie::threads_to_be_had(kThreads)) {
+        snoopie::say("nothing is recorded: the limit on processes and threads (ulimit -u) leaves fewer than " + std::to_string(kThreads));
+        return;
+    }
     collector = Collector::start(std::get<snoopie::Options>(settings), [] { nvbit_set_tool_pthread(pthread_self()); }).release();
     if (!collector) return;
     // Runs before the driver's own end, which was registered earlier.
     std::atexit([] { guarded([] { collector->finish(); }); });
+}
+
+// What a context of NVBit's and the collector's takes of them (5 GiB, measured on an H200), and some for the program.
+constexpr uint64_t kAddressesOfContext = uint64_t{8} << 30;
+
+// Not null: where addresses are limited, nothing is begun whose lack of them would be the program's.
+const char* too_few_addresses() {
+    const std::optional<uint64_t> room = snoopie::address_room();
+    if (!room || *room >= kAddressesOfContext) return nullptr;
+    static const std::string& why = *new std::string("the limit on addresses (ulimit -v) leaves " + std::to_string(*room >> 20) +
+                                                     " MiB, and " + std::to_string(kAddressesOfContext >> 20) + " are needed for each GPU");
+    return why.c_str();
 }
 
 void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, bool succeeded) {
@@ -90,6 +115,10 @@ void at_event(CUcontext context, bool is_exit, nvbit_api_cuda_t cbid, const char
 }  // namespace
 
 void nvbit_at_init() {
+    snoopie::when_nvbit_ends([](const char* why) {
+        if (collector) return guarded([why] { collector->give_up(why); });
+        std::call_once(started, [why] { snoopie::say("nothing is recorded: " + std::string(why)); });
+    });
     snoopie::answer_command = [](const char* command) {
         const std::string& disassemble = snoopie::named_disassembler();
         return !disassemble.empty() && snoopie::disassembled_from_cache(command, snoopie::shell_word(disassemble));
@@ -105,6 +134,7 @@ void nvbit_at_term() {
 
 void nvbit_at_ctx_init(CUcontext context) {
     if (OwnCalls::active()) return;
+    if (const char* const why = too_few_addresses()) snoopie::end_nvbit(why);
     guarded([&] {
         std::call_once(started, start);
         if (collector) collector->context_created(context);

@@ -408,7 +408,9 @@ void Collector::close() {
 
 void Collector::give_up(const char* why) {
     if (!recording_.end() || !recording_.end_launches()) return;
-    say("stopped recording to " + path_ + ": " + why);
+    say("stopped recording to " + path_ + ": " + why + "; to see what was recorded before, open it with --allow-truncated");
+    // Nobody tells it any more which contexts end.
+    drain_.leave();
 }
 
 }  // namespace snoopie

@@ -30,7 +30,7 @@ __attribute__((constructor)) static void begin() {
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("children")
-    return library_with("driver/children.cpp", STAND_IN, ("unsetenv", "system"), folder)
+    return library_with(("driver/children.cpp",), STAND_IN, ("unsetenv", "system"), folder)
 
 
 def run(library: str, command: str) -> list[str]:

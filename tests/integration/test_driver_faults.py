@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -286,7 +287,7 @@ def with_and_without(
     """The outcomes with the settings ``plain`` alone, and also ``around`` it and under the ``fault``, of which the
     program is to notice nothing."""
     settings = plain or {}
-    (folder / "whole").mkdir()
+    (folder / "whole").mkdir(parents=True)
     whole = run(program, folder / "whole", "", **settings)
     outcome = run(program, folder, "", *around, **settings, **fault)
     assert (outcome.status, outcome.said) == (whole.status, whole.said)
@@ -321,6 +322,47 @@ def test_contexts_that_another_thread_ends(program: Path, tmp_path: Path) -> Non
     alone, other = outcomes
     assert (other.status, other.said, other.counts) == (alone.status, alone.said, alone.counts)
     assert (other.complete, other.losses) == (True, alone.losses)
+
+
+# In the collector's calls of it, and in its own code. Contexts that end then take memory that the collector looked at.
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("context:1", "context:2", "event:1", "event:9", "event:60", "event:100"),
+        *("nvbit_get_func_name:1", "nvbit_get_related_functions:2", "nvbit_dump_cubin:1", "nvbit_get_instrs:1"),
+        *("nvbit_get_instrs:2", "nvbit_insert_call:2", "nvbit_enable_instrumented:1", "nvbit_enable_instrumented:4"),
+        *("nvbit_set_at_launch:3", "nvbit_load_tool_module:1", "nvbit_launch_kernel:1"),
+    ],
+)
+def test_nvbit_ends(program: Path, tmp_path: Path, place: str) -> None:
+    settings = {"SAMPLE_SIZE": "1", "WAITS": "on", "END_CONTEXTS": "1"}
+    whole, outcome = with_and_without(program, tmp_path, plain=settings, NVBIT_ENDS=place)
+    assert not outcome.complete
+    check_is_part(outcome, whole)
+    (complaint,) = [line for line in outcome.complaints if not line.startswith("snoopie: recording ")]
+    begun = "stopped recording to" if place != "context:1" else "nothing is recorded: "
+    assert complaint.startswith(f"snoopie: {begun}"), complaint
+    assert "NVBit, which instruments kernels, could not go on" in complaint
+
+
+def test_another_tool_has_the_drivers_events(program: Path, tmp_path: Path) -> None:
+    _, outcome = with_and_without(program, tmp_path, plain={"END_CONTEXTS": "1"}, ANOTHER_TOOL="1")
+    (complaint,) = outcome.complaints
+    assert complaint.startswith("snoopie: nothing is recorded: another tool, such as Nsight Compute")
+    assert list(tmp_path.glob("*.zst")) == []
+
+
+def test_few_addresses(program: Path, tmp_path: Path) -> None:
+    whole, outcome = with_and_without(program, tmp_path, plain={"END_CONTEXTS": "1"}, ADDRESS_ROOM="6000")
+    (complaint,) = outcome.complaints
+    assert re.fullmatch(
+        r"snoopie: nothing is recorded: the limit on addresses \(ulimit -v\) leaves [56]\d{3} MiB, "
+        "and 8192 are needed for each GPU",
+        complaint,
+    )
+    assert list(tmp_path.glob("*.zst")) == []
+    _, outcome = with_and_without(program, tmp_path / "enough", plain={"END_CONTEXTS": "1"}, ADDRESS_ROOM="20000")
+    assert outcome.counts == whole.counts
 
 
 # Nothing of the collector's runs then.
@@ -362,6 +404,23 @@ def test_a_thread_of_the_collectors_that_is_refused(program: Path, tmp_path: Pat
     (complaint,) = outcome.complaints
     assert complaint == (
         "snoopie: the collector cannot be started: Resource temporarily unavailable; nothing is recorded"
+    )
+    assert list(tmp_path.glob("*.zst")) == []
+
+
+# Root has no such limit, but it has a value.
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("prlimit") is None, reason="others would have to reach the limit")
+@pytest.mark.parametrize(("most", "recorded"), [(1, False), (6, False), (79, False), (80, True), (200, True)])
+def test_few_threads_are_left(program: Path, tmp_path: Path, most: int, recorded: bool) -> None:
+    settings = {"END_CONTEXTS": "1"}
+    limits = {"THREADS_AT_ONCE": str(most)}
+    whole, outcome = with_and_without(program, tmp_path, "prlimit", "--nproc=20", plain=settings, **limits)
+    if recorded:
+        assert (outcome.counts, outcome.complete) == (whole.counts, True)
+        return
+    (complaint,) = outcome.complaints
+    assert complaint == (
+        "snoopie: nothing is recorded: the limit on processes and threads (ulimit -u) leaves fewer than 80"
     )
     assert list(tmp_path.glob("*.zst")) == []
 

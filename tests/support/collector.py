@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,8 @@ def make(target: str, name: str, *words: str) -> None:
         pytest.fail(f"{name} does not build (zstd.h is in Debian's libzstd-dev):\n{built.stderr}")
 
 
-def library_with(source: str, nvbit: str, wrapped: tuple[str, ...], folder: Path) -> str:
-    """A library in ``folder`` of a source of the collector's and of ``nvbit``, the text of one that plays NVBit.
+def library_with(sources: Sequence[str], nvbit: str, wrapped: tuple[str, ...], folder: Path) -> str:
+    """A library in ``folder`` of ``sources`` of the collector's and of ``nvbit``, the text of one that plays NVBit.
 
     The linker sends its calls of the functions ``wrapped`` to the collector's.
     """
@@ -37,7 +38,7 @@ def library_with(source: str, nvbit: str, wrapped: tuple[str, ...], folder: Path
     target = str(folder / "tool.so")
     wraps = ",".join(f"--wrap={name}" for name in wrapped)
     options = ["-std=c++17", "-shared", "-fPIC", "-I", str(SOURCES), f"-Wl,{wraps}", "-o", target]
-    sources = [str(SOURCES / source), str(folder / "stand_in.cpp")]
-    built = subprocess.run(["g++", *options, *sources], capture_output=True, text=True)
+    files = [*(str(SOURCES / source) for source in sources), str(folder / "stand_in.cpp")]
+    built = subprocess.run(["g++", *options, *files], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return target

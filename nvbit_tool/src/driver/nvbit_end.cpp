@@ -1,30 +1,50 @@
-// NVBit ends the program where it cannot go on, and prints an error of its own to the program's output. The linker sends its calls here
-// (--wrap), so that the user learns whose error that is. What is recorded by then is in the trace.
-#include "base/say.h"
+#include "driver/nvbit_end.h"
+
+#include <atomic>
+
+namespace snoopie {
 
 namespace {
 
-void tell() {
-    snoopie::say(
-        "NVBit, which instruments kernels, could not go on and has ended the program; what it printed says why. The trace has what was "
-        "recorded before: open it with --allow-truncated");
-}
+std::atomic<const char*> reason{nullptr};  // null: it goes on
+std::atomic<bool> told{false};
+std::atomic<void (*)(const char*)> listener{nullptr};
+
+thread_local NvbitCall* innermost = nullptr;
+// Entries into NVBit that this thread has not left, with those around code of the collector's.
+thread_local int entries = 0;
 
 }  // namespace
 
-extern "C" {
+const char* NvbitEnded::what() const noexcept { return reason; }
 
-[[noreturn]] void __real__exit(int status);
-[[noreturn]] void __real_exit(int status);
+bool nvbit_has_ended() { return reason.load(std::memory_order_acquire) != nullptr; }
 
-[[noreturn]] void __wrap__exit(int status) {
-    tell();
-    __real__exit(status);
+void when_nvbit_ends(void (*tell)(const char* why)) { listener = tell; }
+
+bool in_nvbit() { return innermost != nullptr; }
+
+void end_nvbit(const char* why) {
+    NvbitCall* const call = innermost;
+    if (!call) return;
+    const char* none = nullptr;
+    reason.compare_exchange_strong(none, why);
+    unlock_nvbit(call->locks_);
+    _longjmp(call->place, 1);
 }
 
-[[noreturn]] void __wrap_exit(int status) {
-    tell();
-    __real_exit(status);
+NvbitCall::NvbitCall() : outer_(innermost), locks_(nvbit_locks()) {
+    innermost = this;
+    ++entries;
 }
 
-}  // extern "C"
+NvbitCall::~NvbitCall() {
+    innermost = outer_;
+    if (--entries > 0 || !nvbit_has_ended() || told.exchange(true)) return;
+    if (void (*const tell)(const char*) = listener) tell(reason);
+}
+
+OutOfNvbit::OutOfNvbit() : outer_(innermost) { innermost = nullptr; }
+OutOfNvbit::~OutOfNvbit() { innermost = outer_; }
+
+}  // namespace snoopie

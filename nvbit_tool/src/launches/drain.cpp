@@ -20,6 +20,7 @@ constexpr uint64_t kUnitsAtOnce = 1 << 16;  // of a GPU that makes records as fa
 constexpr auto kTimesPause = std::chrono::milliseconds(2);
 constexpr auto kBusyPause = std::chrono::microseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(100);
+constexpr auto kLeavePatience = std::chrono::seconds(1);
 constexpr auto kStampPatience = std::chrono::seconds(5);
 
 }  // namespace
@@ -74,6 +75,14 @@ void Drain::stop() {
         wake_.notify_one();
     }
     if (thread_.joinable()) thread_.join();
+}
+
+void Drain::leave() {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+    closed_.wait_for(lock, kLeavePatience,
+                     [&] { return std::all_of(members_.begin(), members_.end(), [](const auto& member) { return member->closed; }); });
 }
 
 void Drain::run() {

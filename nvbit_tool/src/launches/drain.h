@@ -59,6 +59,8 @@ class Drain {
     void close(Context* context);
     // Closes every context and ends the thread.
     void stop();
+    // Takes nothing more from any GPU, whose memory may go away from now on. Waits until the thread has noticed, or for a second.
+    void leave();
     void wake();
 
     uint64_t launches_measured() const { return measured_; }

@@ -4,14 +4,23 @@
 #include <cstdio>
 #include <cstring>
 
+#include "driver/nvbit_end.h"
 #include "kernels.h"
 
 constexpr size_t kBytes = 4 << 20;
 
 // A program of millions of calls says of each only what is wrong.
 inline bool quiet = false;
+// Whether NVBit hears of calls.
+inline bool heard = true;
 // Each is a row of the trace.
 inline long launches = 0;
+
+// An event of the driver's goes to NVBit.
+template <class Event>
+void tell(const Event& event) {
+    if (heard) snoopie::into_nvbit(event);
+}
 
 // A call of the program's, as NVBit tells the tool of it. `carry_out` is the driver.
 template <class Params, class Action>
@@ -24,7 +33,10 @@ CUresult call(nvbit_api_cuda_t number, const char* name, Params params, Action c
             const ProgramCall own;
             cuCtxGetCurrent(&current);
         }
-        nvbit_at_cuda_event(current, is_exit, number, name, &params, status);
+        tell([&] {
+            nvbit_may_end("event");
+            nvbit_at_cuda_event(current, is_exit, number, name, &params, status);
+        });
         if (std::memcmp(&before, &params, sizeof params) != 0) std::printf("%s: its parameters were changed\n", name);
         if (state_of_thread() != state) std::printf("%s: %s became %s\n", name, state.c_str(), state_of_thread().c_str());
     };

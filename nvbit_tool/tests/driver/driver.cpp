@@ -240,6 +240,12 @@ uint64_t bytes_taken_by_collector() {
     return bytes;
 }
 
+void end_memory_of_collector() {
+    const std::lock_guard lock(lock_of_all());
+    for (auto& [address, one] : memory())
+        if (one.of_collector) munmap(reinterpret_cast<void*>(address), one.bytes);
+}
+
 CUstream new_stream(unsigned flags) {
     const auto stream = new_handle<CUstream>();
     const std::lock_guard lock(lock_of_all());

@@ -32,6 +32,8 @@ CUresult fault_in(const char* call);
 std::string state_of_thread();
 // The state of the collector's memory on all GPUs: how many bytes it has taken and not given back.
 uint64_t bytes_taken_by_collector();
+// With its contexts it goes, and is no one's.
+void end_memory_of_collector();
 // Events that it has made. None is ever destroyed.
 size_t events_of_collector();
 

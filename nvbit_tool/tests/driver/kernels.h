@@ -26,6 +26,12 @@ inline CUmodule module_of(CUfunction kernel) {
     return reinterpret_cast<CUmodule>(uint64_t{0x900} + (code == kTwoStores ? 8 : code == kByTable ? 16 : 0));
 }
 
+// NVBit subscribes to the driver's events, and ends the program where it is refused. Whether it hears of anything.
+bool nvbit_starts();
+
+// NVBit may end here, for which it must have been entered: see driver/nvbit_end.h.
+void nvbit_may_end(const char* where);
+
 // How often the collector has asked for a module's code.
 extern int modules_read;
 

@@ -1,6 +1,7 @@
 #include "kernels.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -8,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "driver/nvbit_end.h"
 #include "launches/word_batch.h"
 #include "memory.h"
 #include "probe/probe_abi.h"
@@ -176,10 +179,48 @@ const InstrType::operand_t* Instr::getOperand(int) {
     return &operand;
 }
 
+// This one has no lock.
+int snoopie::nvbit_locks() { return 0; }
+void snoopie::unlock_nvbit(int) {}
+
+void nvbit_may_end(const char* where) {
+    static std::atomic<int> times{0};
+    static const std::string chosen = [] {
+        const char* const given = std::getenv("NVBIT_ENDS");  // PLACE:TIME
+        return std::string(given ? given : "");
+    }();
+    const size_t colon = chosen.find(':');
+    if (colon != std::string::npos && chosen.substr(0, colon) == where && ++times == std::atoi(chosen.c_str() + colon + 1)) end_nvbit();
+}
+
+extern "C" CUresult __wrap_cuGetExportTable(const void** table, const CUuuid* id);
+
+bool nvbit_starts() {
+    constexpr CUuuid tools{{0x2c, static_cast<char>(0x8e), 0x0a, static_cast<char>(0xd8), 0x07, 0x10, static_cast<char>(0xab), 0x4e,
+                            static_cast<char>(0x90), static_cast<char>(0xdd), 0x54, 0x71, static_cast<char>(0x9f), static_cast<char>(0xe5),
+                            static_cast<char>(0xf7), 0x4b}};
+    const void* table = nullptr;
+    if (__wrap_cuGetExportTable(&table, &tools) != CUDA_SUCCESS) _Exit(1);
+    const auto* const words = static_cast<void* const*>(table);
+    uint32_t subscriber = 0;
+    bool right = reinterpret_cast<CUresult (*)(uint32_t*, void*, void*)>(words[3])(&subscriber, nullptr, nullptr) == CUDA_SUCCESS;
+    for (const uint32_t domain : {3, 2, 6, 19})
+        right = right && reinterpret_cast<CUresult (*)(uint32_t, uint32_t, uint32_t)>(words[7])(1, subscriber, domain) == CUDA_SUCCESS;
+    if (!right) _Exit(1);
+    return std::getenv("ANOTHER_TOOL") == nullptr;
+}
+
+// Called by the collector, one of NVBit's functions may end it.
+static void may_end_in(const char* function) {
+    from_nvbit([function] { nvbit_may_end(function); });
+}
+
 // --- NVBit's functions, as far as the collector calls them ---
 
 // Slow, so that kernels have the values of cells; and where those fail, their own.
 std::vector<CUfunction> nvbit_get_related_functions(CUcontext, CUfunction function) {
+    may_end_in("nvbit_get_related_functions");
+
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     std::vector<CUfunction> called;
     for (int i = 0; function == kByTable && i < kInTable; ++i) called.push_back(kernel(kFirstInTable + i));
@@ -189,10 +230,23 @@ std::vector<int> nvbit_get_kernel_argument_sizes(CUcontext, CUfunction function)
 
 extern "C" {
 
-// This one hears of calls without the driver's tables.
-CUresult __real_cuGetExportTable(const void**, const CUuuid*) { return CUDA_ERROR_NOT_FOUND; }
+// The driver's table for tools. It may have one already.
+static CUresult subscribe(void*, void*, void*) {
+    return std::getenv("ANOTHER_TOOL") ? static_cast<CUresult>(210) : CUDA_SUCCESS;  // CUDA_ERROR_ALREADY_ACQUIRED
+}
+static CUresult enable(uint32_t, uint32_t, uint32_t) { return std::getenv("ANOTHER_TOOL") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+
+CUresult __real_cuGetExportTable(const void** table, const CUuuid*) {
+    static const void* all[8] = {
+        reinterpret_cast<void*>(sizeof all), nullptr, nullptr, reinterpret_cast<void*>(subscribe), nullptr, nullptr, nullptr,
+        reinterpret_cast<void*>(enable)};
+    *table = all;
+    return CUDA_SUCCESS;
+}
 
 int nvbit_load_tool_module(CUcontext, const void*, CUmodule* module) {
+    may_end_in("nvbit_load_tool_module");
+
     *module = reinterpret_cast<CUmodule>(0x9f8);
     return fault_in("nvbit_load_tool_module");
 }
@@ -202,22 +256,30 @@ int nvbit_find_function_by_name(CUcontext, CUmodule, const char* name, CUfunctio
 }
 int nvbit_launch_kernel(CUcontext context, CUfunction function, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t,
                         CUstream, void** arguments, void**) {
+    may_end_in("nvbit_launch_kernel");
+
     if (const int error = fault_in("nvbit_launch_kernel")) return error;
     if (function == kRestoreWords) restore_words(context, *static_cast<const WordBatch*>(arguments[0]));
     return 0;
 }
 
 const std::vector<Instr*>& nvbit_get_instrs(CUcontext context, CUfunction function) {
+    may_end_in("nvbit_get_instrs");
+
     const std::lock_guard lock(mutex);
     return code_of(context, function).instrs;
 }
 const char* nvbit_get_func_name(CUcontext, CUfunction function, bool mangled) {
+    may_end_in("nvbit_get_func_name");
+
     const CUfunction known = of_launch(function);
     if (known == kTwoStores) return mangled ? "_Z4ringPfPKfi" : "ring(float*, float const*, int)";
     if (known == kByTable) return "ncclDevKernel(ncclDevKernelArgsStorage<48ul>)";
     return known == kernel(0) ? "store" : known == kernel(1) ? "in_graph" : "other";
 }
 bool nvbit_dump_cubin(CUcontext, CUfunction function, const char* path) {
+    may_end_in("nvbit_dump_cubin");
+
     ++modules_read;
     if (of_launch(function) == kTwoStores) std::ofstream(path, std::ios::binary) << test::read("inline.sm_90.cubin");
     return false;
@@ -233,6 +295,8 @@ void nvbit_get_func_config(CUcontext, CUfunction, func_config_t* config) {
 }
 
 void nvbit_insert_call(const Instr* instr, const char* probe, ipoint_t) {
+    may_end_in("nvbit_insert_call");
+
     const std::lock_guard lock(mutex);
     Place& place = *place_of(instr).second;
     place.injected = true;
@@ -256,6 +320,8 @@ void nvbit_add_call_arg_const_val64(const Instr* instr, uint64_t value, bool) {
 }
 
 void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, bool) {
+    may_end_in("nvbit_enable_instrumented");
+
     const std::lock_guard lock(mutex);
     KernelCode& code = code_of(context, function);
     // Only a change writes code.
@@ -265,6 +331,8 @@ void nvbit_enable_instrumented(CUcontext context, CUfunction function, bool on, 
 }
 // The GPU goes on with the value that it has of a graph's node, whatever is given to a later launch of the graph.
 void nvbit_set_at_launch(CUcontext context, CUfunction function, uint64_t value, CUstream, uint64_t node) {
+    may_end_in("nvbit_set_at_launch");
+
     const std::lock_guard lock(mutex);
     KernelCode& code = code_of(context, function);
     if (node)

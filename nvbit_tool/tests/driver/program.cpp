@@ -1,10 +1,12 @@
 // A program on two GPUs, under the whole collector. It prints what it was answered, and the state in which each of its calls left it: that
 // is the same whatever of the collector's own calls fails. On stderr is what the collector says.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "ahead.h"
@@ -152,18 +154,35 @@ void node_of_a_library() {
     CALL(cuGraphAddKernelNode_v2, ({&node, nullptr, nullptr, 0, &params}), return CUDA_SUCCESS);
 }
 
+void limit_addresses(uint64_t room) {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + room;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
 }  // namespace
 
 int main() {
     // Without /proc, /tmp and all other files of the system, as in a bare container.
     if (const char* const root = std::getenv("ROOT"))
         if (chroot(root) != 0 || chdir("/") != 0) return 3;
-    nvbit_at_init();
+    // In MiB, beyond those that the sanitizers have taken.
+    if (const char* const room = std::getenv("ADDRESS_ROOM")) limit_addresses(std::strtoull(room, nullptr, 10) << 20);
+    heard = nvbit_starts();
+    if (heard) nvbit_at_init();
     {
         const ProgramCall own;
         cuCtxPushCurrent_v2(context_of_gpu(0));
     }
-    for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_init(context_of_gpu(gpu));
+    for (int gpu = 0; gpu < kGpus; ++gpu) {
+        tell([gpu] {
+            nvbit_may_end("context");
+            nvbit_at_ctx_init(context_of_gpu(gpu));
+        });
+    }
 
     const CUdeviceptr here = allocate(kBytes);
     switch_to(1);
@@ -176,7 +195,7 @@ int main() {
     const CUstream beside = new_stream(CU_STREAM_NON_BLOCKING);
     const CUstream capturing = new_stream(CU_STREAM_DEFAULT);
 
-    for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_tool_init(context_of_gpu(gpu));
+    for (int gpu = 0; gpu < kGpus; ++gpu) tell([gpu] { nvbit_tool_init(context_of_gpu(gpu)); });
     std::printf("after NVBit's start: %s\n", state_of_thread().c_str());
 
     for (const CUstream one : {CU_STREAM_LEGACY, stream, beside})
@@ -206,7 +225,7 @@ int main() {
             const auto run = [&] { run_kernel(context_of_gpu(0), in_graph(kernel(1)), {there}, warps, 1); };
             // In a branch of the graph the kernel may run before NVBit tells of it.
             if (warps == 40) run();
-            nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), warps == 40 ? nullptr : p.hStream, 1);
+            tell([&] { nvbit_at_graph_node_launch(context_of_gpu(0), in_graph(kernel(1)), warps == 40 ? nullptr : p.hStream, 1); });
             if (warps != 40) run();
             ++launches;
             return CUDA_SUCCESS;
@@ -237,13 +256,18 @@ int main() {
 
     if (const char* const by = std::getenv("END_CONTEXTS")) {
         const auto end = [] {
-            for (int gpu = 0; gpu < kGpus; ++gpu) nvbit_at_ctx_term(context_of_gpu(gpu));
+            for (int gpu = 0; gpu < kGpus; ++gpu) tell([gpu] { nvbit_at_ctx_term(context_of_gpu(gpu)); });
         };
         if (std::strcmp(by, "thread") == 0)
             std::thread(end).join();
         else
             end();
         std::printf("after the contexts' end: %s\n", state_of_thread().c_str());
+        // The collector has not heard of it, and must have noticed before: it looks again after a tenth of a second at the latest.
+        if (snoopie::nvbit_has_ended()) {
+            end_memory_of_collector();
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        }
     }
     std::fprintf(stderr, "taken: %lu\n", static_cast<unsigned long>(bytes_taken_by_collector()));
     if (const char* const way = std::getenv("LEAVE")) {
