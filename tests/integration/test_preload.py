@@ -153,9 +153,32 @@ def test_named_to_the_driver_without_being_preloaded(place: Path, run: Run) -> N
         assert {"collector: hears main", "collector: hears late", "collector: closes"} <= {*said}
 
 
-def test_another_tool_that_the_user_has_named_is_let_alone(place: Path, run: Run) -> None:
-    said = lines(run(place / "linked", CUDA_INJECTION64_PATH="/nowhere/other.so"))
-    assert said == ["driver: begins", "driver: ends", "driver: too late for early"]
+# As nsys does.
+@pytest.mark.parametrize("program", ["linked", "opened"])
+def test_another_tool_that_the_driver_is_told_to_take(place: Path, run: Run, program: str) -> None:
+    done = run(place / program, CUDA_INJECTION64_PATH="/nowhere/other.so")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        7,
+        ["driver: begins", "driver: ends", "driver: too late for early"],
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("snoopie: nothing is recorded, because the driver takes one tool, and CUDA_INJECTION64_PATH")
+    assert "/nowhere/other.so" in line
+    # Of what does without the driver nobody expects a trace.
+    assert lines(run("sh", "-c", "true; /bin/echo out", CUDA_INJECTION64_PATH="/nowhere/other.so"), 0) == ["out"]
+
+
+@pytest.mark.parametrize("program", ["linked", "opened"])
+@pytest.mark.parametrize("answer", [0, 12, 39, 35])
+def test_a_profiler_in_the_program_that_is_refused(place: Path, run: Run, program: str, answer: int) -> None:
+    done = run(place / program, "profiles", CUPTI=str(answer))
+    assert (done.returncode, done.stdout.count(f"program: CUPTI answers {answer} {answer}\n")) == (7, 2)
+    said = done.stderr.splitlines()
+    assert len(said) == (answer in (12, 39)), said
+    assert all(line.startswith("snoopie: the program's own profiler, which uses CUPTI, is refused") for line in said)
+    # It is another tool that stands in its way where this one is not there.
+    (place / COLLECTOR).unlink()
+    assert "CUPTI" not in run(place / program, "profiles", CUPTI="39").stderr
 
 
 # It may be in front of ours, or behind it.

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "libraries/cupti_calls.h"
 #include "libraries/next_function.h"
 #include "libraries/nvrtc_calls.h"
 
@@ -14,15 +15,20 @@ namespace snoopie {
 
 namespace {
 
-void* look_up_create(void* handle, const char* name) { return instead_of_nvrtc_create(next_dlsym()(handle, name)); }
+Instead* instead_of(const char* name) {
+    if (name[0] == 'n' && std::strcmp(name, kNvrtcCreate) == 0) return instead_of_nvrtc_create;
+    return name[0] == 'c' ? instead_of_cupti(name) : nullptr;
+}
+
+void* look_up_ours(void* handle, const char* name) { return instead_of(name)(next_dlsym()(handle, name)); }
 
 }  // namespace
 
 }  // namespace snoopie
 
 extern "C" __attribute__((visibility("hidden"), used)) snoopie::LookUp* snoopie_dlsym_for(void* handle, const char* name) {
-    const bool create = handle != RTLD_NEXT && name && std::strcmp(name, snoopie::kNvrtcCreate) == 0;
-    return create ? snoopie::look_up_create : snoopie::next_dlsym();
+    const bool ours = handle != RTLD_NEXT && name && snoopie::instead_of(name);
+    return ours ? snoopie::look_up_ours : snoopie::next_dlsym();
 }
 
 #if defined(__x86_64__)

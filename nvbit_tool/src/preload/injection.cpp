@@ -1,6 +1,7 @@
 // How the collector comes into a process: not before the driver is there, and the program uses it. So this library, which is what users
 // preload, names itself to the driver, and opens the collector, which lies beside it and needs the driver, when the driver calls.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +9,7 @@
 
 #include "base/say.h"
 #include "driver/injection.h"
+#include "libraries/cupti_calls.h"
 #include "preload/exit_order.h"
 #include "preload/interface.h"
 #include "preload/printed_text.h"
@@ -31,6 +33,9 @@ bool loaded(const std::string& path) {
     return collector;
 }
 
+// The process where the variable named another tool, which the driver takes instead; none otherwise.
+pid_t given_to_another = 0;
+
 __attribute__((constructor(101))) void at_load() {
     const std::string collector = collector_path();
     if (loaded(collector)) return;
@@ -38,7 +43,16 @@ __attribute__((constructor(101))) void at_load() {
     const char* const named = std::getenv(kInjection);
     if (named && named == collector) unsetenv(kInjection);
     name_the_tool_to_the_driver();
+    if (const char* const tool = std::getenv(kInjection); tool && tool != own_path()) given_to_another = getpid();
     name_the_library_to_nvtx();
+}
+
+// Who preloads this library waits for a trace.
+__attribute__((destructor)) void at_unload() {
+    const char* const tool = std::getenv(kInjection);
+    if (given_to_another != getpid() || !tool || !dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) return;
+    say("nothing is recorded, because the driver takes one tool, and " + std::string(kInjection) + " names another, " + tool +
+        ": nsys sets it, for one; use them in runs of their own");
 }
 
 void open_collector() {
@@ -50,7 +64,9 @@ void open_collector() {
     if (!dlopen(collector.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         const char* const why = dlerror();
         say("nothing is recorded, because the collector cannot be opened: " + std::string(why ? why : collector));
+        return;
     }
+    nvbit_was_first = true;
 }
 
 }  // namespace
@@ -60,6 +76,7 @@ void open_collector() {
 // Called within cuInit by the driver that was told to load this library.
 extern "C" int InitializeInjection() {
     static const bool once = [] {
+        snoopie::given_to_another = 0;
         snoopie::open_collector();
         return true;
     }();
