@@ -54,6 +54,7 @@ NEEDS = {
     "allreduce.py": ("torch", "torch"),
     "compiled.py": ("torch", "torch"),
     "gemm.py": ("torch", "torch"),
+    "profiled.py": ("torch", "torch"),
     "shards.py": ("jax", "jax[cuda13]"),
     "symmetric_memory.py": ("torch", "torch"),
     "train.py": ("torch", "torch"),
