@@ -25,6 +25,7 @@
 #include "settings/options.h"
 
 using snoopie::Collector;
+using snoopie::OutOfNvbit;
 using snoopie::OwnCalls;
 
 namespace {
@@ -36,7 +37,6 @@ std::once_flag started;
 // An exception must not pass through the driver, nor through the program's end: it costs the trace, not the application.
 template <class Action>
 void guarded(Action action) {
-    const snoopie::OutOfNvbit here;
     snoopie::attempt(action, [](const char* why) {
         if (collector) snoopie::attempt([why] { collector->give_up(why); });
     });
@@ -70,15 +70,20 @@ void start() {
     std::atexit([] { guarded([] { collector->finish(); }); });
 }
 
-// What a context of NVBit's and the collector's takes of them (5 GiB, measured on an H200), and some for the program.
+// What a context takes of them with NVBit and the collector in it, and some for the program. On an H200, the driver was seen to take 5 GiB
+// for a second one, and NVBit and the collector 5 GiB for the first.
 constexpr uint64_t kAddressesOfContext = uint64_t{8} << 30;
 
-// Not null: where addresses are limited, nothing is begun whose lack of them would be the program's.
+// Not null: where addresses are limited, nothing is begun whose lack of them would be the program's. Asked before the first context: a
+// context without NVBit, beside one that it is in, cannot reach that one's memory.
 const char* too_few_addresses() {
     const std::optional<uint64_t> room = snoopie::address_room();
-    if (!room || *room >= kAddressesOfContext) return nullptr;
-    static const std::string& why = *new std::string("the limit on addresses (ulimit -v) leaves " + std::to_string(*room >> 20) +
-                                                     " MiB, and " + std::to_string(kAddressesOfContext >> 20) + " are needed for each GPU");
+    const OwnCalls own;
+    int gpus = 1;
+    if (!room || cuDeviceGetCount(&gpus) != CUDA_SUCCESS || *room >= kAddressesOfContext * static_cast<uint64_t>(gpus)) return nullptr;
+    static const std::string& why =
+        *new std::string("the limit on addresses (ulimit -v) leaves " + std::to_string(*room >> 20) + " MiB, and " +
+                         std::to_string(kAddressesOfContext >> 20) + " are needed for each of " + std::to_string(gpus) + " GPUs");
     return why.c_str();
 }
 
@@ -129,12 +134,15 @@ void nvbit_at_init() {
 }
 
 void nvbit_at_term() {
+    const OutOfNvbit here;
     if (collector) guarded([] { collector->finish(); });
 }
 
 void nvbit_at_ctx_init(CUcontext context) {
     if (OwnCalls::active()) return;
-    if (const char* const why = too_few_addresses()) snoopie::end_nvbit(why);
+    static const char* const why_not = too_few_addresses();
+    if (why_not) snoopie::end_nvbit(why_not);
+    const OutOfNvbit here;
     guarded([&] {
         std::call_once(started, start);
         if (collector) collector->context_created(context);
@@ -142,19 +150,23 @@ void nvbit_at_ctx_init(CUcontext context) {
 }
 
 void nvbit_tool_init(CUcontext context) {
+    const OutOfNvbit here;
     if (collector) guarded([&] { collector->context_ready(context); });
 }
 
 void nvbit_at_ctx_term(CUcontext context) {
+    const OutOfNvbit here;
     snoopie::forget_tables(context);
     if (collector) guarded([&] { collector->context_ending(context); });
 }
 
 void nvbit_at_graph_node_launch(CUcontext context, CUfunction function, CUstream stream, uint64_t launch_handle) {
+    const OutOfNvbit here;
     if (collector) guarded([&] { collector->launch_events().at_graph_kernel(context, function, stream, launch_handle); });
 }
 
 void nvbit_at_cuda_event(CUcontext context, int is_exit, nvbit_api_cuda_t cbid, const char* name, void* params, CUresult* status) {
+    const OutOfNvbit here;
     // Also where nothing is recorded yet.
     if (is_exit && (cbid == API_CUDA_cuProfilerStart || cbid == API_CUDA_cuProfilerStop))
         snoopie::preloaded_library().wanted().by_profiler(cbid == API_CUDA_cuProfilerStart);

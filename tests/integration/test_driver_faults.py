@@ -353,11 +353,11 @@ def test_another_tool_has_the_drivers_events(program: Path, tmp_path: Path) -> N
 
 
 def test_few_addresses(program: Path, tmp_path: Path) -> None:
-    whole, outcome = with_and_without(program, tmp_path, plain={"END_CONTEXTS": "1"}, ADDRESS_ROOM="6000")
+    whole, outcome = with_and_without(program, tmp_path, plain={"END_CONTEXTS": "1"}, ADDRESS_ROOM="16000")
     (complaint,) = outcome.complaints
     assert re.fullmatch(
-        r"snoopie: nothing is recorded: the limit on addresses \(ulimit -v\) leaves [56]\d{3} MiB, "
-        "and 8192 are needed for each GPU",
+        r"snoopie: nothing is recorded: the limit on addresses \(ulimit -v\) leaves 1[56]\d{3} MiB, "
+        "and 8192 are needed for each of 2 GPUs",
         complaint,
     )
     assert list(tmp_path.glob("*.zst")) == []
