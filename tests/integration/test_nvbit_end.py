@@ -107,7 +107,7 @@ __attribute__((constructor)) static void program() {
     std::fflush(stdout);
 }
 """
-WRAPPED = ("exit", "_exit", "__assert_fail", "atexit", "pthread_mutex_lock", "pthread_mutex_unlock", "printf", "puts")
+WRAPPED = ("exit", "_exit", "__assert_fail", "atexit", "pthread_mutex_init", "printf", "puts")
 WHY = "NVBit, which instruments kernels, could not go on; what it printed says why"
 ERROR = "ERROR file nvbit_imp.cpp line 1844"
 

@@ -5,11 +5,16 @@
 // What it held is not given back, but for its lock.
 #pragma once
 
+#include <pthread.h>
+
+#include <atomic>
 #include <csetjmp>
 #include <exception>
 #include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "base/thread_id.h"
 
 namespace snoopie {
 
@@ -19,7 +24,9 @@ class NvbitEnded : public std::exception {
     const char* what() const noexcept override;
 };
 
-bool nvbit_has_ended();
+// Why it has ended; null: it goes on.
+extern std::atomic<const char*> nvbit_end_reason;
+inline bool nvbit_has_ended() { return nvbit_end_reason.load(std::memory_order_acquire) != nullptr; }
 
 // `tell` is called once, with the reason, by a thread that is out of NVBit; null: nobody is told.
 void when_nvbit_ends(void (*tell)(const char* why));
@@ -32,15 +39,37 @@ inline constexpr char kNvbitCouldNotGoOn[] = "NVBit, which instruments kernels, 
 // Ends NVBit where this thread is in it, else returns. `why` is kept as it is.
 void end_nvbit(const char* why = kNvbitCouldNotGoOn);
 
-// Of NVBit's lock, the times that this thread holds it; and giving it back until it does so `times`.
-int nvbit_locks();
-void unlock_nvbit(int times);
+// NVBit's lock, which a thread may hold several times; null before there is one.
+extern std::atomic<pthread_mutex_t*> nvbit_lock;
+
+class NvbitCall;
+
+// What a thread is in. Asked at every driver call, so one look-up has all.
+struct NvbitThread {
+    NvbitCall* innermost = nullptr;  // null: it is not in NVBit, or in code of the collector's that NVBit has called
+    int entries = 0;                 // into NVBit that it has not left, with those around code of the collector's
+    int id = 0;                      // to the kernel, from its first entry on
+
+    // The times that it holds NVBit's lock, as glibc has it in the lock.
+    unsigned locks() const {
+        const pthread_mutex_t* const lock = nvbit_lock.load(std::memory_order_relaxed);
+        return lock && __atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED) == id ? lock->__data.__count : 0;
+    }
+};
+NvbitThread& nvbit_thread();
 
 // The place where a thread enters NVBit. From there on, all frames are NVBit's.
 class NvbitCall {
   public:
-    NvbitCall();
-    ~NvbitCall();
+    NvbitCall() : thread_(nvbit_thread()), outer_(thread_.innermost), locks_(thread_.locks()) {
+        if (thread_.id == 0) thread_.id = static_cast<int>(thread_id());
+        thread_.innermost = this;
+        ++thread_.entries;
+    }
+    ~NvbitCall() {
+        thread_.innermost = outer_;
+        if (--thread_.entries == 0 && nvbit_has_ended()) left_nvbit();
+    }
     NvbitCall(const NvbitCall&) = delete;
     NvbitCall& operator=(const NvbitCall&) = delete;
 
@@ -48,8 +77,12 @@ class NvbitCall {
 
   private:
     friend void end_nvbit(const char* why);
+    // For the first time after its end, the listener hears of it.
+    static void left_nvbit();
+
+    NvbitThread& thread_;
     NvbitCall* const outer_;
-    const int locks_;
+    const unsigned locks_;
 };
 
 // Calls NVBit. False if it has ended, there or before.
@@ -83,12 +116,13 @@ auto from_nvbit(const Call& call) -> decltype(call()) {
 // known here, an end is one of the program's.
 class OutOfNvbit {
   public:
-    OutOfNvbit();
-    ~OutOfNvbit();
+    OutOfNvbit() : thread_(nvbit_thread()), outer_(thread_.innermost) { thread_.innermost = nullptr; }
+    ~OutOfNvbit() { thread_.innermost = outer_; }
     OutOfNvbit(const OutOfNvbit&) = delete;
     OutOfNvbit& operator=(const OutOfNvbit&) = delete;
 
   private:
+    NvbitThread& thread_;
     NvbitCall* const outer_;
 };
 

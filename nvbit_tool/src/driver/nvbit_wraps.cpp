@@ -11,7 +11,7 @@
 
 extern "C" {
 
-// NVBit itself, of which no header tells more. Its lock is in it.
+// NVBit itself, of which no header tells more than its lock, the only one that it has.
 extern char nvbit[];
 void _ZN5Nvbit4termEv();
 
@@ -19,8 +19,7 @@ void _ZN5Nvbit4termEv();
 [[noreturn]] void __real_exit(int status);
 [[noreturn]] void __real___assert_fail(const char* assertion, const char* file, unsigned line, const char* function);
 int __real_atexit(void (*function)());
-int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
+int __real_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes);
 
 }  // extern "C"
 
@@ -29,8 +28,6 @@ namespace snoopie {
 namespace {
 
 constexpr uintptr_t kMostBytesOfNvbit = 1024;
-thread_local int locks = 0;
-thread_local pthread_mutex_t* lock_of_nvbit = nullptr;
 
 bool is_of_nvbit(const pthread_mutex_t* mutex) {
     return reinterpret_cast<uintptr_t>(mutex) - reinterpret_cast<uintptr_t>(nvbit) < kMostBytesOfNvbit;
@@ -51,12 +48,6 @@ void end_of_nvbit() {
 }
 
 }  // namespace
-
-int nvbit_locks() { return locks; }
-
-void unlock_nvbit(int times) {
-    for (; locks > times; --locks) __real_pthread_mutex_unlock(lock_of_nvbit);
-}
 
 }  // namespace snoopie
 
@@ -82,18 +73,9 @@ extern "C" {
 
 int __wrap_atexit(void (*function)()) { return __real_atexit(function == _ZN5Nvbit4termEv ? snoopie::end_of_nvbit : function); }
 
-int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
-    const int result = __real_pthread_mutex_lock(mutex);
-    if (result == 0 && snoopie::is_of_nvbit(mutex)) {
-        snoopie::lock_of_nvbit = mutex;
-        ++snoopie::locks;
-    }
-    return result;
-}
-
-int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
-    if (snoopie::is_of_nvbit(mutex)) --snoopie::locks;
-    return __real_pthread_mutex_unlock(mutex);
+int __wrap_pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
+    if (snoopie::is_of_nvbit(mutex)) snoopie::nvbit_lock = mutex;
+    return __real_pthread_mutex_init(mutex, attributes);
 }
 
 __attribute__((format(printf, 1, 2))) int __wrap_printf(const char* format, ...) {

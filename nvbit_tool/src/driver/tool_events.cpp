@@ -14,6 +14,7 @@
 
 #include "base/code_turns.h"
 #include "base/say.h"
+#include "driver/driver.h"
 #include "driver/loaded_functions.h"
 #include "driver/nvbit_end.h"
 #include "nvbit.h"
@@ -110,7 +111,9 @@ void filter(void* user, uint32_t domain, uint32_t what, const void* event) {
     const auto& call = *static_cast<const DriverCall*>(event);
     const CodeTurns::Of code = code_of(what, call.name);
     if (code != CodeTurns::Of::none && !call.is_exit) turns.begin(code, call.context);
-    if (!is_question(what) || heard.load(std::memory_order_relaxed)) pass_on();
+    // A launch makes several calls of the collector's own, of which nobody wants to hear.
+    const bool wanted = is_question(what) ? heard.load(std::memory_order_relaxed) : code != CodeTurns::Of::none || !OwnCalls::active();
+    if (wanted) pass_on();
     // After the collector's own calls of the driver, which come between.
     without_code = code == CodeTurns::Of::none && !call.is_exit;
     if (code != CodeTurns::Of::none && call.is_exit) turns.end();

@@ -179,10 +179,6 @@ const InstrType::operand_t* Instr::getOperand(int) {
     return &operand;
 }
 
-// This one has no lock.
-int snoopie::nvbit_locks() { return 0; }
-void snoopie::unlock_nvbit(int) {}
-
 void nvbit_may_end(const char* where) {
     static std::atomic<int> times{0};
     static const std::string chosen = [] {
