@@ -46,6 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compile("cupti/libcupti.so.13", "fake_cupti.cpp", "-shared", "-Wl,-soname,libcupti.so.13")
     compile("refusing/libcupti.so.13", "fake_cupti.cpp", "-shared", "-Wl,-soname,libcupti.so.13", "-DREFUSE")
     compile("program", "program.cpp")
+    compile("short.so", "short.cpp", "-shared")
     return folder
 
 
@@ -354,6 +355,43 @@ def test_a_cupti_that_refuses(play: Play, built: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "refusing/libcupti.so.13) refuses: CUPTI_ERROR_NOT_INITIALIZED; end other profilers" in done.stderr
     assert not list(tmp_path.glob("*.zst"))
+
+
+# It has two: one that takes records, and the trace's, once there are any.
+@pytest.mark.parametrize("thread", [1, 2])
+def test_a_thread_that_is_refused(play: Play, built: Path, tmp_path: Path, thread: int) -> None:
+    preload = f"{built / 'short.so'} {built / 'snoopie_times.so'}"
+    done = play(WORK, "ranges", LD_PRELOAD=preload, THREAD_REFUSED=str(thread))
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert done.stderr == (
+        "snoopie: the recorder cannot be started: Resource temporarily unavailable; nothing is recorded\n"
+    )
+    assert list(tmp_path.glob("*.zst")) == []
+
+
+# The last of each share is beyond all that they allocate.
+REFUSED = [*map(str, [*range(1, 60), *range(60, 300, 7), *range(300, 900, 29)]), "1:on", "30:on", "80:on", "200:on"]
+
+
+@pytest.mark.parametrize("chosen", range(4))
+def test_memory_that_its_threads_do_not_get(play: Play, built: Path, tmp_path: Path, chosen: int) -> None:
+    preload = f"{built / 'short.so'} {built / 'snoopie_times.so'}"
+    whole = 0
+    for refused in [*REFUSED[chosen::4], "1000000"]:
+        done = play(WORK, "ranges", LD_PRELOAD=preload, ALLOCATION_REFUSED=refused)
+        assert (done.returncode, done.stdout) == (0, "done\n"), (refused, done.stderr)
+        assert all(line.startswith("snoopie: ") for line in done.stderr.splitlines()), (refused, done.stderr)
+        traces = [path for path in tmp_path.glob("*.zst") if path.stat().st_size]
+        completed = [snoopie.load(path, allow_truncated=True).complete for path in traces]
+        # Where nothing is to be had any more, no sentence is either.
+        if completed != [True] and not refused.endswith(":on"):
+            assert re.search("nothing is recorded|stopped recording|is incomplete", done.stderr), (refused, done.stderr)
+        if completed == [True]:
+            assert "is incomplete" not in done.stderr, (refused, done.stderr)
+        whole += completed == [True]
+        for path in tmp_path.glob("*.zst"):
+            path.unlink()
+    assert 0 < whole <= len(REFUSED[chosen::4])
 
 
 def test_a_setting_that_is_not_allowed(play: Play) -> None:

@@ -3,13 +3,13 @@
 // read is made zero again, which CUPTI would do otherwise.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -32,11 +32,7 @@ class ActivityBuffers {
     uint8_t* take() {
         {
             std::unique_lock lock(mutex_);
-            if (!free_.empty()) {
-                uint8_t* const buffer = free_.back();
-                free_.pop_back();
-                return buffer;
-            }
+            if (frees_ > 0) return free_[--frees_];
             if (made_ == kMost) return nullptr;
             ++made_;
         }
@@ -55,22 +51,23 @@ class ActivityBuffers {
     void put_back(Full read) {
         std::memset(read.buffer, 0, read.valid);
         std::unique_lock lock(mutex_);
-        free_.push_back(read.buffer);
+        free_[frees_++] = read.buffer;
     }
 
     void completed(uint8_t* buffer, size_t valid) {
         std::unique_lock lock(mutex_);
-        full_.push_back({buffer, valid});
+        full_[(first_full_ + fulls_++) % kMost] = {buffer, valid};
         wake_.notify_one();
     }
 
     // The next to read; none after so long without one, or at once when it is the end and all were read.
     std::optional<Full> next(std::chrono::milliseconds patience) {
         std::unique_lock lock(mutex_);
-        wake_.wait_for(lock, patience, [this] { return ending_ || !full_.empty(); });
-        if (full_.empty()) return std::nullopt;
-        const Full full = full_.front();
-        full_.pop_front();
+        wake_.wait_for(lock, patience, [this] { return ending_ || fulls_ > 0; });
+        if (fulls_ == 0) return std::nullopt;
+        const Full full = full_[first_full_];
+        first_full_ = (first_full_ + 1) % kMost;
+        --fulls_;
         return full;
     }
 
@@ -82,7 +79,7 @@ class ActivityBuffers {
     }
     bool ended() const {
         std::unique_lock lock(mutex_);
-        return ending_ && full_.empty();
+        return ending_ && fulls_ == 0;
     }
 
   private:
@@ -98,8 +95,12 @@ class ActivityBuffers {
 
     mutable std::mutex mutex_;
     std::condition_variable wake_;
-    std::vector<uint8_t*> free_;
-    std::deque<Full> full_;
+    // Each buffer is in one of them at most: what CUPTI calls on the program's threads takes no memory.
+    std::array<uint8_t*, kMost> free_{};
+    std::array<Full, kMost> full_{};  // a ring
+    size_t frees_ = 0;
+    size_t first_full_ = 0;
+    size_t fulls_ = 0;
     size_t made_ = 0;
     bool ending_ = false;
 };

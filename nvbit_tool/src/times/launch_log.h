@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/thread_id.h"
 #include "times/launch_times.h"
@@ -29,10 +30,9 @@ class LaunchLog {
         if (own == 0) own = thread_id();
         const LaunchTime called{own, outside, now_ns()};
         const std::unique_lock lock(mutex_);
-        if (notes_.size() < kMost)
-            notes_.push_back({correlation, called});
-        else
-            ++lost_;
+        bool noted = false;
+        if (notes_.size() < kMost) attempt([&] { notes_.push_back({correlation, called}), noted = true; });
+        lost_ += !noted;
     }
 
     // All that were noted since, in their order.

@@ -1,8 +1,12 @@
 #include "times/recorder.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
+#include "base/attempt.h"
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/signals.h"
@@ -106,11 +110,13 @@ std::unique_ptr<Recorder> Recorder::start(const Options& options, std::string* w
     if (why->empty()) {
         Ranges::of_process().send_to(&made->ranges_);
         NcclRanges::of_process().send_to(&made->ranges_);
-        made->thread_ = std::thread([self = made.get()] { self->run(); });
-        return made;
+        attempt([&] { made->thread_ = std::thread([self = made.get()] { self->run(); }); },
+                [&](const char* failure) { *why = std::string("the recorder cannot be started: ") + failure; });
     }
+    if (why->empty()) return made;
     // CUPTI may have kept the callbacks. What they note nobody takes.
     made->recording_.end_launches();
+    made->record_no_ranges();
     static_cast<void>(made.release());
     return nullptr;
 }
@@ -156,8 +162,21 @@ uint8_t* Recorder::buffer() {
     return buffers_.take();
 }
 
+void Recorder::record_no_ranges() {
+    Ranges::of_process().send_to(nullptr);
+    ranges_.stop();
+}
+
 void Recorder::run() {
     block_all_signals();
+    attempt([this] { take_records(); },
+            [this](const char* why) {
+                record_no_ranges();
+                attempt([why] { say(std::string("stopped recording times: ") + why); });
+            });
+}
+
+void Recorder::take_records() {
     buffers_.prepare(kBuffersAtFirst);
     // The driver is still being initialized: who the GPUs are is asked when the first work has been done.
     while (!buffers_.ended()) {
@@ -171,58 +190,81 @@ void Recorder::record(ActivityBuffers::Full first) {
     OutputFile file = output_file(options_.output, {process_.host, std::to_string(process_.pid), process_.program}, process_.directory);
     std::string why;
     const int fd = create_output(&file, &why);
-    if (fd < 0) {
-        Ranges::of_process().send_to(nullptr);
-        ranges_.stop();
+    const Machine machine = fd < 0 ? Machine() : this_machine();
+    std::optional<TraceWriter> opened;
+    if (fd >= 0)
+        attempt([&] { opened.emplace(fd, header(process_, machine, file.path, options_.capture_range), TraceWriter::Settings{}); },
+                [&](const char* failure) {
+                    // It would look like the trace of an idle program.
+                    unlink(file.path.c_str());
+                    why = std::string("the recorder cannot be started: ") + failure;
+                });
+    if (!opened) {
+        record_no_ranges();
         return say(why + "; nothing is recorded");
     }
-    const Machine machine = this_machine();
-    TraceWriter writer(fd, header(process_, machine, file.path, options_.capture_range), TraceWriter::Settings{});
-    Notices notices(&writer);
-    RangeWriter range_writer(&writer, [this] { return recording_.on(); });
-    CollectiveWriter collective_writer(&writer);
-    ranges_.go_to(&range_writer, &collective_writer);
-    Activities activities(&writer, machine.visible);
-    say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + file.path);
+    write(&*opened, file.path, machine, first);
+}
+
+void Recorder::write(TraceWriter* writer, const std::string& path, const Machine& machine, ActivityBuffers::Full first) {
+    Notices notices(writer);
+    RangeWriter range_writer(writer, [this] { return recording_.on(); });
+    CollectiveWriter collective_writer(writer);
+    Activities activities(writer, machine.visible);
     uint64_t dropped = 0;
+    const auto add = [&](const ActivityBuffers::Full& full) {
+        cupti::Record* record = nullptr;
+        while (cupti_.next_record(full.buffer, full.valid, &record) == 0) activities.add(*record);
+        activities.end_of_buffer();
+        size_t more = 0;
+        if (cupti_.dropped_records(nullptr, 0, &more) == 0) dropped += more;
+    };
+    // What runs out of memory ends the trace, and leaves the program alone: its ranges may go to these writers until `stop`.
+    writer->guard([&] { ranges_.go_to(&range_writer, &collective_writer); });
+    writer->guard(
+        [&] { say("recording times of kernels and copies on " + plural(machine.visible, "GPU") + ", without probes, to " + path); });
     auto flushed = std::chrono::steady_clock::now();
     for (std::optional<ActivityBuffers::Full> full = first; full || !buffers_.ended(); full = buffers_.next(kFlushPeriod)) {
-        for (const LaunchLog::Note& note : launches_.take()) activities.called(note.correlation, note.called);
+        writer->guard([&] {
+            for (const LaunchLog::Note& note : launches_.take()) activities.called(note.correlation, note.called);
+            if (full) add(*full);
+        });
         if (full) {
-            cupti::Record* record = nullptr;
-            while (cupti_.next_record(full->buffer, full->valid, &record) == 0) activities.add(*record);
-            activities.end_of_buffer();
-            size_t more = 0;
-            if (cupti_.dropped_records(nullptr, 0, &more) == 0) dropped += more;
             buffers_.put_back(*full);
-            writer.wait_for_room();
+            writer->wait_for_room();
         }
         if (const auto now = std::chrono::steady_clock::now(); now - flushed >= kFlushPeriod && !recording_.ending()) {
             cupti_.flush_all(0);
             flushed = now;
         }
     }
-    activities.finish();
-    end_ranges(&Ranges::of_process(), &notices);
+    writer->guard([&] {
+        activities.finish();
+        end_ranges(&Ranges::of_process(), &notices);
+    });
     ranges_.stop();
-    if (const uint64_t lost = ranges_.lost())
-        notices.note(std::to_string(lost) +
-                     " ranges, marks and groups of NCCL's calls left out that ended before the first kernel or copy");
-    if (const uint64_t lost = launches_.lost())
-        notices.note(plural(lost, "launch", "es") + " came faster than could be taken: which thread made them is not known");
-    note_lost(activities, dropped, &notices);
-    if (!heard_ && !options_.capture_range.empty())
-        notices.note("CAPTURE_RANGE was not heeded: another tool of the process hears the calls that launch");
-    Totals totals;
-    totals.launches_native = activities.launches();
-    totals.launches_outside = activities.outside();
-    totals.launches_seen = totals.launches_native + totals.launches_outside;
-    totals.copies = activities.copies();
-    totals.copy_bytes = activities.copied();
-    writer.finish(footer_json(recording_.exit_ns(), now_ns(), totals));
-    if (const std::string error = writer.error(); !error.empty()) return say("the trace " + file.path + " is incomplete: " + error);
-    say("recorded the times of " + plural(totals.launches_native, "launch", "es") + " and of " + counted_copies(totals.copies) + " in " +
-        file.path);
+    writer->guard([&] {
+        if (const uint64_t lost = ranges_.lost())
+            notices.note(std::to_string(lost) +
+                         " ranges, marks and groups of NCCL's calls left out that ended before the first kernel or copy");
+        if (const uint64_t lost = launches_.lost())
+            notices.note(plural(lost, "launch", "es") + " came faster than could be taken: which thread made them is not known");
+        note_lost(activities, dropped, &notices);
+        if (!heard_ && !options_.capture_range.empty())
+            notices.note("CAPTURE_RANGE was not heeded: another tool of the process hears the calls that launch");
+        Totals totals;
+        totals.launches_native = activities.launches();
+        totals.launches_outside = activities.outside();
+        totals.launches_seen = totals.launches_native + totals.launches_outside;
+        totals.copies = activities.copies();
+        totals.copy_bytes = activities.copied();
+        writer->finish(footer_json(recording_.exit_ns(), now_ns(), totals));
+    });
+    attempt([&] {
+        if (const std::string error = writer->error(); !error.empty()) return say("the trace " + path + " is incomplete: " + error);
+        say("recorded the times of " + plural(activities.launches(), "launch", "es") + " and of " + counted_copies(activities.copies()) +
+            " in " + path);
+    });
 }
 
 void Recorder::finish() {

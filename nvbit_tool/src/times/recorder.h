@@ -40,7 +40,10 @@ class Recorder {
     std::string enable();
     bool hear_launches();
     void run();
+    void take_records();
     void record(ActivityBuffers::Full first);
+    void write(TraceWriter* writer, const std::string& path, const Machine& machine, ActivityBuffers::Full first);
+    void record_no_ranges();
 
     const Options options_;
     const ProcessInfo process_;  // from its start: the first buffer can come when it ends
