@@ -43,7 +43,8 @@ def _addresses(value: int) -> Row:
         return warning(
             "ulimit -v",
             f"{units.bytes(value)} of address space",
-            "ulimit -v unlimited: CUDA reserves addresses for all memory of the host and the GPUs",
+            "ulimit -v unlimited: CUDA reserves addresses by the gigabyte, and where fewer than 8 GiB for each GPU are "
+            "left, nothing is recorded",
         )
     return ok("ulimit -v", "unlimited address space")
 
