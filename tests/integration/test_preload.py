@@ -173,6 +173,7 @@ def test_another_tool_that_the_driver_is_told_to_take(place: Path, run: Run, pro
 def test_a_profiler_in_the_program_that_is_refused(place: Path, run: Run, program: str, answer: int) -> None:
     done = run(place / program, "profiles", CUPTI=str(answer))
     assert (done.returncode, done.stdout.count(f"program: CUPTI answers {answer} {answer}\n")) == (7, 2)
+    assert "although none was opened" not in done.stdout
     said = done.stderr.splitlines()
     assert len(said) == (answer in (12, 39)), said
     assert all(line.startswith("snoopie: the program's own profiler, which uses CUPTI, is refused") for line in said)

@@ -34,11 +34,12 @@ int subscribe_v2_looked_up(void** subscriber, void* callback, void* data, void* 
     return answered(looked_up_v2.load()(subscriber, callback, data, parameters));
 }
 
-// Of the first CUPTI that is looked up; a process has no second one.
+// Of the first CUPTI that is looked up; a process has no second one. Where there is none, who looks is not to find this library's.
 template <class Function>
-void* instead(std::atomic<Function*>* known, void* found, Function* own, Function* exported) {
+void* instead(const char* name, std::atomic<Function*>* known, void* found, Function* own, Function* exported) {
     auto* const real = reinterpret_cast<Function*>(found);
-    if (!real || real == exported) return found;
+    if (real == exported) return next_function(name, nullptr) ? found : nullptr;
+    if (!real) return nullptr;
     Function* before = nullptr;
     return known->compare_exchange_strong(before, real) || before == real ? reinterpret_cast<void*>(own) : found;
 }
@@ -63,9 +64,9 @@ namespace snoopie {
 
 Instead* instead_of_cupti(const char* name) {
     if (std::strcmp(name, kSubscribe) == 0)
-        return [](void* found) { return instead(&looked_up, found, &subscribe_looked_up, &cuptiSubscribe); };
+        return [](void* found) { return instead(kSubscribe, &looked_up, found, &subscribe_looked_up, &cuptiSubscribe); };
     if (std::strcmp(name, kSubscribeV2) == 0)
-        return [](void* found) { return instead(&looked_up_v2, found, &subscribe_v2_looked_up, &cuptiSubscribe_v2); };
+        return [](void* found) { return instead(kSubscribeV2, &looked_up_v2, found, &subscribe_v2_looked_up, &cuptiSubscribe_v2); };
     return nullptr;
 }
 

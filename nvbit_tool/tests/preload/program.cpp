@@ -38,6 +38,7 @@ void profile() {
     const auto first = cuptiSubscribe;
     const auto second = cuptiSubscribe_v2;
 #else
+    if (dlsym(RTLD_DEFAULT, "cuptiSubscribe")) tell("program: there is a CUPTI, although none was opened");
     void* const cupti = dlopen("libcupti.so", RTLD_NOW | RTLD_LOCAL);
     const auto first = reinterpret_cast<int (*)(void**, void*, void*)>(dlsym(cupti, "cuptiSubscribe"));
     const auto second = reinterpret_cast<int (*)(void**, void*, void*, void*)>(dlsym(cupti, "cuptiSubscribe_v2"));
