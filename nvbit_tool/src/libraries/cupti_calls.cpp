@@ -20,9 +20,8 @@ constexpr int kThereIsAnother = 39, kMostAreThere = 12;
 int answered(int result) {
     static std::atomic<bool> said{false};
     if ((result == kThereIsAnother || result == kMostAreThere) && nvbit_was_first && !said.exchange(true))
-        say("the program's own profiler, which uses CUPTI, is refused, because the driver serves one tool of a process: what it reports "
-            "lacks "
-            "the GPU; profile in a run without Snoopie");
+        say("the program's own profiler, which uses CUPTI, is refused, because the driver serves one tool of a process: "
+            "what it reports lacks the GPU; profile in a run without Snoopie");
     return result;
 }
 
