@@ -53,9 +53,13 @@ namespace {
     _exit(4);
 }
 
+void event(bool within);
+
 int answer() {
     pthread_mutex_lock(&nvbit.lock);
-    if (!is("never") && !is("term")) fail();
+    // As in a call of the driver's, which tells NVBit of it.
+    if (is("nested")) into_nvbit([] { event(false); });
+    else if (!is("never") && !is("term")) fail();
     pthread_mutex_unlock(&nvbit.lock);
     return 7;
 }
@@ -95,7 +99,7 @@ __attribute__((constructor)) static void program() {
     atexit(_ZN5Nvbit4termEv);
     if (is("loading")) fail();
     when_nvbit_ends([](const char* why) { std::printf("told: %s\n", why); });
-    const bool within = is("within") || is("unknown") || is("never") || is("term");
+    const bool within = is("within") || is("nested") || is("unknown") || is("never") || is("term");
     for (int i = 0; i < 2; ++i) std::printf("event %d: %d\n", i, into_nvbit([&] { event(within); }));
     // Another thread gets what NVBit and the collector hold.
     std::thread([] {
@@ -139,6 +143,13 @@ def test_who_called_it_hears_of_it_and_gives_back_what_it_held(library: str) -> 
     status, stdout, stderr = run(library, "within")
     assert stdout == [f"thrown: {WHY}", f"told: {WHY}", "event 0: 1", "event 1: 0", "locks: free", "ended: 1"]
     assert (status, stderr) == (3, ["an event", ERROR])
+
+
+def test_in_a_call_that_it_makes_itself(library: str) -> None:
+    """What is around the call goes on, with the lock that it holds; nothing is called after that."""
+    status, stdout, stderr = run(library, "nested")
+    assert stdout == ["answer: 7", f"told: {WHY}", "event 0: 1", "event 1: 0", "locks: free", "ended: 1"]
+    assert (status, stderr) == (3, ["an event", "an event", ERROR])
 
 
 def test_it_may_not_be_able_to_end_itself(library: str) -> None:
