@@ -82,9 +82,9 @@ class HostMethods(NativeMethods, StackMethods):
         return copies.single(self.copies, self.label, order, limit, self.period[0])
 
     def collective_sequence(self) -> pd.DataFrame:
-        """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after
-        the first moment of the trace) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown)
-        bus_bandwidth: each collective once, the n-th call of a communicator on all its ranks.
+        """communicator number operation reduction type call_bytes ranks (0 unknown) called (of these, in the trace)
+        began (ns after the first moment of the trace) skew last_rank took (ns) algorithm protocol channels bytes
+        expected bus_bandwidth: each collective once, the n-th call of a communicator on all its ranks. -1 is unknown.
 
         ``skew``: from the first rank's arrival to the last's; ``took``: from then on to the last end; on the GPUs where
         these times are known of every rank, else of the calls. ``bytes``: what the kernels moved between GPUs and the

@@ -52,10 +52,11 @@ def _sequence() -> None:
         return
     st.subheader("One by one, over all ranks")
     late = table.iloc[int(table["skew"].to_numpy().argmax())]
-    sentence = f"The largest skew is {units.duration(late['skew'])}, of number {late['number']}"
+    came = f": rank {late['last_rank']} came last" if late["last_rank"] >= 0 else ""
+    sentence = f"The largest skew is {units.duration(late['skew'])}, of number {late['number']}{came}"
     instrumented = (state.trace().processes["imported_from"] == "").any()
     st.caption(
-        f"{sentence}: rank {late['last_rank']} came last. A call is the same on all ranks by its number within "
+        f"{sentence}. A call is the same on all ranks by its number within "
         "its communicator."
         + (" Instrumentation slows kernels: bus bandwidths are lower than without it." if instrumented else "")
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pandas as pd
 
 # What moved at least, all ranks together, in sizes of the larger buffer: by number of ranks. Of ring and tree alike.
@@ -19,12 +18,15 @@ _MOVED = {
     "Broadcast": lambda ranks: ranks - 1,
     "Bcast": lambda ranks: ranks - 1,
     "Reduce": lambda ranks: ranks - 1,
+    "AlltoAll": lambda ranks: ranks - 1,
     "AllToAll": lambda ranks: ranks - 1,
 }
 # Whose bus bandwidth nccl-tests takes to be that of the algorithm: all goes over each link.
 _WHOLE = ("Broadcast", "Bcast", "Reduce")
 # In the name of the function that did the work; the kernel's own name says only for what it was compiled first.
 _HOW = re.compile(r"_(RING|TREE|COLLNET_\w+?|NVLS_TREE|NVLS|PAT)_(LL128|LL|SIMPLE)")
+# Calls of one rank and another, not of all.
+_BETWEEN_TWO = ("Send", "Recv")
 _PROTOCOLS = {"SIMPLE": "Simple"}
 _KEYS = ["communicator", "number"]
 
@@ -37,25 +39,31 @@ def by_sequence(
     sites: pd.DataFrame,
     origin: int,
 ) -> pd.DataFrame:
-    """communicator number operation reduction type call_bytes ranks called (of these, in the trace) began (ns after
-    ``origin``) skew last_rank took (ns) algorithm protocol channels bytes expected (-1 unknown) bus_bandwidth, in
-    order.
+    """communicator number operation reduction type call_bytes ranks (0 unknown) called (of these, in the trace) began
+    (ns after ``origin``) skew last_rank took (ns) algorithm protocol channels bytes expected bus_bandwidth, in order.
+    Numbers that are not known are -1.
 
     ``skew``: from the first rank's arrival to the last's, ``took``: from then on to the last end, both on the GPUs
     where every rank's times there are known, else of the calls. ``bytes`` are measured where no other call shared a
     kernel.
     """
-    calls = collectives[collectives["peer"] < 0].sort_values("start", kind="stable").reset_index()
-    calls["number"] = calls.groupby(["communicator", "rank", "process"], sort=False).cumcount()
-    calls = calls.join(_units(launches, when, traffic, sites), on=["group", "issuer"])
-    alone = ~calls.duplicated(["group", "issuer"], keep=False)
-    measured = calls["moved"].where(alone & (calls["group"] > 0))
-    timed = calls["spanned"].fillna(False).astype(bool)
-    on_gpu = timed.groupby([calls[key] for key in _KEYS]).transform("all")
+    calls = collectives.sort_values("start", kind="stable").reset_index()
+    alone = ~calls.duplicated(["group", "issuer"], keep=False) & (calls["group"] > 0)
+    calls = calls.assign(alone=alone)[~calls["operation"].isin(_BETWEEN_TWO)]
+    # Of a rank that is not known, the GPU says which it is.
+    member = calls["rank"].where(calls["ranks"] > 0, calls["issuer"])
+    calls["number"] = calls.groupby(["communicator", member, "process"], sort=False).cumcount()
+    units = _units(launches, when, traffic, sites)
+    own_unit = pd.MultiIndex.from_frame(calls[["group", "issuer"]])
+    # Whole numbers stay what they are: as floats, times are off by up to 128 ns.
+    calls = calls.assign(**{
+        name: units[name].reindex(own_unit, fill_value=none).to_numpy() for name, none in _OF_NO_UNIT.items()
+    })  # fmt: skip
+    on_gpu = calls["spanned"].groupby([calls[key] for key in _KEYS]).transform("all")
     calls = calls.assign(
-        measured=measured,
-        arrived=calls["gpu_start"].where(on_gpu, calls["start"]).astype(np.int64),
-        done=calls["gpu_end"].where(on_gpu, calls["end"]).astype(np.int64),
+        measured=calls["moved"].where(calls["alone"], -1),
+        arrived=calls["gpu_start"].where(on_gpu, calls["start"]),
+        done=calls["gpu_end"].where(on_gpu, calls["end"]),
     )
     rows = [_row(own) for _, own in calls.groupby(_KEYS, sort=False)]
     table = pd.DataFrame(rows, columns=[*_KEYS, *_COLUMNS])
@@ -63,6 +71,11 @@ def by_sequence(
     return table.sort_values("began", kind="stable", ignore_index=True)
 
 
+# What `_units` has, of calls of which it is not known which kernels carried them out.
+_TEXTS = {"algorithm": "", "protocol": ""}
+_OF_NO_UNIT: dict[str, str | int] = {
+    "gpu_start": 0, "gpu_end": 0, "spanned": False, "channels": -1, "moved": -1, **_TEXTS,
+}  # fmt: skip
 _COLUMNS = [
     *("operation", "reduction", "type", "call_bytes", "ranks", "called", "began", "skew", "last_rank", "took"),
     *("algorithm", "protocol", "channels", "bytes", "expected", "bus_bandwidth"),
@@ -75,22 +88,17 @@ def _row(own: pd.DataFrame) -> tuple[object, ...]:
     took = max(int(own["done"].max()) - int(last["arrived"]), 0)
     ranks, size = int(first["ranks"]), int(own["bytes"].max())
     times = _MOVED.get(str(first["operation"]))
-    expected = times(ranks) * size if times else -1
+    expected = times(ranks) * size if times and ranks and size >= 0 else -1
     share = 1 if first["operation"] in _WHOLE else expected / max(ranks * size, 1)
-    whole = len(own) == ranks and own["measured"].notna().all()
-    how = own.iloc[int(own["measured"].fillna(-1).to_numpy().argmax())]
+    whole = len(own) == ranks and own["measured"].ge(0).all()
+    how = own.iloc[int(own["measured"].to_numpy().argmax())]
     communicator, number = own["communicator"].iloc[0], int(own["number"].iloc[0])
     return (
         communicator, number, first["operation"], first["reduction"], first["type"], size, ranks, len(own),
-        int(first["arrived"]), int(last["arrived"]) - int(first["arrived"]), int(last["rank"]), took,
-        _text(how["algorithm"]), _text(how["protocol"]), int(np.nan_to_num(how["channels"], nan=-1)),
-        int(own["measured"].sum()) if whole else -1, expected,
-        share * size / took * 1e9 if times and took else float("nan"),
+        int(first["arrived"]), int(last["arrived"]) - int(first["arrived"]), int(last["rank"]) if ranks else -1, took,
+        how["algorithm"], how["protocol"], int(how["channels"]), int(own["measured"].sum()) if whole else -1, expected,
+        share * size / took * 1e9 if expected >= 0 and took else float("nan"),
     )  # fmt: skip
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _units(launches: pd.DataFrame, when: pd.DataFrame, traffic: pd.DataFrame, sites: pd.DataFrame) -> pd.DataFrame:
@@ -118,4 +126,4 @@ def _units(launches: pd.DataFrame, when: pd.DataFrame, traffic: pd.DataFrame, si
         gpu_start=("gpu_start", "min"), gpu_end=("gpu_end", "max"), spanned=("spanned", "all"),
         channels=("channels", "max"), moved=("moved", "sum"), algorithm=("algorithm", "first"),
         protocol=("protocol", "first"),
-    )  # fmt: skip
+    ).astype(dict.fromkeys(_TEXTS, object)).fillna(_TEXTS)  # fmt: skip
