@@ -132,9 +132,9 @@ class Comparison:
         return self.a.clean is not None and self.b.clean is not None
 
     def times(self, by: Literal["kernel", "line", "pair"] = "kernel") -> pd.DataFrame:
-        """kernel (line: file line line_b; pair: from to), a b change ratio only (ns): the native times of launches that
-        moved something, where both traces have them (`has_native`), else how long the links need at least for what
-        moved, which is exact however slow instrumentation was. Of a pair always the latter."""
+        """kernel (line: file line line_b, as in `by_line`; pair: from to), a b change ratio only (ns): the native times
+        of launches that moved something, where both traces have them (`has_native`), else how long the links need at
+        least for what moved, which is exact however slow instrumentation was. Of a pair always the latter."""
         value = "native_time" if self.has_native and by != "pair" else "least_time"
         sides = [trace.native_by(by) if value == "native_time" else trace.least_times(by) for trace in self._both]
         a, b = (table[table[value] > 0].astype({value: "int64"}) for table in sides)
@@ -147,8 +147,11 @@ class Comparison:
         lines_b = lines_b.assign(own=self._own_lines[1]["file"])
         a = a.merge(lines_a.drop_duplicates(), on=["file", "line"])
         b = b.rename(columns={"file": "own"}).merge(lines_b.drop_duplicates(), on=["own", "line"])
-        kept = ["file", "at", "line", value]
-        table = _side_by_side.side_by_side(a[kept], b[kept], ["file", "at"], value, carried=["line"])
+        keys = ["file", "at"]
+        in_a = pd.MultiIndex.from_frame(b[keys]).isin(pd.MultiIndex.from_frame(lines_a[keys]))
+        named = b.assign(line=b["at"].where(in_a, b["line"]))
+        kept = [*keys, "line", value]
+        table = _side_by_side.side_by_side(a[kept], named[kept], keys, value, carried=["line"])
         return _with_lines_of_b(table, b, "line")
 
     def by_object(self, value: str = "bytes") -> pd.DataFrame:
@@ -351,6 +354,8 @@ def _row_name(key: str, row: dict[Hashable, Any]) -> str:
         return f"{row['issuer']} -> {row['owner']}"
     if key == "line":
         return f"{row['file']}:{row['line']}" if row["line"] else "unknown lines"
+    if key == "object" and not row["owner"]:
+        return "no known object"
     if key == "object":
         return " ".join(filter(None, (row["name"] or "an allocation", row["source"], f"on {row['owner']}")))
     return str(row[key])

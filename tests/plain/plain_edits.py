@@ -8,6 +8,9 @@ from random import Random
 from tests.plain.plain_comparison import Compared, compared
 from tests.support.encoder import TraceBuilder
 
+# A file, a line of it, and that line in B.
+Key = tuple[str, int, int]
+
 
 @dataclass
 class File:
@@ -19,6 +22,9 @@ class File:
     # Line → bytes.
     moved_a: dict[int, int] = field(default_factory=dict)
     moved_b: dict[int, int] = field(default_factory=dict)
+    # Of these the wire bytes of each.
+    wire_a: dict[int, int] = field(default_factory=dict)
+    wire_b: dict[int, int] = field(default_factory=dict)
 
     @property
     def matched(self) -> bool:
@@ -60,32 +66,60 @@ def make(seed: int) -> Edits:
         launch = trace.launch(kernel, 0)
         for file in made.files:
             path, moved = (file.b, file.moved_b) if side else (file.a, file.moved_a)
+            wire = file.wire_b if side else file.wire_a
             lines = [(row[2 * side], row[2 * side + 1]) for row in file.rows if row[2 * side]]
             text = "".join(f"{code}\n" for _, code in lines)
             trace.add("source_files", file=trace.string(path), text=text, bytes=len(text), kept=1)
             for number, _ in random.sample(lines, random.randint(0, len(lines))):
-                lanes = random.randint(1, 1 << 40)
+                lanes, units = random.randint(1, 1 << 40), random.choice((0, 1, random.randint(1, 1 << 40)))
                 site = trace.site(kernel, "STG.E", "store", 4, line=trace.line(path, number))
-                trace.count(launch, site, 1, 1, lanes, 1)
-                moved[number] = 4 * lanes
+                trace.count(launch, site, 1, 1, lanes, units)
+                moved[number], wire[number] = 4 * lanes, 32 * units
     return made
 
 
 def lines(made: Edits) -> Compared:
     """The comparison of bytes by file, line, and its number in B; file and line are A's where it moved bytes in A."""
-    a: dict[tuple[str, int, int], int] = {}
-    b: dict[tuple[str, int, int], int] = {}
+    a: dict[Key, int] = {}
+    b: dict[Key, int] = {}
     for file in made.files:
-        for own, _, other, _ in file.rows:
-            # What did not move anything is in no table, as if it were not there.
-            there = other if other in file.moved_b and file.matched else 0
-            if own in file.moved_a:
-                a[file.a, own, there] = file.moved_a[own]
-            if own in file.moved_a and there:
-                b[file.a, own, there] = file.moved_b[there]
-            elif other in file.moved_b:
-                b[file.a if file.matched else file.b, other, other] = file.moved_b[other]
+        of_a, of_b = _sides(file, file.moved_a, file.moved_b)
+        a |= of_a
+        b |= of_b
     return compared(a, b)
+
+
+def least_times(made: Edits) -> tuple[dict[Key, int], dict[Key, int]]:
+    """How long the links need at least for what each line moved in A, and in B, in whole ns. Lines as in `lines`."""
+    a: dict[Key, int] = {}
+    b: dict[Key, int] = {}
+    for file in made.files:
+        # All of it is sent by one GPU: 18 links of 25 GB/s.
+        of_a, of_b = _sides(file, *(
+            {line: size * 10**9 // (18 * 25 * 10**9) for line, size in wire.items() if size}
+            for wire in (file.wire_a, file.wire_b)
+        ))  # fmt: skip
+        a |= of_a
+        b |= of_b
+    return a, b
+
+
+def _sides(file: File, a: dict[int, int], b: dict[int, int]) -> tuple[dict[Key, int], dict[Key, int]]:
+    """Amounts of the lines of a file by how a comparison names them. What has none in B is in B at line 0."""
+    of_a: dict[Key, int] = {}
+    of_b: dict[Key, int] = {}
+    for own, _, other, _ in file.rows:
+        # What did not move anything is in no table, as if it were not there.
+        there = other if other in b and file.matched else 0
+        if own in a:
+            of_a[file.a, own, there] = a[own]
+        if own in a and there:
+            of_b[file.a, own, there] = b[there]
+        elif other in b:
+            # Without any bytes in A the line is B's.
+            line = own if own in file.moved_a and file.matched else other
+            of_b[file.a if file.matched else file.b, line, other] = b[other]
+    return of_a, of_b
 
 
 def rows_of(file: File) -> list[tuple[object, ...]]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Literal
+
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,10 +14,11 @@ import snoopie
 from snoopie.analysis.traffic.reading import INITIATED, READINGS, Initiated, Reading
 from snoopie.analysis.traffic.values import VALUES, Value
 from snoopie.api.comparison import Comparison
-from tests.plain import plain_comparison, plain_run
-from tests.plain.comparing import check_table, falls, same
+from tests.plain import plain_comparison, plain_rates, plain_remarks, plain_run, random_runs
+from tests.plain.comparing import check_table, falls, records, same
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_run import Run
+from tests.plain.plain_runs import label
 
 readings = st.sampled_from(READINGS)
 initiators = st.sampled_from(INITIATED)
@@ -78,6 +84,55 @@ def test_summary(seed: int) -> None:
     assert not snoopie.compare(both.a, both.a).different
 
 
+@some
+@given(seeds, st.sampled_from(("kernel", "pair")))
+def test_least_times(seed: int, by: Literal["kernel", "pair"]) -> None:
+    runs = [random_runs.make(seed + number) for number in range(2)]
+    both = snoopie.compare(*(run.load(seed) for run in runs))
+    sides = [
+        {
+            tuple(map(label, key)) if by == "pair" else key: int(time)
+            for key, (_, time) in plain_rates.least_times(run, by).items()
+            if time
+        }
+        for run in runs
+    ]
+    assert not both.has_native
+    check_times(both.times(by), ["from", "to"] if by == "pair" else ["kernel"], sides[0], sides[1])
+
+
+def check_times(table: pd.DataFrame, keys: list[str], a: Mapping[Any, int], b: Mapping[Any, int]) -> None:
+    """That a comparison has these times, of which fractions of a ns may be lost."""
+    expected = plain_comparison.compared(a, b)
+    found = {tuple(row[name] for name in keys): row for row in records(table)}
+    assert len(found) == len(table)
+    assert set(found) == {key if isinstance(key, tuple) else (key,) for key in expected}
+    for key, values in expected.items():
+        row = found[key if isinstance(key, tuple) else (key,)]
+        for side in "ab":
+            # Of floats, which hold 15 digits.
+            assert abs(row[side] - values[side]) <= 1 + values[side] * 1e-15, (key, row, values)
+        assert row["change"] == row["b"] - row["a"] and row["only"] == values["only"]
+        assert same(row["ratio"], row["b"] / row["a"] if row["a"] else None)
+    assert falls(table["change"].abs())
+
+
+@some
+@given(seeds)
+def test_remarks(seed: int) -> None:
+    random = Random(seed)
+    a, b = (plain_remarks.recorded(plain_run.make(seed + number), random) for number in range(2))
+    both = snoopie.compare(a.run.load(seed), b.run.load(seed))
+    differences = [begins for begins, there in plain_remarks.differences(a, b).items() if there]
+    on_losses = plain_remarks.on_losses(both.a.losses(), both.b.losses())
+    said = both.remarks()
+    assert len(said) == len(differences) + len(on_losses)
+    assert all(sentence.startswith(begins) for sentence, begins in zip(said, differences, strict=False)), said
+    assert said[len(differences) :] == on_losses
+    alone = snoopie.compare(both.a, both.a).remarks()
+    assert alone == ["A and B are the same recording.", *(f"A and B: {sentence}" for sentence in both.a.losses())]
+
+
 def test_random_pairs_of_runs_differ() -> None:
     rows = [
         row
@@ -88,3 +143,8 @@ def test_random_pairs_of_runs_differ() -> None:
     ]
     assert {row["only"] for row in rows} == {"", "A", "B"}
     assert {(row["change"] > 0) - (row["change"] < 0) for row in rows if not row["only"]} >= {-1, 1}
+    made = [
+        [plain_remarks.recorded(plain_run.make(one), Random(seed)) for one in (seed, seed + 1)] for seed in range(20)
+    ]
+    remarks = [plain_remarks.differences(*pair) for pair in made]
+    assert all({list(row.values())[place] for row in remarks} == {True, False} for place in range(5))
