@@ -120,7 +120,7 @@ class HostMethods(NativeMethods, StackMethods):
         Driver calls; of a view those of its processes and GPUs (``issuers``), at any time. A percentile is a bound:
         that share of the calls took less, and it is less than twice too high. Errors: cuEventQuery and the like answer
         "not ready", which is none. Of imported traces the size of ``unsized`` calls can be unknown: the bytes are those
-        of the others.
+        of the others. If the time of some is, host_ns and mean_ns are of the others, min_ns and max_ns NaN.
         """
         keys = (*calls.checked_keys(keys), "call")
         return self._with_unknown(calls.by_call(self.call_totals, self.call_times, self.label, keys))

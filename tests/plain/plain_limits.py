@@ -75,9 +75,12 @@ def with_amount(limit: Limit, random: Random) -> Limit:
         row = random.choice(changed)
         change, a = abs(row["change"]), row["a"]
         limit.share = bool(a) and 100 * change % a == 0 and random.random() < 0.5
-        number = 100 * change // a if limit.share else change - random.randint(0, 1)
-        limit.amount = f"{number}%" if limit.share else str(number)
-        limit.most = Fraction(number, 100 if limit.share else 1)
+        unit, many = random.choice(
+            [("", 1), *((("KB", 1000), ("MiB", 1 << 20)) if limit.metric in IN_BYTES else (("K", 1000), ("M", 10**6)))]
+        )
+        number = 100 * change // a if limit.share else max(change - random.randint(0, 1), 0) // many
+        limit.amount = f"{number}%" if limit.share else f"{number}{unit}"
+        limit.most = Fraction(number, 100) if limit.share else Fraction(number * many)
     return limit
 
 

@@ -29,14 +29,17 @@ _SUMS = ("calls", "errors", "total", "bytes")
 
 
 def summarise(block: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """calls errors total (ns) bytes unsized (calls whose size is not known), summed, least and most (ns), for each
-    combination of the keys: keys first."""
-    how = dict.fromkeys((*_SUMS, "unsized"), "sum") | {"least": "min", "most": "max"}
+    """calls errors total (ns) bytes unsized and untimed (calls whose size, and whose time, is not known), summed, least
+    and most (ns), for each combination of the keys: keys first."""
+    how = dict.fromkeys((*_SUMS, "unsized", "untimed"), "sum") | {"least": "min", "most": "max"}
     # Of calls whose shortest is said to be above their longest, neither is known; nor is it then of all together.
     unknown = (block["least"] > block["most"]) & (block["calls"] > 0)
     if "unsized" not in block:
-        # Only the number of such calls and the time in them is known, unless the others say a size.
-        block = block.assign(unsized=block["calls"].where(unknown & (block["bytes"] == 0), 0))
+        # Only the number of such calls is known, unless their sums say more.
+        block = block.assign(
+            unsized=block["calls"].where(unknown & (block["bytes"] == 0), 0),
+            untimed=block["calls"].where(unknown & (block["total"] == 0), 0),
+        )
     if unknown.any():
         block = block.assign(least=block["least"].mask(unknown, _NOT_KNOWN))
     return block.groupby(list(keys), observed=True, sort=False)[list(how)].agg(how).reset_index()
@@ -72,7 +75,8 @@ def by_call(
 ) -> pd.DataFrame:
     """keys, calls errors host_ns mean_ns min_ns max_ns, PERCENTILES, bytes unsized; longest in the calls first.
 
-    ``bytes`` are of the calls whose size is known, NaN without any; of ``unsized`` calls it is not.
+    ``bytes`` are of the calls whose size is known, NaN without any; of ``unsized`` calls it is not. ``host_ns`` and
+    ``mean_ns`` are of those whose time is known, ``min_ns`` and ``max_ns`` NaN unless that of each is.
     ``keys`` are some of process, thread, gpu and call. A percentile is a bound: that share of the calls took less, and
     it is less than twice too high. NaN where the histogram is missing.
     """
@@ -102,6 +106,8 @@ def by_direction(totals: pd.DataFrame, label: Callable[[int], str], keys: Sequen
     table = _timed(summarise(totals[totals["direction"] != ""], every))
     table["asynchronous"] = is_asynchronous(table["call"])
     waited = ~table["asynchronous"] & table["direction"].isin(_WAITED_FOR) & (table["host_ns"] > 0)
+    # Bytes over the time of other calls are no rate.
+    waited &= (table["unsized"] == 0) & (table["untimed"] == 0)
     table["bandwidth"] = (table["bytes"] / (table["host_ns"].where(waited) / 1e9)).astype("float64")
     columns = [*every, "asynchronous", "calls", "errors", "bytes", "host_ns", "bandwidth"]
     table = table[columns].sort_values(["bytes", *every], ascending=[False, *[True] * len(every)], ignore_index=True)
@@ -153,7 +159,8 @@ def is_asynchronous(calls: pd.Series[str]) -> pd.Series[bool]:
 
 def known(table: pd.DataFrame, *, errors: bool, sizes: bool) -> pd.DataFrame:
     """A table of calls without the numbers that were not recorded: NaN instead of 0."""
-    unknown = [name for name, there in (("errors", errors), ("bytes", sizes)) if not there and name in table]
+    lacking = [("errors", errors), ("bytes", sizes), ("bandwidth", sizes)]
+    unknown = [name for name, there in lacking if not there and name in table]
     found = table.assign(**dict.fromkeys(unknown, np.nan)) if unknown else table
     return found if sizes or "unsized" not in found else found.assign(unsized=found["calls"])
 
@@ -185,9 +192,11 @@ def _timed(table: pd.DataFrame) -> pd.DataFrame:
     if unknown.any():
         known = {name: renamed[name].mask(unknown) for name in ("min_ns", "max_ns")}
         # Without any known duration, or size, the sum of them is not known either.
-        known |= {name: renamed[name].mask(unknown & (renamed[name] == 0)) for name in ("host_ns", "bytes")}
+        for name, lacking in (("host_ns", "untimed"), ("bytes", "unsized")):
+            known[name] = renamed[name].mask(unknown & (renamed[lacking] == renamed["calls"]))
         renamed = renamed.assign(**known)
-    return renamed.assign(mean_ns=renamed["host_ns"] / renamed["calls"].where(renamed["calls"] > 0))
+    timed = renamed["calls"] - renamed["untimed"]
+    return renamed.assign(mean_ns=renamed["host_ns"] / timed.where(timed > 0))
 
 
 def _ranked(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
