@@ -20,12 +20,15 @@ def by_rank(
 
     ``times`` is launch | start end host (of the clean recording). Launches of several collectives count as the first.
     """
-    first = collectives[collectives["group"] > 0].sort_index(kind="stable")
-    first = first.drop_duplicates(["process", "group"])
-    first = first.assign(number=first.groupby(["process", "communicator"]).cumcount())
-    own = launches.loc[launches.index.isin(times.index) & (launches["group"] > 0), ["process", "group"]]
-    own = own.reset_index().drop_duplicates(["process", "group"])
-    came = first.merge(own, on=["process", "group"])
+    # Sends and receives are not of all ranks.
+    calls = collectives[~collectives["operation"].isin(["Send", "Recv"])].sort_index(kind="stable")
+    calls = calls.assign(number=calls.groupby(["process", "communicator", "rank"]).cumcount(), gpu=calls["issuer"])
+    # A process that calls for several GPUs does so in one group.
+    unit = ["process", "group", "gpu"]
+    first = calls[calls["group"] > 0].drop_duplicates(unit)
+    own = launches.loc[launches.index.isin(times.index) & (launches["group"] > 0), unit]
+    own = own.reset_index().drop_duplicates(unit)
+    came = first.merge(own, on=unit)
     came["start"] = times["start"].reindex(came["launch"]).to_numpy(np.int64)
     came["host"] = hosts.reindex(came["launch"]).to_numpy()
     groups = came.groupby(["communicator", "number"], sort=False)
