@@ -16,8 +16,13 @@ from tests.plain.drawing import seeds, some
 def test_losses(seed: int) -> None:
     run = plain_run.make(seed)
     totals = plain_losses.add_totals(run, Random(seed))
+    of_settings = plain_losses.add_settings(run, Random(seed))
     said = run.load(seed).losses()
-    for what, begins in plain_losses.sentences(run, totals).items():
+    for begins in of_settings:
+        assert sum(sentence.startswith(begins) for sentence in said) == 1, (begins, said)
+    every = plain_losses.sentences(run, totals)
+    assert len(said) == len(of_settings) + sum(map(bool, every.values())), (said, of_settings)
+    for what, begins in every.items():
         own = [sentence for sentence in said if what in sentence]
         assert len(own) == bool(begins) and all(sentence.startswith(begins) for sentence in own), (what, begins, said)
 
@@ -46,3 +51,5 @@ def test_random_runs_have_losses() -> None:
     assert all({bool(sentences[what]) for sentences in said} == {True, False} for what in said[0])
     assert any(row["accesses"] for run in runs for row in plain_losses.not_measured(run).values())
     assert any(not row["accesses"] for run in runs for row in plain_losses.not_measured(run).values())
+    settings = [plain_losses.add_settings(run, Random(seed)) for seed, run in enumerate(runs)]
+    assert len({begins.split(" ")[-1] for own in settings for begins in own}) > 15

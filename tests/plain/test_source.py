@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from snoopie.analysis.traffic.pairs import Cell
 from snoopie.analysis.traffic.reading import READINGS, Reading
 from snoopie.words import units
-from tests.plain import plain_run, plain_source, plain_traffic
+from tests.plain import plain_run, plain_source, plain_story, plain_traffic
 from tests.plain.comparing import check_table, same
-from tests.plain.drawing import seeds, some
+from tests.plain.drawing import seeds, some, written
 from tests.plain.plain_run import Moved, Run
 from tests.plain.plain_source import line_of
 from tests.plain.plain_traffic import VALUES
@@ -135,6 +135,20 @@ def test_story(seed: int) -> None:
     ) == bool(wire)
 
 
+@some
+@given(seeds)
+def test_between_whom(seed: int) -> None:
+    made = plain_story.make(seed)
+    told = written(made.builder, seed).story()
+    if not made.moved:
+        assert told == "No kernel reached memory outside its GPU."
+        return
+    begins, between = plain_story.sentence(made)
+    assert told.startswith(begins) and between in told, (told, begins, between)
+    if begins.endswith(" "):
+        assert f"{units.percent(made.size / (made.size + made.rest))} of all bytes, " in told
+
+
 def _some_lines(run: Run, seed: int) -> list[tuple[str, int]]:
     """Three lines with traffic at most, and one that may have none."""
     lines = sorted({line_of(row) for row in run.traffic})
@@ -153,3 +167,8 @@ def test_random_runs_have_lines_of_all_kinds() -> None:
     assert {(plain_source.story(run) or ["nothing"])[0].split()[-1] for run in runs} == {
         "nothing", "sends", "fetches", "updates",
     }  # fmt: skip
+    stories = [made for seed in range(300) if (made := plain_story.make(seed)).moved]
+    words = {plain_story.whom(made.ends, made.gpus) for made in stories}
+    known = {"the host", "the next one", "one other", "all others", "its two neighbours", "2 others", "up to 2 places"}
+    assert known <= words and {f"{one} and the host" for one in known - {"the host"}} <= words
+    assert {"half", "all", ""} <= {plain_story.sentence(made)[0].split(" ")[2] for made in stories}
