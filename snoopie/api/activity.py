@@ -14,6 +14,7 @@ from snoopie.analysis.time.folding import Folding
 from snoopie.api.arguments import Natural
 from snoopie.api.time import Folds
 from snoopie.api.waits import WaitMethods
+from snoopie.trace.lacks import Lack
 
 
 class ActivityMethods(WaitMethods):
@@ -162,7 +163,9 @@ class ActivityMethods(WaitMethods):
         # Not made before they are asked for: whom a launch waits for is in the records.
         of_launches = {activity.MOVES: "_launch_moves", activity.WAITS: "_launch_waits"}
         table: pd.DataFrame = getattr(self, of_launches.get(name, name))
-        return table
+        lack = {"copies": Lack.COPY_SIZES, "calls": Lack.CALL_SIZES}.get(name)
+        sizeless = self._lacking(lack) if lack else []
+        return table.assign(bytes=table["bytes"].mask(table["process"].isin(sizeless), -1)) if sizeless else table
 
     @cached_property
     def _launch_bytes(self) -> pd.Series[int]:

@@ -53,7 +53,8 @@ class MemoryMethods(StackMethods):
         self, device: int | str | None = None, process: int | None = None, points: Positive = 2000
     ) -> pd.DataFrame:
         """time (host ns), and the bytes of each kind that counts from then on, of all devices and processes asked for
-        together: at most about so many rows, with the peak, and the last of which is at the end of the trace."""
+        together: at most about so many rows, with the peak, and the last of which is at the end of the trace. "other
+        kinds" are managed static, pageable and unknown, which imported traces alone have."""
         _, changes, use = self._memory(device, process)
         usage = _usage.running(changes[changes["counted"]], ["kind"])
         ends = self.processes["end_ns"] if process is None else self.processes["end_ns"][[process]]

@@ -71,7 +71,8 @@ def events(known: Waiting, moved: Mapping[int, str], waited: Mapping[int, str]) 
             found.append(Event("wait", launch.id, waited[launch.id], *own, *waits[launch][:2], -1, launch.gpu))
     for copy in run.copies:
         what, name = "copy" if copy.on_gpu else "copy call", f"{label(copy.source)} → {label(copy.destination)}"
-        found.append(Event(what, copy.id, name, copy.issuer, copy.process, *copy[6:10], copy.bytes, copy.issuer))
+        size = copy.bytes if copy.sized else -1
+        found.append(Event(what, copy.id, name, copy.issuer, copy.process, *copy[6:10], size, copy.issuer))
     for one in run.collectives:
         found.append(
             Event("collective", one.id, one.operation, one.issuer, one.process, *one[5:9], one.bytes, one.issuer)
@@ -83,7 +84,9 @@ def events(known: Waiting, moved: Mapping[int, str], waited: Mapping[int, str]) 
         found.append(Event("range", range_.id, range_.name, *own, range_.start, end, -1, HOST))
     for call in run.calls:
         own = call.gpu, call.process, 0, call.thread
-        found.append(Event("call", call.id, call.call, *own, call.start, call.end, call.bytes, HOST))
+        # Another tool that has no sums of calls does not know their sizes.
+        size = -1 if run.imported[call.process] else call.bytes
+        found.append(Event("call", call.id, call.call, *own, call.start, call.end, size, HOST))
     return found
 
 

@@ -14,8 +14,8 @@ from tests.support.encoder import START_NS, gpu
 
 # In the order in which they are told.
 STATES = (
-    "never freed", "not known: the trace is incomplete", "freed at exit", "ended with its context", "module static",
-    "held by a graph", "held by a pool",
+    "never freed", "not known: the trace is incomplete", "not known: no frees were recorded", "freed at exit",
+    "ended with its context", "module static", "held by a graph", "held by a pool",
 )  # fmt: skip
 
 
@@ -54,9 +54,11 @@ def _state(memory: Memory, piece: Piece) -> str:
         return "freed at exit"
     if piece.kind == "graph":
         return "held by a graph"
-    if piece.kind == "device static":
+    if piece.kind in ("device static", "managed static"):
         return "module static"
-    return "never freed" if whole else "not known: the trace is incomplete"
+    if not whole:
+        return "not known: the trace is incomplete"
+    return "not known: no frees were recorded" if memory.freeless[piece.process] else "never freed"
 
 
 def leaks(memory: Memory, pieces: Iterable[Piece], reports: Iterable[Report]) -> list[tuple[Any, ...]]:

@@ -16,7 +16,10 @@ from tests.plain.plain_callers import Caller
 from tests.support.encoder import HOST, OBJECT_KINDS, START_NS, UNKNOWN, TraceBuilder, gpu
 
 # What is memory of its own; the rest shows what another object is, or another process's.
-OWN = ("device", "pool", "array", "managed", "host", "graph", "physical", "device static")
+OWN = (
+    "device", "pool", "array", "managed", "host", "graph", "physical", "device static", "managed static", "pageable",
+    "unknown",
+)  # fmt: skip
 CALLS = ("cuMemAlloc_v2", "cuMemCreate", "cudaMalloc", "custom", "")
 ORIGINS = ("valid", "driver", "invalid")
 PLACES = {HOST: -1, UNKNOWN: -2}
@@ -70,6 +73,8 @@ class Memory:
     whole: list[bool] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    # Of another tool, which does not record when memory was freed.
+    freeless: list[bool] = field(default_factory=list)
     # Of each GPU, in the order in which processes name them, its number in its UUID.
     gpus: list[int] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
@@ -117,7 +122,8 @@ def make(seed: int) -> Memory:
         _ends(memory, builder, random)
         callers = plain_callers.make(builder, random, stacks)
         stacks += len(builder.rows["stacks"])
-        kinds = [*OBJECT_KINDS, "device static"]
+        # Those that only other tools tell of are last.
+        kinds = [*OBJECT_KINDS, *(kind for kind in OWN if kind not in OBJECT_KINDS)]
         if random.random() < 0.3:
             # An old trace, which does not know the memory behind mappings.
             kinds = kinds[:10]
@@ -142,6 +148,9 @@ def _ends(memory: Memory, builder: TraceBuilder, random: Random) -> None:
     leaves = random.choice((None, START_NS + random.randrange(_SPAN)))
     builder.end_ns, builder.exit_ns = end, leaves
     memory.builders.append(builder)
+    memory.freeless.append(random.random() < 0.2)
+    if memory.freeless[-1]:
+        builder.header["tool"] |= {"imported_from": "Another Tool 1", "lacks": ["when memory was freed"]}
     memory.whole.append(whole)
     memory.exits.append(end if leaves is None else leaves)
     memory.ends.append(end if whole else 0)
@@ -157,6 +166,7 @@ def _allocate(
     start = random.randrange(_SPAN)
     # Some never end, some at once, and some before they begin: the clock was set back.
     end = random.choice((None, start, random.randrange(_SPAN), random.randrange(start, 2 * _SPAN)))
+    end = None if memory.freeless[process] else end
     late, address = end is not None and random.random() < 0.3, random.randint(0, 3) << 20
     call, name = random.choice(CALLS), random.choice(("", "a", "b"))
     builder.add(
@@ -270,7 +280,10 @@ def by_kind(use: Usage) -> list[tuple[Any, ...]]:
 
 def curve(pieces: Iterable[Piece], last: int) -> tuple[list[str], list[tuple[int, ...]]]:
     """Kinds, and the rows of `Trace.memory_curve`: time and the bytes of each kind, until the ``last`` moment."""
-    counted = [piece for piece in pieces if piece.counted]
+    rare = ("managed static", "pageable", "unknown")
+    counted = [
+        replace(piece, kind="other kinds" if piece.kind in rare else piece.kind) for piece in pieces if piece.counted
+    ]
     kinds = sorted({piece.kind for piece in counted})
     times = sorted({*moments(counted), last})
     return kinds, [

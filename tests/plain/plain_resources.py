@@ -50,7 +50,7 @@ def copy_name(copy: Copy) -> str:
         direction = "DeviceToHost"
     else:
         direction = "DeviceToDevice" if copy.source == copy.destination else "PeerToPeer"
-    return f"{direction}_{copy.bytes}_bytes"
+    return f"{direction}_{copy.bytes}_bytes" if copy.sized else direction
 
 
 def records(launches: Iterable[Launch], copies: Iterable[Copy]) -> list[Record]:

@@ -75,6 +75,7 @@ class Copy(NamedTuple):
     start: int
     end: int
     on_gpu: bool
+    sized: bool
 
 
 class Collective(NamedTuple):
@@ -133,6 +134,8 @@ class Run:
     gpus: list[tuple[int, int]] = field(default_factory=list)
     apart: set[tuple[int, int]] = field(default_factory=set)
     imported: list[bool] = field(default_factory=list)
+    # Those whose tool does not record how much was copied.
+    sizeless: list[bool] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     counts: list[Count] = field(default_factory=list)

@@ -50,6 +50,8 @@ def _process(run: Run, process: int, numbers: list[int]) -> None:
     builder.header["settings"] |= {"copy_times": "device"} if on_gpu else {}
     builder.header["tool"] |= {"imported_from": "Another Tool 1"} if imported else {}
     run.imported.append(imported)
+    run.sizeless.append(imported and random.random() < 0.5)
+    builder.header["tool"] |= {"lacks": ["the sizes of copies"]} if run.sizeless[-1] else {}
     _gpus(run, process, builder)
     places = [*run.places[process], HOST, UNKNOWN]
     run.objects.append([])
@@ -156,7 +158,10 @@ def _copies_and_collectives(run: Run, process: int, builder: TraceBuilder, on_gp
             stream=stream, thread=thread, start=start, end=end,
         )  # fmt: skip
         number = run.among_all("copies", process, made)
-        run.copies.append(Copy(number, process, source, destination, size, issuer, stream, thread, start, end, on_gpu))
+        sized = not run.sizeless[process]
+        run.copies.append(
+            Copy(number, process, source, destination, size, issuer, stream, thread, start, end, on_gpu, sized)
+        )
     for _ in range(random.randint(0, 3)):
         operation, issuer, count = random.choice(("AllReduce", "Send")), random.choice(places), random.randrange(1000)
         start = moment(random)
