@@ -33,7 +33,9 @@ def add_settings(run: Run, random: Random) -> list[str]:
         parts = [f"{name.replace('_', ' ')} {chosen[name]}{unit}" for name, unit in _PARTS.items() if chosen.get(name)]
         begins += [f"Only a part of the program was recorded: {', '.join(parts)}."] if parts else []
         builder.dropped = random.choice((0, 0, 1, 7000))
-        dropped += builder.dropped
+        # The last block may have been written before the end.
+        builder.totals["records_dropped"] = builder.dropped + random.choice((0, 0, 5))
+        dropped += builder.totals["records_dropped"]
         if random.random() < 0.3:
             text, said = random.choice(_NOTICES)
             builder.notice(text)
@@ -58,7 +60,7 @@ def _promised(builder: TraceBuilder, random: Random) -> list[str]:
     held = {"records_written": 0, "accesses": sum(row["accesses"] for row in builder.rows["counts"])}
     for name, number in held.items():
         if random.random() < 0.2:
-            builder.totals[name] = number + random.randint(0, 2)
+            builder.totals[name] = max(number + random.randint(-1, 2), 0)
             if builder.totals[name] != number:
                 begins.append(
                     f"The footer reports {builder.totals[name]} {name.split('_')[0]}, but the trace of process "

@@ -58,6 +58,21 @@ def sites(run: Run, rows: Iterable[Moved], *, merged: bool) -> dict[int, Row]:
     return {number: code(run.sites[number]) | values for number, values in found.items()}
 
 
+def launch_stacks(run: Run) -> dict[int, Row]:
+    """The measured launches of each stack, and what they moved, as it was counted."""
+    found: dict[int, Row] = {}
+    for launch in run.launches.values():
+        row = found.setdefault(
+            launch.stack, {"source": run.stacks.get(launch.stack, ""), "launches": 0, "bytes": 0, "accesses": 0}
+        )
+        row["launches"] += 1
+        for moved in run.traffic:
+            if moved.launch is launch:
+                row["bytes"] += moved.amounts[3]
+                row["accesses"] += moved.accesses
+    return found
+
+
 def files(run: Run) -> dict[str, Row]:
     """The sums of each file, and how many of its lines have traffic."""
     lines: dict[str, set[int]] = defaultdict(set)

@@ -66,14 +66,14 @@ def make(seed: int) -> Story:
         most = random.randint(200, 1 << 30)
         owners = (pattern(issuer) | ({-1} if random.random() < host else set())) - {issuer}
         for owner in owners:
-            made.moved[issuer, owner] = random.choice((most, most, random.randint(-(-most // 100), most)))
+            made.moved[issuer, owner] = random.choice((most, random.randint(-(-most // 100), most), -(-most // 100)))
         if owners:
             made.moved[issuer, random.choice(list(owners))] = most
         few = [owner for owner in (*every, -1, -2) if owner not in (*owners, issuer)]
         if noise and few and owners:
             made.moved[issuer, random.choice(few)] = random.randint(1, (most - 1) // 100)
     if made.moved:
-        made.rest = random.choice((0, 0, made.size // 10_000, random.randint(1, made.size - 1)))
+        made.rest = random.choice((0, made.size // 10_000, made.size // 99, random.randint(1, made.size - 1)))
     _write(made, random)
     return made
 

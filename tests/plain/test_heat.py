@@ -140,17 +140,29 @@ def test_row_length(seed: int) -> None:
     kernel = builder.function("kernel")
     site, launch = builder.site(kernel, "LDG.E", "load", 4), builder.launch(kernel, 0)
     address = random.randint(1, 1 << 30) * 512
-    matrix = builder.add("objects", address=address, bytes=length * lines, owner=1, kind=0, time=START_NS)
+    # Of some there are copies, each touched in a part of the rows.
+    copies = [
+        builder.add("objects", address=address + (copy << 40), bytes=length * lines, owner=1, kind=0, time=START_NS)
+        for copy in range(random.choice((1, 1, 2)))
+    ]
     whole = random.random() < 0.3
     across = length // 4 if whole else random.choice((1, random.randint(1, length // 8)))
     edge = random.randint(0, length // 4 - across)
     for row in random.sample(range(lines), lines // 2) if whole else range(lines):
         for first in range(0, across, 32):
             lanes = min(32, across - first)
-            begin = address + row * length + 4 * (edge + first)
+            begin = address + (row % len(copies) << 40) + row * length + 4 * (edge + first)
             builder.record(launch, site, 1, begin, 4, mask=(1 << lanes) - 1)
-    found = written(builder, seed).row_length(matrix)
+    # Nothing tells of what nobody touched, nor of what is touched from end to end.
+    other = builder.add("objects", address=1 << 45, bytes=4096, owner=1, kind=0, time=START_NS)
+    all_of_it = builder.add("objects", address=1 << 46, bytes=1280, owner=1, kind=0, time=START_NS)
+    for part in range(10):
+        builder.record(launch, site, 1, (1 << 46) + 128 * part, 4)
+    trace = written(builder, seed)
+    found = trace.row_length(copies)
     assert found % length == 0 if whole else found == length
+    assert trace.row_length(copies[0]) == found or len(copies) > 1
+    assert trace.row_length(other) == trace.row_length(all_of_it) == 0
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -95,6 +95,17 @@ def test_one_line(seed: int, value: Cell, reading: Reading, merged: bool) -> Non
 
 @some
 @given(seeds)
+def test_stacks(seed: int) -> None:
+    run = plain_run.make(seed)
+    trace = run.load(seed)
+    of_stacks = plain_source.with_launches(run.traffic, lambda row: (row.launch.stack, row.launch.kernel))
+    named = {key: {"source": run.stacks.get(key[0], "")} | row for key, row in of_stacks.items()}
+    check_table(trace.by_stack(), ["stack", "kernel"], named)
+    check_table(trace.by_launch_stack(), ["stack"], plain_source.launch_stacks(run))
+
+
+@some
+@given(seeds)
 def test_objects_of_a_line(seed: int) -> None:
     run = plain_run.make(seed)
     trace = run.load(seed)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from snoopie.api.trace import Trace
 from snoopie.errors import UsageError
@@ -225,6 +227,48 @@ def test_least_times(seed: int) -> None:
         assert {key: row[0] for key, row in found.items()} == {key: row[0] for key, row in expected.items()}
         assert all(alike(row[1], expected[key][1]) for key, row in found.items())
         assert falls(table["least_time"].dropna())
+
+
+@some
+@given(seeds, st.sampled_from(("bytes", "ran", "start")), st.integers(1, 5))
+def test_single_launches(seed: int, order: Literal["bytes", "ran", "start"], limit: int) -> None:
+    known, trace = loaded(seed)
+    expected = []
+    for launch in known.launches:
+        own = [count for count in known.counts if count.launch is launch]
+        size, ran = sum(count.bytes for count in own), launch.end - launch.start if launch.spanned else -1
+        row = (
+            launch.id, launch.kernel, label(launch.gpu), launch.process, launch.stream, launch.thread,
+            launch.start - trace.period[0], ran, size, sum(count.accesses for count in own),
+        )  # fmt: skip
+        expected.append(({"bytes": -size, "ran": -ran, "start": launch.start}[order], row))
+    columns = ("launch", "kernel", "issuer", "process", "stream", "thread", "began", "ran", "bytes", "accesses")
+    compare_first(rows(trace.single_launches(order, limit), *columns), expected, limit)
+
+
+@some
+@given(seeds, st.sampled_from(("bytes", "host_ns", "start")), st.integers(1, 5))
+def test_single_copies(seed: int, order: Literal["bytes", "host_ns", "start"], limit: int) -> None:
+    known, trace = loaded(seed)
+    expected = [
+        (
+            {"bytes": -copy.bytes, "host_ns": copy.start - copy.end, "start": copy.start}[order],
+            (
+                copy.id, copy.process, label(copy.source), label(copy.destination), label(copy.issuer), "linear",
+                "cuMemcpyAsync", copy.bytes, copy.stream, copy.thread, copy.start - trace.period[0],
+                copy.end - copy.start,
+            ),
+        )
+        for copy in known.copies
+    ]  # fmt: skip
+    compare_first(rows(trace.single_copies(order, limit)), expected, limit)
+
+
+def compare_first(found: list[tuple[Any, ...]], expected: list[tuple[int, tuple[Any, ...]]], limit: int) -> None:
+    """That so many rows are the first in some order; of those that are level some."""
+    places = {row: place for place, row in expected}
+    assert [places[row] for row in found] == sorted(place for place, _ in expected)[:limit]
+    assert len(set(found)) == len(found)
 
 
 @pytest.mark.parametrize("seed", range(3))
