@@ -81,3 +81,18 @@ def compare_over_time(
     assert all(found.values())
     if window[:2] == (None, None):
         assert sum(found.values()) == sum(piece.amount for piece in pieces)
+
+
+def check_times(table: pd.DataFrame, keys: list[str], expected: Mapping[Any, Mapping[str, Any]]) -> None:
+    """That a comparison has these times, of which fractions of a ns may be lost."""
+    found = {tuple(row[name] for name in keys): row for row in records(table)}
+    assert len(found) == len(table)
+    assert set(found) == {key if isinstance(key, tuple) else (key,) for key in expected}
+    for key, values in expected.items():
+        row = found[key if isinstance(key, tuple) else (key,)]
+        for side in "ab":
+            # Of floats, which hold 15 digits.
+            assert abs(row[side] - values[side]) <= 1 + values[side] * 1e-15, (key, row, values)
+        assert row["change"] == row["b"] - row["a"] and row["only"] == values["only"]
+        assert same(row["ratio"], row["b"] / row["a"] if row["a"] else None)
+    assert falls(table["change"].abs())

@@ -28,6 +28,9 @@ _AMOUNTS = {
 _OF_BYTES = {"10MiB": Fraction(10 << 20), "1.5GB": Fraction(1_500_000_000), "7B": Fraction(7), "2 KiB": Fraction(2048)}
 _OF_THINGS = {"2K": Fraction(2000), "1.5M": Fraction(1_500_000), "3G": Fraction(3_000_000_000)}
 
+# So many rows beyond a limit are named.
+MOST = 5
+
 
 @dataclass
 class Limit:
@@ -169,3 +172,16 @@ def on_launches(a: Run, b: Run, random: Random) -> Limit:
 
 def _launches(run: Run, kernel: str) -> int:
     return plain_traffic.scaled((1, launch.stands_for) for launch in run.launches.values() if launch.kernel == kernel)
+
+
+def check_rows(said: list[str], limit: Limit, direction: str, key: str) -> None:
+    """The largest changes are named, the others counted; of equal ones some."""
+    exceeding = limit.exceeding(direction)
+    named = said[:MOST]
+    assert len(named) == min(len(exceeding), MOST)
+    assert said[MOST:] == (
+        [f"… and {limit.metric} of {len(exceeding) - MOST} more, by {key}"] if len(exceeding) > MOST else []
+    )
+    every = [(change, limit.sentence(name, direction)) for name, change in exceeding.items()]
+    for sentence, change in zip(named, sorted(exceeding.values(), reverse=True), strict=False):
+        every.remove((change, sentence))

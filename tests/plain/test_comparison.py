@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
-import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +13,7 @@ from snoopie.analysis.traffic.reading import INITIATED, READINGS, Initiated, Rea
 from snoopie.analysis.traffic.values import VALUES, Value
 from snoopie.api.comparison import Comparison
 from tests.plain import plain_comparison, plain_rates, plain_remarks, plain_run, random_runs
-from tests.plain.comparing import check_table, falls, records, same
+from tests.plain.comparing import check_table, check_times, falls, same
 from tests.plain.drawing import seeds, some
 from tests.plain.plain_run import Run
 from tests.plain.plain_runs import label
@@ -98,23 +96,7 @@ def test_least_times(seed: int, by: Literal["kernel", "pair"]) -> None:
         for run in runs
     ]
     assert not both.has_native
-    check_times(both.times(by), ["from", "to"] if by == "pair" else ["kernel"], sides[0], sides[1])
-
-
-def check_times(table: pd.DataFrame, keys: list[str], a: Mapping[Any, int], b: Mapping[Any, int]) -> None:
-    """That a comparison has these times, of which fractions of a ns may be lost."""
-    expected = plain_comparison.compared(a, b)
-    found = {tuple(row[name] for name in keys): row for row in records(table)}
-    assert len(found) == len(table)
-    assert set(found) == {key if isinstance(key, tuple) else (key,) for key in expected}
-    for key, values in expected.items():
-        row = found[key if isinstance(key, tuple) else (key,)]
-        for side in "ab":
-            # Of floats, which hold 15 digits.
-            assert abs(row[side] - values[side]) <= 1 + values[side] * 1e-15, (key, row, values)
-        assert row["change"] == row["b"] - row["a"] and row["only"] == values["only"]
-        assert same(row["ratio"], row["b"] / row["a"] if row["a"] else None)
-    assert falls(table["change"].abs())
+    check_times(both.times(by), ["from", "to"] if by == "pair" else ["kernel"], plain_comparison.compared(*sides))
 
 
 @some

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 import snoopie
 from tests.plain import plain_edits, plain_limits
-from tests.plain.comparing import check_table, falls
+from tests.plain.comparing import check_table, check_times, falls
 from tests.plain.drawing import seeds, some, written
-from tests.plain.plain_limits import Limit
-from tests.plain.test_comparison import check_times
-from tests.plain.test_limits import check_rows
+from tests.plain.plain_comparison import compared
+from tests.plain.plain_limits import Limit, check_rows
 
 
 @some
@@ -42,7 +41,7 @@ def test_lines(seed: int) -> None:
 def test_least_times_of_lines(seed: int) -> None:
     made = plain_edits.make(seed)
     both = snoopie.compare(written(made.a, seed), written(made.b, seed))
-    check_times(both.times("line"), ["file", "line", "line_b"], *plain_edits.least_times(made))
+    check_times(both.times("line"), ["file", "line", "line_b"], compared(*plain_edits.least_times(made)))
 
 
 @some

@@ -13,13 +13,11 @@ from snoopie.api.comparison import Comparison
 from snoopie.errors import SnoopieError
 from tests.plain import plain_limits, plain_run
 from tests.plain.drawing import seeds, some
-from tests.plain.plain_limits import Limit
+from tests.plain.plain_limits import check_rows
 from tests.plain.plain_run import Run
 from tests.plain.plain_traffic import VALUES
 
 directions = st.sampled_from(("increase", "decrease"))
-# So many rows are named.
-MOST = 5
 
 
 def made(seed: int) -> tuple[Run, Run, Comparison]:
@@ -55,19 +53,6 @@ def test_of_each(seed: int, direction: str, key: str, metric: str) -> None:
     metric = "accesses" if metric == "launches" and key != "kernel" else metric
     limit = plain_limits.with_amount(plain_limits.on_each(a, b, metric, key), Random(seed))
     check_rows(told(both, direction, limit.text), limit, direction, key)
-
-
-def check_rows(said: list[str], limit: Limit, direction: str, key: str) -> None:
-    """The largest changes are named, the others counted; of equal ones some."""
-    exceeding = limit.exceeding(direction)
-    named = said[:MOST]
-    assert len(named) == min(len(exceeding), MOST)
-    assert said[MOST:] == (
-        [f"… and {limit.metric} of {len(exceeding) - MOST} more, by {key}"] if len(exceeding) > MOST else []
-    )
-    every = [(change, limit.sentence(name, direction)) for name, change in exceeding.items()]
-    for sentence, change in zip(named, sorted(exceeding.values(), reverse=True), strict=False):
-        every.remove((change, sentence))
 
 
 @some

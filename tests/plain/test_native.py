@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import snoopie
 from snoopie.api.native import NativeBy
 from tests.plain import plain_arrivals, plain_native
-from tests.plain.comparing import check_table, falls, rows
+from tests.plain.comparing import check_table, check_times, falls, rows
 from tests.plain.drawing import seeds, some
-from tests.plain.test_comparison import check_times
+from tests.plain.plain_comparison import compared
 
 
 @some
@@ -60,7 +60,7 @@ def test_comparison_of_native_times(seed: int) -> None:
         {key: row["native_time"] for key, row in plain_native.by(one, "kernel").items() if row["native_time"]}
         for one in made
     )
-    check_times(both.times("kernel"), ["kernel"], a, b)
+    check_times(both.times("kernel"), ["kernel"], compared(a, b))
 
 
 @some

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "check.h"
+#include "driver/driver.h"
 #include "driver/loaded_functions.h"
 #include "nvbit.h"
 
@@ -27,10 +28,21 @@ using Callback = void(void* user, uint32_t domain, uint32_t what, const void* ev
 Callback* subscribed = nullptr;
 void* subscribed_for = nullptr;
 
+// Where another tool has subscribed.
+CUresult refuses = CUDA_SUCCESS;
+
 CUresult subscribe(uint32_t* subscriber, Callback* callback, void* user) {
+    if (refuses != CUDA_SUCCESS) return refuses;
     subscribed = callback;
     subscribed_for = user;
     *subscriber = 7;
+    return CUDA_SUCCESS;
+}
+
+std::vector<uint32_t> domains;
+CUresult enable(uint32_t, uint32_t, uint32_t domain) {
+    if (refuses != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
+    domains.push_back(domain);
     return CUDA_SUCCESS;
 }
 
@@ -38,8 +50,12 @@ struct Table {
     size_t bytes = sizeof(Table);
     void* before[2] = {};
     void* subscribe = reinterpret_cast<void*>(::subscribe);
-    void* after[4] = {};
+    void* between[3] = {};
+    void* enable = reinterpret_cast<void*>(::enable);
+    void* after[2] = {};
 };
+using Subscribe = CUresult(uint32_t* subscriber, Callback* callback, void* user);
+using Enable = CUresult(uint32_t on, uint32_t subscriber, uint32_t domain);
 
 struct SmallTable {
     size_t bytes = sizeof(SmallTable);
@@ -145,6 +161,10 @@ extern "C" CUresult __real_cuGetExportTable(const void** given, const CUuuid*) {
     return driver_has ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 extern "C" CUresult __wrap_cuGetExportTable(const void** given, const CUuuid* id);
+extern "C" CUresult cuGetErrorName(CUresult, const char** name) {
+    *name = "CUDA_ERROR_ALREADY_ACQUIRED";
+    return CUDA_SUCCESS;
+}
 
 int main() {
     const void* given = nullptr;
@@ -156,19 +176,24 @@ int main() {
     driver_has = nullptr;
     CHECK(__wrap_cuGetExportTable(&given, &kForTools) == CUDA_ERROR_NOT_FOUND && !given);
 
-    // The table for tools is the driver's but for subscribing.
+    // The table for tools is the driver's but for subscribing and for what is asked of a subscriber.
     driver_has = &table;
     int place = 0;
     for (void*& word : table.before) word = &place + ++place;
+    for (void*& word : table.between) word = &place + ++place;
     for (void*& word : table.after) word = &place + ++place;
     CHECK(__wrap_cuGetExportTable(&given, &kForTools) == CUDA_SUCCESS && given != &table);
     const Table copy = *static_cast<const Table*>(given);
     CHECK(copy.bytes == sizeof(Table) && copy.subscribe != table.subscribe);
     CHECK(std::memcmp(copy.before, table.before, sizeof copy.before) == 0);
+    CHECK(std::memcmp(copy.between, table.between, sizeof copy.between) == 0);
     CHECK(std::memcmp(copy.after, table.after, sizeof copy.after) == 0);
 
     uint32_t subscriber = 0;
-    CHECK(reinterpret_cast<CUresult (*)(uint32_t*, Callback*, void*)>(copy.subscribe)(&subscriber, hear, &place) == CUDA_SUCCESS);
+    auto* const subscribes = reinterpret_cast<Subscribe*>(copy.subscribe);
+    auto* const enables = reinterpret_cast<Enable*>(copy.enable);
+    CHECK(subscribes(&subscriber, hear, &place) == CUDA_SUCCESS);
+    CHECK(enables(1, subscriber, 6) == CUDA_SUCCESS && domains == std::vector<uint32_t>{6});
     CHECK(subscriber == 7 && subscribed && subscribed != hear && subscribed_for == &place);
 
     // Of a driver call, whose name is not one of those that take turns.
@@ -196,6 +221,22 @@ int main() {
         snoopie::hear_questions(false);
         CHECK(!happens(kCalls, call));
     }
+    // Calls of the collector's own, but for those of code.
+    {
+        const snoopie::OwnHarmlessCalls own;
+        CHECK(!happens(kCalls, API_CUDA_cuMemAlloc_v2));
+        CHECK(happens(2, API_CUDA_cuMemAlloc_v2));
+        DriverCall launch;
+        launch.name = "cuLaunchKernel";
+        launch.what = API_CUDA_cuLaunchKernel_ptsz;
+        for (const uint32_t is_exit : {0, 1}) {
+            launch.is_exit = is_exit;
+            heard.clear();
+            subscribed(subscribed_for, kCalls, launch.what, &launch);
+            CHECK_EQ(heard.size(), 1u);
+        }
+    }
+    CHECK(happens(kCalls, API_CUDA_cuMemAlloc_v2));
     // Kernels of the driver's own, in calls that launch nothing of the program's.
     constexpr uint32_t kLaunches = 3;
     const auto passes = [&](const char* name, uint32_t what) {
@@ -242,5 +283,10 @@ int main() {
     waits.join();
     CHECK_EQ(loads.load(), 2);
     functions_of_unloaded_modules_are_forgotten(subscribed, subscribed_for);
+
+    // Refused, NVBit is told that it is not, and asks the driver for nothing more.
+    refuses = static_cast<CUresult>(210);
+    CHECK(subscribes(&subscriber, hear, &place) == CUDA_SUCCESS);
+    CHECK(enables(1, subscriber, 2) == CUDA_SUCCESS && domains.size() == 1);
     return test::summary("tool_events");
 }
