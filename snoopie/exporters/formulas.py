@@ -17,6 +17,7 @@ _UNSEEN = r"\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e
 # a cell; and what stands before a formula here: the reader of a cell takes away one "'", where there is one.
 # Not what follows a semicolon, where some spreadsheets divide cells: source code has it everywhere, as in "; ++i".
 _BEGIN = re.compile(rf"['\t\r\n]|[{_UNSEEN}]*[-=+@＝＋－＠﹦﹢﹣﹫]")
+# Texts that need no quotes in any case, and so many rows as are worth another library.
 _PLAIN = re.compile(r"[\w.:/()<>*& -]+")
 _MANY = 100_000
 
@@ -25,9 +26,9 @@ def write_csv(table: pd.DataFrame, file: TextIO, *, header: bool) -> None:
     """Writes the rows with a "'" before each text that begins so: spreadsheets know text by it. Numbers stay as they
     are, also among texts."""
     texts = {str(name): _quoted(column) for name, column in table.select_dtypes(exclude=["number", "bool"]).items()}
-    # Outside quotes a carriage return ends a row for most readers, and its rest would begin a cell.
     if len(table) >= _MANY and _is_plain(table, texts):
         return _write_plain(table.assign(**texts), file, header=header)
+    # Outside quotes a carriage return ends a row for most readers, and its rest would begin a cell.
     broken = any("\r" in text for column in texts.values() for text in column.unique() if isinstance(text, str))
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if broken else csv.QUOTE_MINIMAL
     table.assign(**texts).to_csv(file, index=False, header=header, lineterminator="\n", quoting=quoting)
@@ -35,8 +36,8 @@ def write_csv(table: pd.DataFrame, file: TextIO, *, header: bool) -> None:
 
 def _is_plain(table: pd.DataFrame, texts: dict[str, pd.Series[str]]) -> bool:
     """Whether all columns are whole numbers, or texts that no quotes are needed for."""
-    kinds = (dtype.kind for name, dtype in table.dtypes.items() if name not in texts and isinstance(dtype, np.dtype))
-    return sum(kind in "iu" for kind in kinds) == table.shape[1] - len(texts) and all(
+    numbers = table.dtypes.drop(list(texts))
+    return all(isinstance(dtype, np.dtype) and dtype.kind in "iu" for dtype in numbers) and all(
         isinstance(text, str) and _PLAIN.fullmatch(text) for column in texts.values() for text in column.unique()
     )
 

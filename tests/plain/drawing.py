@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -22,7 +23,33 @@ some = settings(
 seeds = st.integers(0, 2**32)
 
 
+def few_rows(seed: int) -> int | None:
+    """How many rows a block has: few for odd seeds."""
+    return seed % 7 + 1 if seed % 2 else None
+
+
 def written(builder: TraceBuilder, seed: int) -> Trace:
-    """The trace of one process, with few rows in a block for odd seeds."""
+    """The trace of one process."""
+    return loaded([builder], seed)
+
+
+def loaded(builders: Sequence[TraceBuilder], seed: int, *, all_runs: bool = False) -> Trace:
+    """The trace of several processes."""
     with tempfile.TemporaryDirectory() as folder:
-        return snoopie.load(builder.write(Path(folder) / "t.zst", block_rows=seed % 7 + 1 if seed % 2 else None))
+        _write(builders, Path(folder), seed)
+        return snoopie.load(folder, all_runs=all_runs)
+
+
+def loaded_with_times(exact: Sequence[TraceBuilder], clean: Sequence[TraceBuilder], seed: int) -> Trace:
+    """The same with a clean recording."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = Path(folder) / "exact", Path(folder) / "clean"
+        for place, builders in zip(places, (exact, clean), strict=True):
+            place.mkdir()
+            _write(builders, place, seed)
+        return snoopie.load(places[0], times=places[1])
+
+
+def _write(builders: Sequence[TraceBuilder], folder: Path, seed: int) -> None:
+    for number, builder in enumerate(builders):
+        builder.write(folder / f"{number}.zst", block_rows=few_rows(seed))

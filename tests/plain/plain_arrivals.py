@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded_with_times
 from tests.support.encoder import START_NS, TraceBuilder
 
 KERNEL = "ncclDevKernel_AllReduce(int)"
@@ -33,13 +31,7 @@ class Arrivals:
     ranks: dict[int, int] = field(default_factory=dict)
 
     def load(self, seed: int) -> Trace:
-        rows = seed % 7 + 1 if seed % 2 else None
-        with tempfile.TemporaryDirectory() as folder:
-            for name, builders in (("exact", self.exact), ("clean", self.clean)):
-                (Path(folder) / name).mkdir()
-                for number, builder in enumerate(builders):
-                    builder.write(Path(folder) / name / f"{number}.zst", block_rows=rows)
-            return snoopie.load(Path(folder) / "exact", times=Path(folder) / "clean")
+        return loaded_with_times(self.exact, self.clean, seed)
 
 
 def make(seed: int) -> Arrivals:

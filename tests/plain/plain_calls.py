@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded
 from tests.support.encoder import DIRECTIONS, START_NS, UNKNOWN, TraceBuilder
 
 KEYS = ("process", "thread", "gpu")
@@ -83,10 +81,7 @@ class Calls:
     lacks: set[str] = field(default_factory=set)
 
     def load(self, seed: int) -> Trace:
-        with tempfile.TemporaryDirectory() as folder:
-            for number, builder in enumerate(self.builders):
-                builder.write(Path(folder) / f"{number}.zst", block_rows=seed % 5 + 1 if seed % 2 else None)
-            return snoopie.load(folder)
+        return loaded(self.builders, seed)
 
 
 # What a tool may say that it does not record, beside the tables that are then empty.

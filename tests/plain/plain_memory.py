@@ -12,6 +12,7 @@ from typing import Any
 import snoopie
 from snoopie.api.trace import Trace
 from tests.plain import plain_callers
+from tests.plain.drawing import few_rows
 from tests.plain.plain_callers import Caller
 from tests.support.encoder import HOST, OBJECT_KINDS, START_NS, UNKNOWN, TraceBuilder, gpu
 
@@ -108,7 +109,7 @@ class Memory:
         with tempfile.TemporaryDirectory() as folder:
             for number, (builder, whole) in enumerate(zip(self.builders, self.whole, strict=True)):
                 path = Path(folder) / f"{number}.zst"
-                builder.write(path, footer=whole, block_rows=seed % 5 + 1 if seed % 2 else None)
+                builder.write(path, footer=whole, block_rows=few_rows(seed))
             return snoopie.load(folder, allow_truncated=True)
 
 

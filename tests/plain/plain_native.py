@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded_with_times
 from tests.plain.plain_rates import covered
 from tests.plain.plain_runs import label
 from tests.support.encoder import HOST, START_NS, UNKNOWN, TraceBuilder
@@ -82,13 +80,7 @@ class Native:
     alike: set[tuple[int, int, int]] = field(default_factory=set)
 
     def load(self, seed: int) -> Trace:
-        rows = seed % 7 + 1 if seed % 2 else None
-        with tempfile.TemporaryDirectory() as folder:
-            for name, builders in (("exact", self.exact), ("clean", self.clean)):
-                (Path(folder) / name).mkdir()
-                for number, builder in enumerate(builders):
-                    builder.write(Path(folder) / name / f"{number}.zst", block_rows=rows)
-            return snoopie.load(Path(folder) / "exact", times=Path(folder) / "clean")
+        return loaded_with_times(self.exact, self.clean, seed)
 
 
 def make(seed: int) -> Native:

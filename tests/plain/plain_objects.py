@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
-import snoopie
 from snoopie.api.trace import Trace
 from tests.plain import plain_callers
+from tests.plain.drawing import loaded
 from tests.plain.plain_callers import Caller
 from tests.support.encoder import HOST, OBJECT_KINDS, START_NS, TraceBuilder
 
@@ -92,10 +90,7 @@ class Objects:
 
 def written(seed: int, tick: int = 1) -> tuple[Objects, Trace]:
     known = make(seed, tick)
-    with tempfile.TemporaryDirectory() as folder:
-        for number, builder in enumerate(known.builders):
-            builder.write(Path(folder) / f"{number}.zst", block_rows=seed % 5 + 1 if seed % 2 else None)
-        return known, snoopie.load(folder)
+    return known, loaded(known.builders, seed)
 
 
 def make(seed: int, tick: int = 1) -> Objects:

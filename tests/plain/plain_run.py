@@ -6,14 +6,12 @@ are numbered as they first appear.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded
 from tests.support.encoder import COPY_KINDS, HOST, START_NS, UNKNOWN, TraceBuilder
 
 OPCODES = {"load": "LDG.E", "store": "STG.E", "atomic": "ATOMG.E.ADD", "reduction": "REDG.E.ADD"}
@@ -159,11 +157,7 @@ class Run:
 
     def load(self, seed: int) -> Trace:
         """The trace of all processes, with few rows in a block for odd seeds."""
-        with tempfile.TemporaryDirectory() as folder:
-            for number, builder in enumerate(self.builders):
-                rows = seed % 7 + 1 if seed % 2 else None
-                builder.write(Path(folder) / f"{number}.zst", block_rows=rows)
-            return snoopie.load(folder, all_runs=True)
+        return loaded(self.builders, seed, all_runs=True)
 
 
 def make(seed: int) -> Run:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded
 from tests.support import encoder
 from tests.support.encoder import TraceBuilder
 
@@ -163,10 +161,7 @@ class Run:
         return _CODES.get(place) or self.places[process].index(place)
 
     def load(self, seed: int) -> Trace:
-        with tempfile.TemporaryDirectory() as folder:
-            for number, builder in enumerate(self.builders):
-                builder.write(Path(folder) / f"{number}.zst", block_rows=seed % 7 + 1 if seed % 2 else None)
-            return snoopie.load(folder)
+        return loaded(self.builders, seed)
 
 
 def label(place: int) -> str:

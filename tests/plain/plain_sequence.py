@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 from typing import Any
 
-import snoopie
 from snoopie.api.trace import Trace
+from tests.plain.drawing import loaded
 from tests.support.encoder import HOST, START_NS, TraceBuilder
 
 # How NCCL names the functions that move the bytes, and what they say of the algorithm and the protocol.
@@ -60,10 +58,7 @@ class Sequence:
     calls: list[Call] = field(default_factory=list)
 
     def load(self, seed: int) -> Trace:
-        with tempfile.TemporaryDirectory() as folder:
-            for number, builder in enumerate(self.builders):
-                builder.write(Path(folder) / f"{number}.zst", block_rows=seed % 7 + 1 if seed % 2 else None)
-            return snoopie.load(folder)
+        return loaded(self.builders, seed)
 
     @property
     def first(self) -> int:

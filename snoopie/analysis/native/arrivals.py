@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from snoopie.analysis.traffic.collectives import BETWEEN_TWO
+
 _COLUMNS = ["rank", "collectives", "came_last", "waited", "waited_for"]
 
 
@@ -20,8 +22,7 @@ def by_rank(
 
     ``times`` is launch | start end host (of the clean recording). Launches of several collectives count as the first.
     """
-    # Sends and receives are not of all ranks.
-    calls = collectives[~collectives["operation"].isin(["Send", "Recv"])].sort_index(kind="stable")
+    calls = collectives[~collectives["operation"].isin(BETWEEN_TWO)].sort_index(kind="stable")
     calls = calls.assign(number=calls.groupby(["process", "communicator", "rank"]).cumcount(), gpu=calls["issuer"])
     # A process that calls for several GPUs does so in one group.
     unit = ["process", "group", "gpu"]

@@ -17,6 +17,8 @@ import pandas as pd
 from snoopie.analysis.traffic.counts import VALUES, efficiency, settled
 
 SIGNATURE = ["operation", "reduction", "type", "communicator"]
+# Calls of one rank and another, not of all.
+BETWEEN_TWO = ("Send", "Recv")
 _UNIT = ["group", "issuer"]
 
 

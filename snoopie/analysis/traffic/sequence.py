@@ -10,6 +10,8 @@ import re
 
 import pandas as pd
 
+from snoopie.analysis.traffic.collectives import BETWEEN_TWO
+
 # What moved at least, all ranks together, in sizes of the larger buffer: by number of ranks. Of ring and tree alike.
 _MOVED = {
     "AllReduce": lambda ranks: 2 * (ranks - 1),
@@ -25,8 +27,6 @@ _MOVED = {
 _WHOLE = ("Broadcast", "Bcast", "Reduce")
 # In the name of the function that did the work; the kernel's own name says only for what it was compiled first.
 _HOW = re.compile(r"_(RING|TREE|COLLNET_\w+?|NVLS_TREE|NVLS|PAT)_(LL128|LL|SIMPLE)")
-# Calls of one rank and another, not of all.
-_BETWEEN_TWO = ("Send", "Recv")
 _PROTOCOLS = {"SIMPLE": "Simple"}
 _KEYS = ["communicator", "number"]
 
@@ -49,7 +49,7 @@ def by_sequence(
     """
     calls = collectives.sort_values("start", kind="stable").reset_index()
     alone = ~calls.duplicated(["group", "issuer"], keep=False) & (calls["group"] > 0)
-    calls = calls.assign(alone=alone)[~calls["operation"].isin(_BETWEEN_TWO)]
+    calls = calls.assign(alone=alone)[~calls["operation"].isin(BETWEEN_TWO)]
     # Of a rank that is not known, the GPU says which it is.
     member = calls["rank"].where(calls["ranks"] > 0, calls["issuer"])
     calls["number"] = calls.groupby(["communicator", member, "process"], sort=False).cumcount()
