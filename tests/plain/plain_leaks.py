@@ -10,6 +10,7 @@ from typing import Any
 from snoopie.analysis.memory.usage import ALL
 from tests.plain import plain_memory
 from tests.plain.plain_memory import Memory, Piece, Report
+from tests.plain.plain_runs import label
 from tests.support.encoder import START_NS, gpu
 
 # In the order in which they are told.
@@ -34,7 +35,7 @@ def watermark(memory: Memory, pieces: Iterable[Piece], *, total: bool) -> list[t
     groups: dict[tuple[int, str], list[Piece]] = {}
     for piece in pieces:
         if piece.counted:
-            key = (ALL, "all") if total else (piece.process, memory.label(piece.place))
+            key = (ALL, "all") if total else (piece.process, label(piece.place))
             groups.setdefault(key, []).append(piece)
     found: list[tuple[Any, ...]] = []
     for key, own in groups.items():
@@ -70,7 +71,7 @@ def leaks(memory: Memory, pieces: Iterable[Piece], reports: Iterable[Report]) ->
     found: list[tuple[Any, ...]] = []
     for (process, place, state), own in groups.items():
         for site, (objects, size) in _by_site(own).items():
-            found.append((process, memory.label(place), state, *site, size, objects))
+            found.append((process, label(place), state, *site, size, objects))
     last: dict[tuple[int, int], Report] = {}
     for report in reports:
         key = report.process, report.place
@@ -80,7 +81,7 @@ def leaks(memory: Memory, pieces: Iterable[Piece], reports: Iterable[Report]) ->
         if 0 <= report.handed < report.reserved:
             spare = report.reserved - report.handed
             found.append(
-                (report.process, memory.label(report.place), "held by a pool", 0, "", "", "pool", spare, 0)
+                (report.process, label(report.place), "held by a pool", 0, "", "", "pool", spare, 0)
             )  # fmt: skip
     return found
 
@@ -97,7 +98,7 @@ def agreement(memory: Memory, reports: Iterable[Report]) -> list[tuple[Any, ...]
         own = [piece for piece in here if piece.process == report.process]
         found.append(
             (
-                report.process, memory.label(report.place), report.time, report.used, change, report.own,
+                report.process, label(report.place), report.time, report.used, change, report.own,
                 report.reserved, report.handed, plain_memory.sums(own, report.time)[0],
                 plain_memory.sums(here, report.time)[0],
             )
@@ -125,7 +126,7 @@ def logged(memory: Memory, random: Random) -> tuple[list[str], list[tuple[int, s
         place, used = random.choice(list(names)), random.randint(0, 1 << 20)
         text = f"{moment:%Y/%m/%d %H:%M:%S}.{thousandth:03}"
         lines.append(f"{text}, {names[place]}, {used} MiB")
-        told.append((START_NS + second * 10**9 + thousandth * 10**6, memory.label(place), used << 20))
+        told.append((START_NS + second * 10**9 + thousandth * 10**6, label(place), used << 20))
         if random.random() < 0.3:
             other = {"uuid": gpu(9)["uuid"], "pci.bus_id": "00000000:EE:00.0", "index": "7"}[way]
             lines.append(f"{text}, {other}, 1 MiB")

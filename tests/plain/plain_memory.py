@@ -14,6 +14,7 @@ from snoopie.api.trace import Trace
 from tests.plain import plain_callers
 from tests.plain.drawing import few_rows
 from tests.plain.plain_callers import Caller
+from tests.plain.plain_runs import label
 from tests.support.encoder import HOST, OBJECT_KINDS, START_NS, UNKNOWN, TraceBuilder, gpu
 
 # What is memory of its own; the rest shows what another object is, or another process's.
@@ -101,9 +102,6 @@ class Memory:
             for report in self.reports
             if (device is None or report.place == device) and (process is None or report.process == process)
         ]
-
-    def label(self, place: int) -> str:
-        return {-1: "host", -2: "unknown"}.get(place, f"GPU {place}")
 
     def write(self, seed: int) -> Trace:
         with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +236,7 @@ def events(memory: Memory, pieces: Iterable[Piece]) -> list[tuple[Any, ...]]:
         for time, what in moments:
             found.append(
                 (
-                    piece.process, 100 + piece.process, memory.label(piece.place), time, what, piece.kind, piece.size,
+                    piece.process, 100 + piece.process, label(piece.place), time, what, piece.kind, piece.size,
                     piece.address, piece.call, piece.name, piece.origin, piece.caller.stack, piece.caller.spelled,
                 )
             )  # fmt: skip
@@ -254,7 +252,7 @@ def usage(memory: Memory, pieces: Iterable[Piece], by_origin: bool) -> Usage:
     for piece in pieces:
         if piece.counted or not by_origin:
             kind = piece.origin if by_origin else piece.kind
-            groups.setdefault((piece.process, memory.label(piece.place), kind, piece.counted), []).append(piece)
+            groups.setdefault((piece.process, label(piece.place), kind, piece.counted), []).append(piece)
     return {key: [(time, *sums(own, time)) for time in moments(own)] for key, own in groups.items()}
 
 
