@@ -29,7 +29,7 @@ void end_nvbit(const char* why) {
     if (!call) return;
     const char* none = nullptr;
     nvbit_end_reason.compare_exchange_strong(none, why);
-    while (call->thread_.locks() > call->locks_) pthread_mutex_unlock(nvbit_lock);
+    while (NvbitThread::locks() > call->locks_) pthread_mutex_unlock(nvbit_lock);
     _longjmp(call->place, 1);
 }
 

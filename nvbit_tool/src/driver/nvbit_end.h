@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <csetjmp>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <type_traits>
@@ -48,12 +49,13 @@ class NvbitCall;
 struct NvbitThread {
     NvbitCall* innermost = nullptr;  // null: it is not in NVBit, or in code of the collector's that NVBit has called
     int entries = 0;                 // into NVBit that it has not left, with those around code of the collector's
-    int id = 0;                      // to the kernel, from its first entry on
 
     // The times that it holds NVBit's lock, as glibc has it in the lock.
-    unsigned locks() const {
+    static unsigned locks() {
         const pthread_mutex_t* const lock = nvbit_lock.load(std::memory_order_relaxed);
-        return lock && __atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED) == id ? lock->__data.__count : 0;
+        const unsigned times = lock ? __atomic_load_n(&lock->__data.__count, __ATOMIC_RELAXED) : 0;
+        const bool own = times > 0 && static_cast<uint32_t>(__atomic_load_n(&lock->__data.__owner, __ATOMIC_RELAXED)) == thread_id();
+        return own ? times : 0;
     }
 };
 NvbitThread& nvbit_thread();
@@ -61,8 +63,7 @@ NvbitThread& nvbit_thread();
 // The place where a thread enters NVBit. From there on, all frames are NVBit's.
 class NvbitCall {
   public:
-    NvbitCall() : thread_(nvbit_thread()), outer_(thread_.innermost), locks_(thread_.locks()) {
-        if (thread_.id == 0) thread_.id = static_cast<int>(thread_id());
+    NvbitCall() : thread_(nvbit_thread()), outer_(thread_.innermost), locks_(NvbitThread::locks()) {
         thread_.innermost = this;
         ++thread_.entries;
     }
